@@ -9,6 +9,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any
 
 from tiltmeter.jobs.runtime.settings.files import SettingsFolders
+from tiltmeter.storage.errors import choices
 
 if TYPE_CHECKING:
     from tiltmeter.jobs.runtime.job import Job
@@ -58,7 +59,7 @@ def job(name: str) -> "Job[Any, Any]":
     from tiltmeter.jobs.runtime.job import Job, loaded
 
     if name not in OURS and name not in _theirs():
-        raise ConfigError(f"job={name}: there is no such job; choose one of {', '.join(names())}")
+        raise ConfigError(f"job={name}: there is no such job; choose one of {choices(name, names())}")
     place = OURS.get(name) or _theirs()[name].value
     offered = loaded(place)
     if not isinstance(offered, Job):

@@ -59,7 +59,8 @@ def print_help(words: Sequence[str], config_dir: str | None = None) -> None:
 def _chosen(words: Iterable[str], folders: SettingsFolders) -> dict[str, list[str]]:
     """What words choose of groups: ``embedding=glove``, ``corpus=[enwiki,dewiki]``."""
     parts = (word.lstrip("+").partition("=") for word in words)
-    return {group: options.strip("[]'\"").split(",") for group, _, options in parts if group in folders.groups}
+    chosen = {key: options.strip("[]'\"").split(",") for key, _, options in parts}
+    return {key: options for key, options in chosen.items() if key.partition("@")[0] in folders.groups}
 
 
 # --- the command ----------------------------------------------------------------------------------------------------
@@ -72,7 +73,7 @@ def _command(folders: SettingsFolders) -> Iterator[str]:
     yield from _columns(jobs, max(map(len, jobs)))
     yield from ("", "Settings of all jobs")
     usual = folders.gathered(catalogue.CONFIG, {})
-    settings = [setting for key, setting in usual.settings.items() if not key.startswith("hydra")]
+    settings = [setting for key, setting in usual.settings.items() if setting.meaning and not key.startswith("hydra")]
     cluster = [setting for setting in folders.file("cluster/local").settings if setting.meaning]
     yield from _settings([*settings, *cluster])
     yield from ("", "More")
@@ -92,12 +93,15 @@ def _job(name: str, chosen: Mapping[str, Sequence[str]], folders: SettingsFolder
     for group, options in gathered.groups.items():
         yield from ("", *_group(group, options, folders))
         yield from _settings(_of_choices(group, options, chosen, folders))
+    for key in [key for key in chosen if key not in gathered.groups]:
+        yield from ("", *_group(f"+{key}", chosen[key], folders))
+        yield from _settings(_of_choices(key, chosen[key], chosen, folders))
     yield from ("", f"All settings with their values: tiltmeter job={name} --cfg job")
     yield "Settings of all jobs, such as run_dir and seed: tiltmeter --help"
 
 
 def _group(group: str, options: Sequence[str], folders: SettingsFolders) -> Iterator[str]:
-    others = [option for option in folders.options(group) if option not in options]
+    others = [option for option in folders.options(group.strip("+").partition("@")[0]) if option not in options]
     shown = options[0] if len(options) == 1 else f"[{','.join(options)}]"
     yield from _wrapped(f"{group}={shown}{'; or ' if others else ''}{', '.join(others)}", "")
 
@@ -106,11 +110,11 @@ def _of_choices(
     group: str, options: Sequence[str], chosen: Mapping[str, Sequence[str]], folders: SettingsFolders
 ) -> Iterator[Setting]:
     """The settings of what is chosen that somebody wrote a comment to; others are data, such as word lists."""
+    name, _, package = group.partition("@")
     for option in options:
-        settings = folders.gathered(f"{group}/{option}", chosen).settings.values()
-        yield from (
-            setting for setting in settings if setting.meaning or (setting.value is None and not setting.is_block)
-        )
+        gathered = folders.gathered(f"{name}/{option}", chosen)
+        settings = (gathered.within(package, name) if package else gathered).settings.values()
+        yield from (setting for setting in settings if setting.meaning or _is_needed(setting))
 
 
 def _tables(name: str) -> Iterator[str]:

@@ -1,7 +1,13 @@
 """Errors that end the command with a sentence for its user; everything else that goes wrong is a fault of ours."""
 
 import os
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from itertools import islice
 from typing import Self
+
+_MOST_CHOICES = 20
+_MOST_COMPARED = 50_000
 
 
 class Refusal(Exception):
@@ -37,3 +43,22 @@ class StorageError(Refusal, OSError):
         """What to say when ``place`` can't be written: ``setting`` such as ``run_dir=<path>`` chooses another."""
         reason = error.strerror or str(error)
         return cls(f"cannot write {place}: {reason}; choose another place with {setting}")
+
+
+def choices(word: str, known: Sequence[str], written: Callable[[str], str] = str) -> str:
+    """What there is in place of a word that is not there: all of it, or of very much what is most like the word.
+
+    >>> choices("texd", ["text", "label"]), choices("texd", ["text", "test", *"abcdefghijklmnopqrstuvwxyz"], repr)
+    ('text, label', "'text', 'test' and 26 others")
+
+    Args:
+        word: that somebody wrote.
+        known: such as the columns of a file.
+        written: how a message shows one.
+    """
+    shown = list(known)
+    if len(shown) > _MOST_CHOICES:
+        similar = get_close_matches(word, islice(known, _MOST_COMPARED), _MOST_CHOICES // 2)
+        shown = similar or shown[: _MOST_CHOICES // 2]
+    others = len(known) - len(shown)
+    return ", ".join(map(written, shown)) + (f" and {others:,} others" if others else "")

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from tiltmeter.storage.corpora.packed import unpacked
-from tiltmeter.storage.errors import InputError
+from tiltmeter.storage.errors import InputError, choices
 from tiltmeter.storage.files.files import opened
 from tiltmeter.storage.files.redaction import redacted
 
@@ -85,7 +85,7 @@ def _check_columns(log: ItemLog, columns: LogColumns, seen: set[str], first: dic
         raise InputError(f"{log.name} has no lines: there must be one at least")
     for path, setting in (dict.fromkeys(columns.only, columns.setting) | {**columns.settings}).items():
         if path not in seen:
-            names = ", ".join(_names_beside(first, path))
+            names = choices(path.rpartition(".")[2], _names_beside(first, path))
             raise InputError(f"{log.name} has no column {path!r}, which {setting} names; it has {names}")
     if not log.lines:
         wanted = ", ".join(f"{path} {value!r}" for path, value in columns.only.items())

@@ -20,7 +20,7 @@ NOT_SETTINGS = {
     "embedding.num_replica": "a wrong word that is refused",
     "classifier.score": "of a classifier that is added to a sentiment system, by its own record",
 }
-TAKEN_IN = {"slices": "corpus", "intervals": "job"}
+TAKEN_IN = {"corpora": "corpus", "slices": "corpus", "intervals": "job"}
 """Files that options take in where they stand, and the block in which that is."""
 
 

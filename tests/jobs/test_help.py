@@ -80,6 +80,35 @@ def test_the_page_of_a_job_shows_what_is_chosen(said):
     assert "embedding.cooccurrence" not in page
 
 
+def test_the_page_of_a_job_lists_what_a_group_brings(said, tmp_path):
+    rows = lines_of(said("job=survey", "--help"))
+    assert {"corpus.enwiki_sample.slice_by=value", "corpus.enwiki_sample.format=auto"} <= rows.keys()
+    records = lines_of(said("job=entity_resolution", "+records=csv", "--help"))
+    assert {"records.path=<value>", "records.num_parts=1", "records.threshold=0.0"} <= records.keys()
+    page = said("job=privacy_metrics", "+spoken@across=muse", "--help")
+    assert "+spoken@across=muse; or iemocap, msp_improv" in page
+    assert "across.label=valence" in lines_of(page)
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus/wiki.yaml").write_text("# @package corpus.wiki\nname: wiki\nlanguage: en\npath: x.txt\n")
+    ours = lines_of(said("job=bootstrap", "corpus=wiki", "--config-dir", str(tmp_path), "--help"))
+    assert ours["corpus.wiki.slice_values=[]"] == "slices that are kept; all of them"
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [(b"a: " + b"[" * 1000, "nested more than 50"), (b"a: \xff", "can't decode"), (b"a: [", "line 1")],
+)
+def test_a_file_that_cannot_be_read_is_named(monkeypatch, capsys, tmp_path, content, problem):
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus/wiki.yaml").write_bytes(content)
+    monkeypatch.setattr(sys, "argv", ["tiltmeter", "job=bootstrap", "corpus=wiki", "--config-dir", str(tmp_path), "-h"])
+    with pytest.raises(SystemExit):
+        main()
+    said = capsys.readouterr().err
+    assert said.startswith(f"tiltmeter: {tmp_path}/corpus/wiki.yaml: can't be read as settings: ")
+    assert problem in said
+
+
 def test_the_page_of_a_job_that_there_is_not_is_refused(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["tiltmeter", "job=surveyy", "--help"])
     with pytest.raises(SystemExit) as ended:

@@ -14,8 +14,9 @@ from pydantic_core import ErrorDetails, SchemaValidator
 from tiltmeter.jobs.runtime.config import CommonConfig, ConfigError
 from tiltmeter.jobs.runtime.settings.files import SettingsFolders
 from tiltmeter.jobs.runtime.settings.known import Known, meant
-from tiltmeter.jobs.runtime.settings.shapes import example_at, written
+from tiltmeter.jobs.runtime.settings.shapes import example_at, names_at, written
 from tiltmeter.jobs.runtime.wording import listed
+from tiltmeter.storage.errors import choices
 
 _STRUCTURES = {"dict_type": "must be values by their names", "tuple_type": "must be a list"}
 _STRUCTURES |= {"dataclass_type": _STRUCTURES["dict_type"], "list_type": _STRUCTURES["tuple_type"]}
@@ -93,23 +94,36 @@ def _explain(details: ErrorDetails, kind: type[CommonConfig], known: Known) -> s
             node = node[part]
             keys.append(str(part))
             named = number
-    if details["type"] == "missing":
+    if details["type"] == "missing" and not any(isinstance(part, int) for part in details["loc"][named:]):
         keys.append(str(details["loc"][-1]))
         named = len(details["loc"])
-    key, value = ".".join(keys), details["input"]
+    key, value, rest = ".".join(keys), details["input"], details["loc"][named:]
     if not key or "=" in message.split(":")[0] or message.startswith(key):
         return message
+    is_listed = any(isinstance(part, int) for part in rest)
     shown = "" if isinstance(value, Mapping) or dataclasses.is_dataclass(value) else f"={written(value)}"
+    where, advice = f"{key}{_inside(rest)}{shown}", _advice(key, kind, details["loc"][:named])
     if details["type"] == "unexpected_keyword_argument":
-        match details["loc"][named:]:
-            case (int(index), name):
-                advice = _advice(key, kind, details["loc"][:named])
-                return f"{key}[{index}].{name}={value}: there is no such setting; {advice}"
-        return f"{key}{shown}: {known.without(key).no_such(key)}"
+        if not is_listed:
+            return f"{where}: {known.without(key).no_such(key)}"
+        names = names_at(kind, details["loc"][:-1])
+        there = f"{meant(str(rest[-1]), names) or ';'} there are {choices(str(rest[-1]), names)}"
+        return f"{where}: there is no such setting{there}"
     if details["type"] == "literal_error":
-        return f"{key}{shown}: {_one_of(details['ctx']['expected'], str(value))}"
+        return f"{where}: {_one_of(details['ctx']['expected'], str(value))}"
     reason = _kinds(details) or _STRUCTURES.get(details["type"], f"{message[0].lower()}{message[1:]}")
-    return f"{key}{shown}: {reason}; {_advice(key, kind, details['loc'][:named])}"
+    return f"{where}: {reason}; {advice}"
+
+
+def _inside(location: Sequence[int | str]) -> str:
+    """Where in a list something is; nothing where no list is.
+
+    >>> _inside([0, "column"]), _inside([1, "Kind", 2]), _inside(["str"])
+    ('[0].column', '[1][2]', '')
+    """
+    # A union adds its member's name.
+    places = "".join(f"[{part}]" for part in location if isinstance(part, int))
+    return f"{places}.{location[-1]}" if places and isinstance(location[-1], str) else places
 
 
 def _kinds(details: ErrorDetails) -> str:

@@ -14,6 +14,9 @@ from typing import NamedTuple
 
 import yaml
 
+from tiltmeter.storage.errors import Refusal
+from tiltmeter.storage.files.yaml_text import check_yaml
+
 SUFFIX = ".yaml"
 _PACKAGE = re.compile(r"# @package (\S+)")
 _COMMAND = re.compile(r":?\s*(tiltmeter .*)")
@@ -35,10 +38,19 @@ class Setting(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """A group of which a file chooses options, or another file that it takes in (``group`` is empty)."""
+    """A group of which a file chooses options, or another file that it takes in (``group`` is empty).
+
+    Attributes:
+        package: where their settings go, if not where they say; ``_here_``: beside its own.
+    """
 
     group: str
     options: tuple[str, ...]
+    package: str = ""
+
+
+CORPORA = "corpora"
+"""The file of what all corpora have, whether they say so or not."""
 
 
 class Gathered(NamedTuple):
@@ -52,6 +64,18 @@ class Gathered(NamedTuple):
     settings: Mapping[str, Setting]
     groups: Mapping[str, Sequence[str]]
 
+    def within(self, package: str, whole: str = "") -> "Gathered":
+        """The same settings where a package has them.
+
+        Args:
+            package: that they go to; empty: to the top.
+            whole: the package that they say.
+        """
+        keys = [key.removeprefix(f"{whole}.") for key in self.settings]
+        named = [f"{package}.{key}" if package else key for key in keys]
+        moved = (setting._replace(key=key) for key, setting in zip(named, self.settings.values(), strict=True))
+        return self._replace(settings=dict(zip(named, moved, strict=True)))
+
 
 class SettingsFile(NamedTuple):
     """A file of settings.
@@ -60,12 +84,14 @@ class SettingsFile(NamedTuple):
         about: what its first comment says.
         example: the command that the first comment ends with; may be empty.
         choices: of its defaults list.
+        package: where its settings go; empty: to the top.
     """
 
     about: str
     example: str
     choices: tuple[Choice, ...]
     settings: tuple[Setting, ...]
+    package: str = ""
 
     def setting(self, key: str) -> Setting | None:
         """The setting of a key, with its package."""
@@ -94,11 +120,21 @@ class SettingsFolders:
         return sorted({group for root in self._roots for group in _groups(root)})
 
     def file(self, name: str) -> SettingsFile:
-        """A file by its group and name, such as ``job/survey``; one without anything if there is none."""
+        """A file by its group and name, such as ``job/survey``; one without anything if there is none.
+
+        Raises:
+            Refusal: if it can't be read.
+        """
         if name not in self._files:
             paths = (root.joinpath(f"{name}{SUFFIX}") for root in self._roots)
-            text = next((path.read_text(encoding="utf-8") for path in paths if path.is_file()), "")
-            self._files[name] = read(text, ".".join(name.split("/")[:-1]))
+            path = next((path for path in paths if path.is_file()), None)
+            try:
+                file = read(path.read_text(encoding="utf-8") if path else "", ".".join(name.split("/")[:-1]))
+            except (yaml.YAMLError, ValueError) as error:
+                raise Refusal(f"{path}: can't be read as settings: {' '.join(str(error).split())}") from error
+            if name.startswith("corpus/") and CORPORA not in (choice.options[0].strip("/") for choice in file.choices):
+                file = file._replace(choices=(Choice("", (f"/{CORPORA}",), "_here_"), *file.choices))
+            self._files[name] = file
         return self._files[name]
 
     def gathered(self, name: str, chosen: Mapping[str, Sequence[str]]) -> "Gathered":
@@ -117,7 +153,7 @@ class SettingsFolders:
                 groups[group] = chosen.get(group, choice.options)
             else:
                 taken = self.gathered(absolute(choice.options[0], folder), chosen)
-                settings |= taken.settings
+                settings |= taken.within(file.package).settings if choice.package == "_here_" else taken.settings
                 groups |= taken.groups
         return Gathered(settings | {setting.key: setting for setting in file.settings}, groups)
 
@@ -161,6 +197,7 @@ def read(text: str, package: str = "") -> SettingsFile:
     if head and (named := _PACKAGE.fullmatch(head[0])):
         package, head = named[1], head[1:]
     about, _, example = _COMMAND.sub(r"\n\1", " ".join(_paragraph(head))).partition("\n")
+    check_yaml(text)
     node = yaml.compose(text, yaml.SafeLoader)
     if not isinstance(node, yaml.MappingNode):
         return SettingsFile(about, example, (), ())
@@ -168,7 +205,7 @@ def read(text: str, package: str = "") -> SettingsFile:
     entries = [(key, value) for key, value in node.value if key.value != "defaults"]
     choices = [choice for key, value in node.value if key.value == "defaults" for choice in _choices(value)]
     settings = [setting for key, value in entries for setting in _settings(key, value, prefix, lines, top)]
-    return SettingsFile(about, example, tuple(choices), tuple(settings))
+    return SettingsFile(about, example, tuple(choices), tuple(settings), prefix)
 
 
 def _comments(lines: Sequence[str]) -> Iterator[str]:
@@ -189,12 +226,14 @@ def _paragraph(head: Sequence[str]) -> Iterator[str]:
 def _choices(defaults: yaml.Node) -> Iterator[Choice]:
     for item in defaults.value:
         if isinstance(item, yaml.ScalarNode):
-            if item.value != "_self_":
-                yield Choice("", (item.value,))
+            path, _, package = item.value.partition("@")
+            if path != "_self_":
+                yield Choice("", (path,), package)
         else:
             [(group, options)] = item.value
             if not group.value.startswith("override "):
-                yield Choice(group.value.removeprefix("optional "), tuple(_scalars(options)))
+                name, _, package = group.value.removeprefix("optional ").partition("@")
+                yield Choice(name, tuple(_scalars(options)), package)
 
 
 def _scalars(node: yaml.Node) -> list[str]:

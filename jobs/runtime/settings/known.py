@@ -83,7 +83,10 @@ class Known:
     def _has(self, name: str, key: str) -> bool:
         """Whether a file of settings, or one that it chooses or may choose, has a key."""
         file, folder = self.folders.file(name), name.rpartition("/")[0]
-        return file.setting(key) is not None or any(self._may_have(choice, folder, key) for choice in file.choices)
+        inner = key.removeprefix(f"{file.package}.")
+        return file.setting(key) is not None or any(
+            self._may_have(choice, folder, inner if choice.package == "_here_" else key) for choice in file.choices
+        )
 
     def _may_have(self, choice: Choice, folder: str, key: str) -> bool:
         if not choice.group:

@@ -17,18 +17,16 @@ from omegaconf.errors import OmegaConfBaseException
 
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.settings import foreign
-from tiltmeter.jobs.runtime.settings.files import SUFFIX, SettingsFolders, settings_root
+from tiltmeter.jobs.runtime.settings.files import CORPORA, SUFFIX, SettingsFolders, settings_root
 from tiltmeter.jobs.runtime.settings.known import Known, keys_of, meant
 from tiltmeter.jobs.runtime.wording import listed
+from tiltmeter.storage.errors import choices
 from tiltmeter.storage.files.yaml_text import YamlLimit, check_yaml
 
 _NOT_CHOSEN = re.compile(r"Could not override '([^']+)'")
 _CHOSEN_TWICE = re.compile(r"Multiple values for (\S+)\. ")
 _NOT_NAMED = re.compile(r"Error merging override (.+); Cannot merge DictConfig with ListConfig$")
 _MOST_SHOWN = 5
-_CORPORA = "corpora"
-"""The file of what all corpora have."""
-
 _NOT_FOR_US = re.compile(
     r"^(See https?:|To append to|Set the environment|Config search path:|\s+full_key:|\s+object_type=|\tprovider=)"
 )
@@ -68,8 +66,8 @@ class Repository(ConfigRepository):
             raise ConfigError(f"{place}: {_why_unreadable(error)}") from error
         if result and self.is_foreign(config_path):
             foreign.check_file(result, group, place)
-        if result and group == "corpus" and self.config_exists(_CORPORA):
-            result.defaults_list.insert(0, ConfigDefault(path=f"/{_CORPORA}", package="_here_"))
+        if result and group == "corpus" and self.config_exists(CORPORA):
+            result.defaults_list.insert(0, ConfigDefault(path=f"/{CORPORA}", package="_here_"))
         return result
 
     def _check_text(self, source: ConfigSource, config_path: str) -> None:
@@ -164,8 +162,8 @@ def unknown_choice(error: MissingConfigException, words: Sequence[Override], fol
         return ConfigError(plain(error))
     kind = "job" if group == "job" else "choice"
     similar = meant(option, options)
-    choices = f"{' C' if similar else '; c'}hoose one of {', '.join(options)}"
-    return ConfigError(f"{group}={option}: there is no such {kind}{similar}{choices}")
+    advice = f"{' C' if similar else '; c'}hoose one of {choices(option, options)}"
+    return ConfigError(f"{group}={option}: there is no such {kind}{similar}{advice}")
 
 
 def _options(word: Override) -> list[Any]:
@@ -217,13 +215,16 @@ def _is_choice(word: Override) -> bool:
 
 
 def _no_name(word: str, group: str, folders: SettingsFolders) -> str:
-    return f"{word}: is the name of no choice; choose one of {', '.join(folders.options(group))}"
+    return f"{word}: is the name of no choice; choose one of {choices('', folders.options(group))}"
 
 
 def _no_names(word: str, base: DictConfig) -> ConfigError:
     """For a list where values have names."""
     key = word.lstrip("+").partition("=")[0]
-    names = [str(name) for name in OmegaConf.select(base, key)]
+    node = OmegaConf.select(base, key)
+    if OmegaConf.is_list(node):
+        return ConfigError(f"{word}: must be a list: {key}=[<value>, ...]")
+    names = [str(name) for name in node]
     return ConfigError(
         f"{word}: must be values by their names, such as {listed(names[:_MOST_SHOWN])}; set {key}.<name>=<value>"
     )

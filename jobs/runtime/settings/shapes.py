@@ -30,6 +30,13 @@ def example_at(kind: Any, location: Sequence[int | str]) -> str | None:
     return written(value) if isinstance(value, dict | list) and _is_valid(value, kind) else None
 
 
+def names_at(kind: Any, location: Sequence[int | str]) -> list[str]:
+    """The fields of the record that stands at a location; none where no record does."""
+    for part in location:
+        kind = _inside(kind, part)
+    return [field.name for arm in _arms(kind) if dataclasses.is_dataclass(arm) for field in dataclasses.fields(arm)]
+
+
 def _is_valid(value: Any, kind: Any) -> bool:
     try:
         pydantic.TypeAdapter(kind).validate_python(value)

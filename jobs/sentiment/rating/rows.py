@@ -17,7 +17,7 @@ from tiltmeter.operators.sentiment.mean_tests import MeanTest
 from tiltmeter.operators.sentiment.rejection import comparable_scores, weighted_rejections
 from tiltmeter.operators.statistics.multiplicity import benjamini_hochberg, holm
 from tiltmeter.operators.statistics.two_samples import LEVELS, Convention, Moments
-from tiltmeter.storage.errors import InputError
+from tiltmeter.storage.errors import InputError, choices
 
 VERSION = "rating_rows/7"
 
@@ -90,7 +90,7 @@ def _check_leave_out(scores: pl.DataFrame, leave_out: LeaveOut) -> None:
         if unknown := sorted(set(leave_out.values(column)) - set(known)):
             raise InputError(
                 f"rating.leave_out.{column}: no text has the {column} {', '.join(map(repr, unknown))}; there are "
-                f"{', '.join(map(repr, known)) or 'none'}"
+                f"{choices(unknown[0], known, repr) or 'none'}"
             )
 
 
@@ -99,7 +99,7 @@ def _check_design(scores: pl.DataFrame, design: Design | dict[str, Design] | Non
     if isinstance(design, dict) and (unknown := sorted(set(design) - set(known))):
         raise InputError(
             f"rating.design: no text is of the group {', '.join(map(repr, unknown))}; there are "
-            f"{', '.join(map(repr, known))}"
+            f"{choices(unknown[0], known, repr)}"
         )
 
 

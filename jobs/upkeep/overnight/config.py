@@ -45,7 +45,7 @@ class OvernightRun(CommonConfig):
 
     job: OvernightJob
     jobs: Annotated[str, Field(min_length=1)]
-    fail_if: tuple[Gate, ...] = ()
+    fail_if: Annotated[tuple[Gate, ...], Field(examples=[[{"table": "psychometrics", "column": "pse"}]])] = ()
 
 
 class ListedJob(NamedTuple):

@@ -17,6 +17,7 @@ from tiltmeter.jobs.changes.numbers import differ_by_rounding, interval_columns
 from tiltmeter.jobs.changes.wording import amount
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.wording import plural
+from tiltmeter.storage.errors import choices
 
 _Word = Annotated[str, Field(min_length=1)]
 _Size = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -103,12 +104,15 @@ def check_gates(gates: Sequence[Gate], jobs: Mapping[str, str]) -> None:
     for index, gate in enumerate(gates):
         place = f"fail_if[{index}]"
         if gate.name is not None and gate.name not in jobs:
-            raise ConfigError(f"{place}.name={gate.name}: no job of the list is called so; it has {', '.join(jobs)}")
+            raise ConfigError(
+                f"{place}.name={gate.name}: no job of the list is called so; it has {choices(gate.name, [*jobs])}"
+            )
         asked = schemas if gate.name is None else {gate.name: schemas[gate.name]}
         publishing = [tables[gate.table] for tables in asked.values() if gate.table in tables]
         if not publishing:
             names = sorted({name for tables in asked.values() for name in tables})
-            raise ConfigError(f"{place}.table={gate.table}: no such table is published; there are {', '.join(names)}")
+            there = choices(gate.table, names)
+            raise ConfigError(f"{place}.table={gate.table}: no such table is published; there are {there}")
         for schema in publishing:
             _check_column(place, gate, schema)
     _check_distinct(gates, jobs)
@@ -127,7 +131,7 @@ def _check_column(place: str, gate: Gate, schema: pa.Schema) -> None:
     numbers = [field.name for field in schema if _is_number(field)]
     if gate.column not in numbers:
         where = f"{place}.column={gate.column}: {gate.table} has no such numbers"
-        raise ConfigError(f"{where}; it has {', '.join(numbers) or 'none'}")
+        raise ConfigError(f"{where}; it has {choices(gate.column, numbers) or 'none'}")
     judged = interval_columns(numbers)
     if gate.needs_interval and gate.column not in judged:
         with_one = f" (these have one: {', '.join(judged)})" if judged else ""

@@ -173,6 +173,11 @@ def test_one_limit_for_a_gate(configured, tmp_path):
         configured(*command, both)
     with pytest.raises(
         ConfigError,
-        match=r"^fail_if\[0\].diference=1: there is no such setting; set it as in 'fail_if=\[{table: text, ",
+        match=r"^fail_if\[0\].diference=1: there is no such setting; did you mean difference\? there are table, column, ",
     ):
         configured(*command, "fail_if=[{table: a, column: b, diference: 1}]")
+    with pytest.raises(
+        ConfigError,
+        match=r"^fail_if\[1\].column: field required; set it as in 'fail_if=\[{table: psychometrics, column: pse}\]'$",
+    ):
+        configured(*command, "fail_if=[{table: a, column: b},{table: a}]")
