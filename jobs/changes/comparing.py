@@ -1,5 +1,7 @@
 """What differs between two runs: settings, inputs, versions, and the rows and numbers of every table."""
 
+import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +20,9 @@ from tiltmeter.jobs.changes.tables import DIFFERENCES, Change, change_table
 from tiltmeter.jobs.changes.values import changed_values, status_changed, status_changes, value_changes
 from tiltmeter.jobs.runtime.columns import SPREAD
 from tiltmeter.jobs.runtime.wording import plural
+
+NO_ROW = "no row of it is in both runs"
+"""How a sentence begins to say why nothing of a table was compared."""
 
 _LABEL = "label"
 """Unit of numbers that only tell which rows belong together."""
@@ -95,7 +100,7 @@ def _table(
     tables = before.read(name), after.read(name)
     counts = tables[0].num_rows, tables[1].num_rows
     try:
-        matched = match(*tables)
+        matched = match(*tables, detail.aliases)
     except UnmatchableError as error:
         return [_differs(name, *counts, f"{error}, so they were not compared")]
     return [_ComparedTable(name, matched, _labels(tables[1].schema), draws)]
@@ -165,12 +170,15 @@ class _ComparedTable:
             changes += value_changes(matched, differing, {"table": name, "column": column}, detail)
         return [self._verdict(sum(change.get("beyond") is True for change in changes), num_judged), *changes]
 
+    @property
+    def _is_apart(self) -> bool:
+        matched = self.matched
+        return not matched.pairs.height and bool(matched.gone.len()) and bool(matched.came.len())
+
     def _verdict(self, num_beyond: int, num_judged: int) -> Change:
-        verdict = (
-            f"{num_beyond:,} of {plural(num_judged, 'number')} with an interval moved beyond it"
-            if num_judged
-            else "it has no numbers with an interval"
-        )
+        verdict = f"{num_beyond:,} of {plural(num_judged, 'number')} with an interval moved beyond it"
+        if not num_judged:
+            verdict = f"{NO_ROW}{_advice(self.matched)}" if self._is_apart else "it has no numbers with an interval"
         heights = self.matched.before.height, self.matched.after.height
         return _differs(self.name, *heights, verdict, num_beyond, num_judged)
 
@@ -180,6 +188,18 @@ class _ComparedTable:
         for column in judged:
             where = {"table": self.name, "column": column}
             yield from (where | row for row in difference_rows(self.matched, column, self.numbers[column]))
+
+
+def _advice(matched: Matched) -> str:
+    """Which setting holds the rows against each other."""
+    pairs = [": ".join(map(_as_setting, pair)) for pair in matched.apart.items()]
+    setting = f"'job.aliases={{{', '.join(pairs)}}}' of job=compare"
+    return f"; to hold rows against each other that have other names in the two, set {setting}" if pairs else ""
+
+
+def _as_setting(name: str) -> str:
+    """A value as the command line reads it."""
+    return name if re.fullmatch(r"[\w/.-]+", name) else json.dumps(name, ensure_ascii=False)
 
 
 def _comparable(matched: Matched, labels: set[str]) -> tuple[dict[str, tuple[str, str] | None], list[str]]:

@@ -78,8 +78,10 @@ class DrawsOfRuns:
         nothing = numbers.with_columns(pl.lit(None, kind).alias(name) for name, kind in JUDGEMENT.items())
         if (table, column) not in self._columns:
             return nothing
-        keys = [(table, matched.named(pair)["key"], column) for pair in range(numbers.height)]
-        before, after = ([known.get(key) for key in keys] for known in self._known)
+        keys = [[named(pair) for pair in range(numbers.height)] for named in (matched.key_before, matched.key_after)]
+        before, after = (
+            [known.get((table, key, column)) for key in side] for known, side in zip(self._known, keys, strict=True)
+        )
         parts = [
             _judgement(kind, numbers[rows], _chosen(before, rows), _chosen(after, rows))
             for kind, rows in _groups(before, after).items()

@@ -1,9 +1,10 @@
 """Which rows of two tables are about the same thing."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 
 import polars as pl
 import pyarrow as pa
@@ -11,6 +12,9 @@ import pyarrow as pa
 from tiltmeter.jobs.changes.wording import row_name
 from tiltmeter.jobs.runtime.wording import plural
 from tiltmeter.storage.store.tables import key_columns
+
+EMPTY: Mapping[str, str] = MappingProxyType({})
+_MOST_ALIASES = 8
 
 
 class UnmatchableError(ValueError):
@@ -26,6 +30,7 @@ class Matched:
         keys: names of the key columns.
         pairs: columns ``before`` and ``after``, the numbers of the rows that match, in the order of ``after``.
         gone, came: numbers of the rows of ``before`` and of ``after`` that have no match.
+        written: the keys of ``before`` as the earlier run wrote them, where these have other names in the later one.
     """
 
     before: pl.DataFrame
@@ -34,6 +39,34 @@ class Matched:
     pairs: pl.DataFrame
     gone: pl.Series
     came: pl.Series
+    written: pl.DataFrame
+
+    def key_before(self, pair: int) -> str:
+        """The key of a pair, by its number, as the earlier run wrote it."""
+        return self._key(self.written, self.pairs["before"][pair])
+
+    def key_after(self, pair: int) -> str:
+        """The same of the later run."""
+        return self._key(self.after, self.pairs["after"][pair])
+
+    def _key(self, table: pl.DataFrame, row: int) -> str:
+        return json.dumps({name: table[name][row] for name in self.keys}, ensure_ascii=False, default=str)
+
+    @property
+    def apart(self) -> dict[str, str]:
+        """Why no row matches: values of key columns that only the earlier run has, and those of the later in place."""
+        values = [
+            [frame[name].drop_nulls().unique(maintain_order=True) for frame in (self.before, self.after)]
+            for name in self.keys
+            if self.before.schema[name] == self.after.schema[name] == pl.String
+        ]
+        few = [(one, other) for one, other in values if one.len() == other.len() <= _MOST_ALIASES]
+        return {
+            first: second
+            for one, other in few
+            if set(one).isdisjoint(other)
+            for first, second in zip(one, other, strict=True)
+        }
 
     def both(self, name: str) -> pl.DataFrame:
         """Columns ``before`` and ``after``: a column's values in the rows that match."""
@@ -57,9 +90,8 @@ class Matched:
         return self._named(self.after, self.came[number])
 
     def _named(self, table: pl.DataFrame, row: int) -> dict[str, str]:
-        key = {name: table[name][row] for name in self.keys}
-        shown = {name: key[name] for name in self._telling}
-        return {"row": row_name(shown), "key": json.dumps(key, ensure_ascii=False, default=str)}
+        shown = {name: table[name][row] for name in self._telling}
+        return {"row": row_name(shown), "key": self._key(table, row)}
 
     @cached_property
     def _telling(self) -> list[str]:
@@ -68,13 +100,16 @@ class Matched:
         return [name for name in self.keys if keys[name].n_unique() > 1] or list(self.keys)
 
 
-def match(before: pa.Table, after: pa.Table) -> Matched:
+def match(before: pa.Table, after: pa.Table, aliases: Mapping[str, str] = EMPTY) -> Matched:
     """Match the rows of two tables by the key columns that the later one declares, or else the earlier one.
 
     A key column that one of them does not have yet, as a table of an earlier release, is left out where the others tell
     all rows of both apart.
 
     Null matches null, NaN matches NaN, and 0.0 matches -0.0.
+
+    Args:
+        aliases: what values of key columns of the earlier table are called in the later one.
 
     Raises:
         UnmatchableError: if no key columns are declared, one is missing or of another type in either table, or two
@@ -85,6 +120,10 @@ def match(before: pa.Table, after: pa.Table) -> Matched:
         raise UnmatchableError("neither run's table says which of its columns tell rows apart")
     frames = pl.DataFrame(before), pl.DataFrame(after)
     keys = _sufficient(keys, frames)
+    written = frames[0].select(name for name in keys if name in frames[0].columns)
+    if aliases:
+        renamed = [pl.col(name).replace(aliases) for name, kind in written.schema.items() if kind == pl.String]
+        frames = frames[0].with_columns(renamed), frames[1]
     for name in keys:
         _check_kinds(name, *frames)
     numbered = [_numbered(frame, keys, side) for frame, side in zip(frames, ("before", "after"), strict=True)]
@@ -92,7 +131,7 @@ def match(before: pa.Table, after: pa.Table) -> Matched:
     pairs = joined.drop_nulls().sort("after")
     gone = joined.filter(pl.col("after").is_null())["before"].sort()
     came = joined.filter(pl.col("before").is_null())["after"].sort()
-    return Matched(*frames, keys, pairs, gone, came)
+    return Matched(*frames, keys, pairs, gone, came, written)
 
 
 def _sufficient(keys: list[str], frames: tuple[pl.DataFrame, pl.DataFrame]) -> list[str]:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from tiltmeter.jobs.changes.comparing import NO_ROW
 from tiltmeter.jobs.changes.differences import MOVED, MOVED_IN_TEXTS, STAYED
 from tiltmeter.jobs.changes.wording import amount, half_widths_text, with_interval
 from tiltmeter.jobs.report.grids import Column, Row, cell, grid, p_value, text
@@ -92,10 +93,15 @@ def _first(changes: pl.DataFrame, num_tables: int | None) -> str:
     differ = f"{which} {'differs' if num == 1 else 'differ'}"
     num_judged, num_beyond = (int(tables[name].sum()) for name in ("num_compared", "num_changed"))
     if not num_judged:
-        return f"{differ}; no number was compared that has an interval."
+        apart = tables.filter(pl.col("sentence").str.contains(NO_ROW, literal=True))["sentence"].head(1)
+        return " ".join([f"{differ}; no number was compared that has an interval.", *map(_capitalised, apart)])
     far = changes.filter("beyond", pl.col("half_widths") >= 1).height
     by = f", {far:,} of them by half its width or more" if num_beyond else ""
     return f"{num_beyond:,} of {plural(num_judged, 'number')} with an interval moved beyond it{by}; {differ}."
+
+
+def _capitalised(sentence: str) -> str:
+    return f"{sentence[0].upper()}{sentence[1:]}"
 
 
 def _beyond(changes: pl.DataFrame) -> pl.DataFrame:

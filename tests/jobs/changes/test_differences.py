@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from tiltmeter.jobs.changes.comparing import Comparison, common_tables
+from tiltmeter.jobs.changes.detail import Detail
 from tiltmeter.jobs.changes.differences import Limits, corrected
 from tiltmeter.jobs.changes.moves import moves
 from tiltmeter.jobs.runtime.draws import DRAWS, draws_of, with_draws
@@ -50,6 +51,15 @@ def test_draws_that_both_runs_share_are_held_against_each_other(run):
         "tests: d of model en, word a moved from 1 [0, 2] to 1.1 [0, 2], by 0.1 [0.06716, 0.1328], over 8 draws that "
         "both runs share."
     )
+
+
+def test_rows_of_other_names_are_judged_by_the_draws_of_both(run):
+    """Each run has the draws of its rows under the name that it gives them."""
+    before, after = run({"a": 1.0}), run({"b": 1.1}, own=OWN)
+    assert not [row for row in differences(before, after).values() if row["p"] is not None]
+    held = Comparison(before, after, Detail(aliases={"a": "b"})).differences().to_pylist()
+    [usual] = differences(run({"b": 1.0}), after).values()
+    assert [row["p"] for row in held] == [usual["p"]]
 
 
 def test_runs_that_train_alike_say_what_moved_in_these_texts_alone(run):

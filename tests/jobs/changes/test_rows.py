@@ -6,6 +6,7 @@ import pytest
 
 from tiltmeter.jobs.changes.comparing import compare
 from tiltmeter.jobs.changes.detail import Detail
+from tiltmeter.jobs.report.changes import change_findings
 from tiltmeter.storage.store.tables import column
 
 
@@ -41,6 +42,28 @@ def test_a_large_table_is_not_read_and_says_so(history):
     assert row["sentence"] == (
         "table tests differs (1 row as before): it has 65 MB, more than the 64 up to which rows are compared."
     )
+
+
+def test_slices_have_no_row_in_common_which_is_said_with_the_setting_that_holds_them_together(history):
+    words = {"a": {"model": "x/1990s", "d": 1.0}, "b": {"model": "x/1990s", "d": 2.0}}
+    others = {word: row | {"model": "x/2000s", "d": row["d"] + 3.0} for word, row in words.items()}
+    runs = [history.run({"tests": history.table(rows)}) for rows in (words, others)]
+    changes = pl.DataFrame(compare(*runs))
+    sentence = changes.filter(kind="table")["sentence"][0]
+    assert "no row of it is in both runs" in sentence
+    assert "set 'job.aliases={x/1990s: x/2000s}' of job=compare" in sentence
+    assert change_findings(changes)[0].endswith(sentence[1:])
+    held = pl.DataFrame(compare(*runs, Detail(aliases={"x/1990s": "x/2000s"})))
+    assert held.filter(kind="table")["num_compared"].to_list() == [2]
+    assert held.filter(kind="row").is_empty()
+    assert {row["key"] for row in held.filter(kind="number").to_dicts()} <= {
+        f'{{"model": "x/2000s", "word": "{word}"}}' for word in words
+    }
+
+
+def test_names_that_a_command_line_would_not_read_are_quoted(history):
+    runs = [history.run({"tests": history.table({"a": {"model": model}})}) for model in ("New York, NY", "x")]
+    assert """'job.aliases={"New York, NY": x}'""" in compare(*runs).to_pylist()[0]["sentence"]
 
 
 def test_rows_that_come_and_go_are_named(history):
