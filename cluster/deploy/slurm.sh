@@ -39,7 +39,10 @@ start_ray() {
   local memory=()
   # Without a limit (--mem=0) Ray takes what the node has.
   ((megabytes == 0)) || memory=(--memory=$(((megabytes - own_megabytes - object_store_megabytes) << 20)))
-  exec ray start --block --disable-usage-stats --log-color=false --temp-dir="$temporary" \
+  # Ray opens its own folder to everybody: it lies in one that nobody else can enter.
+  mkdir -m 700 "$temporary" 2>/dev/null || [[ -O $temporary && ! -L $temporary ]] ||
+    { echo "slurm.sh: $temporary belongs to somebody else on $(hostname): remove it" >&2; exit 2; }
+  exec ray start --block --disable-usage-stats --log-color=false --temp-dir="$temporary/ray" \
     --dashboard-agent-listen-port=0 --num-cpus="$SLURM_CPUS_ON_NODE" --num-gpus="${SLURM_GPUS_ON_NODE:-0}" \
     "${memory[@]}" --object-store-memory=$((object_store_megabytes << 20)) "$@"
 }

@@ -6,6 +6,7 @@ They say who is alive whatever the clock does, and to processes of other PID nam
 import errno
 import fcntl
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,9 +14,6 @@ from pathlib import Path
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NO_LOCKS = {errno.EBADF, errno.EINVAL, errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
 """What file systems answer that lock no files, or no folders."""
-
-_OF_THIS_MACHINE = ("overlay", "tmpfs")
-"""File systems without a disk that no other machine reaches."""
 
 
 def lock(descriptor: int) -> None:
@@ -27,8 +25,9 @@ def lock(descriptor: int) -> None:
             raise
 
 
-def locked_folder(path: Path) -> int:
-    """Make a folder and lock it; returns its descriptor, which is to be closed.
+@contextmanager
+def locked_folder(path: Path) -> Iterator[None]:
+    """Make a folder and keep it locked for the ``with`` block.
 
     It is made again where somebody takes it for abandoned before it is locked.
     """
@@ -38,8 +37,12 @@ def locked_folder(path: Path) -> int:
             descriptor = os.open(path, _READ | os.O_DIRECTORY)
             lock(descriptor)
             if path.exists() and os.path.samestat(os.fstat(descriptor), os.lstat(path)):
-                return descriptor
+                break
             os.close(descriptor)
+    try:
+        yield
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager
@@ -66,13 +69,9 @@ def examined(path: str | os.PathLike[str]) -> Iterator[bool | None]:
 
 def _is_of_this_machine(descriptor: int) -> bool:
     device = os.fstat(descriptor).st_dev
-    # File systems of a server, and those that a program makes, have no device, which is then number 0.
-    return os.major(device) > 0 or _kind(f"0:{os.minor(device)}") in _OF_THIS_MACHINE
-
-
-def _kind(device: str) -> str | None:
-    """Of the file system on a device, such as ``tmpfs``."""
+    if os.major(device):
+        return True
+    # File systems of servers and programs have no disk, and neither have memory and the layers of a container.
     mounts = Path("/proc/self/mountinfo")
-    lines = mounts.read_text(encoding="utf-8", errors="replace").splitlines() if mounts.exists() else []
-    # Optional fields end with a hyphen, behind which the kind stands.
-    return {line.split()[2]: line.partition(" - ")[2].split()[0] for line in lines}.get(device)
+    lines = mounts.read_text(errors="replace").splitlines() if mounts.exists() else []
+    return any(re.search(rf" 0:{os.minor(device)} .* - (overlay|tmpfs) ", line) for line in lines)

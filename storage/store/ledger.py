@@ -180,10 +180,12 @@ class Store:
         return Path(self.path) if isinstance(self.filesystem, fs.LocalFileSystem) else None
 
     @property
-    def is_marked(self) -> bool:
-        """Whether it says of itself that it is a store; nothing is removed from others. See :mod:`.marks`."""
-        [mark] = file_information(self.filesystem, [self.inside(MARK)])
-        return bool(mark.is_file)
+    def mark(self) -> bytes | None:
+        """What it says of itself as a store; nothing is removed where there is None. See :mod:`.marks`."""
+        # A server says why it lists nothing; of one file, it says only that it is denied.
+        files = files_below(self.filesystem, self.path, is_recursive=False)
+        is_there = any(file.base_name == MARK for file in files)
+        return read_bytes(self.filesystem, self.inside(MARK)) if is_there else None
 
     def inside(self, place: str) -> str:
         """Path of something in the store.
@@ -399,7 +401,7 @@ class Store:
 
         Nothing goes that is not in a marked store.
         """
-        if not self.is_marked:
+        if self.mark is None:
             return 0
         states = list(self.unit_files("states"))
         rows = file_information(self.filesystem, [self._ledger_path(place) for place, _ in states])

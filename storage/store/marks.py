@@ -1,6 +1,7 @@
 """The mark of a store: a file that says that a folder is one, and without which nothing is removed from it."""
 
 import json
+import re
 
 from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.files.filesystems import SETTING, files_below, read_bytes
@@ -10,8 +11,7 @@ from tiltmeter.storage.store.tables import write_bytes
 FORMAT = 1
 """Of stores that this version makes and reads."""
 
-OF_EARLIER_VERSION = f"a store of an earlier version; its mark, {MARK}, was added"
-"""What a run says of it."""
+EARLIER_VERSION = f"store={{}}: a store of an earlier version; its mark, {MARK}, was added"
 
 _ENTRIES = (("registry", "/run.json", "key"), ("ledger", ".json", "place"))
 """Files by which a store of an earlier version is known: each says itself, under this key, where it lies."""
@@ -25,8 +25,7 @@ def open_store(store: Store) -> bool:
     Raises:
         StorageError: if the store can't be written, is of a later format, or one of its folders is a symbolic link.
     """
-    _check(store)
-    if store.is_marked:
+    if _has_mark(store):
         return False
     is_of_earlier_version = _holds_entries(store)
     content = json.dumps({"format": FORMAT, "made_by": "tiltmeter"}) + "\n"
@@ -40,8 +39,7 @@ def require_store(store: Store) -> None:
     Raises:
         StorageError: if it is none; or as for :func:`open_store`.
     """
-    _check(store)
-    if not store.is_marked and not _holds_entries(store):
+    if not _has_mark(store) and not _holds_entries(store):
         files = files_below(store.filesystem, store.path, is_recursive=False)
         # The directory of a run that has just begun may be in it.
         if foreign := next((file.base_name for file in files if file.base_name != "runs"), None):
@@ -51,23 +49,17 @@ def require_store(store: Store) -> None:
             )
 
 
-def _check(store: Store) -> None:
+def _has_mark(store: Store) -> bool:
     for folder in FOLDERS:
         store.inside(folder)
-    if not store.is_marked:
-        return
-    path = store.inside(MARK)
-    try:
-        number = int(json.loads(read_bytes(store.filesystem, path))["format"])
-    except (RecursionError, TypeError, ValueError, LookupError) as error:
+    if (mark := store.mark) is None:
+        return False
+    if not (match := re.search(rb'"format": (\d+)\b', mark)) or int(match[1]) > FORMAT:
         raise StorageError(
-            f"{path}: is damaged ({error}); it may safely be removed if the folder is a store: the next run writes it"
-        ) from error
-    if number > FORMAT:
-        raise StorageError(
-            f"store={store.name}: is of format {number}, and this version of Tiltmeter knows formats up to {FORMAT}; "
-            f"use a later version, or choose another place with {SETTING}"
+            f"{store.path}/{MARK}: names no format that this version of Tiltmeter knows (up to {FORMAT}): use a later "
+            "one, or if it is damaged, remove it, which is safe: the next run writes it"
         )
+    return True
 
 
 def _holds_entries(store: Store) -> bool:

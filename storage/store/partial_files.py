@@ -76,7 +76,7 @@ def fenced(folders: Iterable[Path]) -> Iterator[str]:
     name = _new_name()
     with ExitStack() as fences:
         for folder in folders:
-            fences.callback(os.close, locked_folder(folder / FENCES / name))
+            fences.enter_context(locked_folder(folder / FENCES / name))
             fences.callback(_remove_fence, folder / FENCES / name)
         yield name
 

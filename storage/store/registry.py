@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import os
 import re
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -139,14 +138,14 @@ class Registry:
         content = read_bytes(self._store.filesystem, path)
         try:
             first, *places = content.decode().split("\n")
-            if first.startswith(_WHOLE):
-                if first != _WHOLE + digest(places):
-                    raise ValueError("not all of it is there")
-                return places
+            if not first.startswith(_WHOLE):
+                # Lists of earlier versions begin with the first unit.
+                return [place for place in (first, *places) if place]
+            if first != _WHOLE + digest(places):
+                raise ValueError("not all of it is there")
         except ValueError as error:
             raise _damaged(path, error, _OF_A_RUN) from error
-        # Lists of earlier versions begin with the first unit.
-        return [place for place in (first, *places) if place]
+        return places
 
     def forget(self, run: RegisteredRun) -> None:
         """Remove a run from the register; its directory stays, and so does what others have put there."""
@@ -161,15 +160,9 @@ class Registry:
         with self._examined(run.key) as is_locked:
             return run.process.is_alive(run.started, is_locked)
 
-    @contextmanager
-    def _locked(self, name: str) -> Iterator[None]:
+    def _locked(self, name: str) -> AbstractContextManager[None]:
         """Keep a folder locked, which tells whoever looks at it that this process is at work."""
-        descriptor = locked_folder(Path(self._path(name))) if self._store.local_path else None
-        try:
-            yield
-        finally:
-            if descriptor is not None:
-                os.close(descriptor)
+        return locked_folder(Path(self._path(name))) if self._store.local_path else nullcontext()
 
     def _examined(self, name: str) -> AbstractContextManager[bool | None]:
         return examined(self._path(name)) if self._store.local_path else nullcontext()

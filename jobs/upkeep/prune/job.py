@@ -16,7 +16,7 @@ from tiltmeter.jobs.runtime.job import Job
 from tiltmeter.jobs.upkeep.prune.config import PruneRun
 from tiltmeter.jobs.upkeep.prune.tables import RUNS, TABLES, UNITS
 from tiltmeter.storage.store.ledger import Store
-from tiltmeter.storage.store.marks import OF_EARLIER_VERSION, open_store, require_store
+from tiltmeter.storage.store.marks import EARLIER_VERSION, open_store, require_store
 from tiltmeter.storage.store.pruning import StoredUnit, kept_runs, remove, stored_units
 from tiltmeter.storage.store.registry import RegisteredRun, Registry
 
@@ -49,7 +49,7 @@ def run(run: Run[PruneRun, NoSources]) -> None:
     """
     config, store = run.config.job, run.runner.store
     if config.remove and open_store(store):
-        run.console.print(f"store={store.name}: {OF_EARLIER_VERSION}", soft_wrap=True, highlight=False, markup=False)
+        run.console.print(EARLIER_VERSION.format(store.name), soft_wrap=True, highlight=False, markup=False)
     registry = Registry(store)
     with registry.pruning() if config.remove else nullcontext():
         runs = {entry: registry.units(entry) for entry in registry.runs()}

@@ -1,6 +1,5 @@
 """What is taken for a store, and that nothing else loses a file."""
 
-import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -36,9 +35,9 @@ def commit(store):
 
 def test_an_empty_folder_becomes_a_store(store):
     require_store(store)
-    assert not store.is_marked
+    assert store.mark is None
     assert not open_store(store)
-    assert store.is_marked
+    assert store.mark
     require_store(store)
     assert not open_store(store)
 
@@ -85,17 +84,14 @@ def test_what_has_not_name_depth_and_content_of_a_unit_stays_in_a_store(store):
     assert all(file.is_file for file in store.filesystem.get_file_info([f"{store.path}/{name}" for name in foreign]))
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"format": "x"}'])
-def test_a_damaged_mark_is_named(tmp_path, content):
+@pytest.mark.parametrize("content", ["", "[]", '{"format": "x"}', '{"format": 2}', '{"format": 11}'])
+def test_a_mark_of_no_format_that_is_known_is_refused(tmp_path, content):
     (tmp_path / MARK).write_text(content)
-    with pytest.raises(StorageError, match=rf"{MARK}: is damaged .*may safely be removed if the folder is a store"):
-        open_store(Store(str(tmp_path)))
-
-
-def test_a_store_of_a_later_format_is_refused(tmp_path):
-    (tmp_path / MARK).write_text(json.dumps({"format": 2}))
-    with pytest.raises(StorageError, match="is of format 2, and this version of Tiltmeter knows formats up to 1"):
-        require_store(Store(str(tmp_path)))
+    for use in (open_store, require_store):
+        with pytest.raises(
+            StorageError, match=rf"{MARK}: names no format .* \(up to 1\): use a later one, or if it is damaged"
+        ):
+            use(Store(str(tmp_path)))
 
 
 def test_a_run_in_a_folder_of_others_removes_nothing_of_theirs(tmp_path):
