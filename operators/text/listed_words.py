@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
+from tiltmeter.operators.text.normalisation import folded
 from tiltmeter.operators.text.tokenised import word_spans
 
-VERSION = "listed_words/1"
+VERSION = "listed_words/2"
 
 
 class WordList:
@@ -26,7 +27,7 @@ class WordList:
             self._entries.setdefault(entry[0], []).append(entry)
 
     def entries(self, words: Sequence[str]) -> list[str | None]:
-        """The entry that each word of a text is a part of, as :func:`normalised` writes it; None if of none."""
+        """The entry that each word of a text is a part of, :func:`.normalisation.folded`; None if of none."""
         forms = [_forms(word) for word in words]
         listed: list[str | None] = [None] * len(words)
         place = 0
@@ -48,25 +49,16 @@ class WordList:
         return max(matching, key=len, default=())
 
 
-def normalised(word: str) -> str:
-    """A word as words are compared: in lower case, with straight apostrophes.
-
-    >>> normalised("Don’t")
-    "don't"
-    """
-    return word.replace("’", "'").casefold()
-
-
 def split(text: str) -> list[str]:
     """The words of a text as they are compared.
 
     >>> split("You know, don’t you?")
     ['you', 'know', ',', "don't", 'you', '?']
     """
-    return [normalised(text[start:end]) for start, end in word_spans(text)]
+    return [folded(text[start:end]) for start, end in word_spans(text)]
 
 
 def _forms(word: str) -> tuple[str, ...]:
-    whole = normalised(word)
+    whole = folded(word)
     before = whole.partition("'")[0]
     return (whole,) if before in ("", whole) else (whole, before)

@@ -57,7 +57,8 @@ _LATIN_FORMS = _points(
 # Arabic, Farsi and Urdu pages write the same numbers in three sets of digits: ASCII, the one all languages share.
 _DIGITS = {chr(zero + value): str(value) for zero in (0x660, 0x6F0) for value in range(10)} | {"٫": ".", "٬": ","}
 
-_APOSTROPHES: Table = _table({"’‘‛ʼ＇": "'"})
+_QUOTES: Table = _table({"’‘‛＇": "'"})
+_APOSTROPHES = _QUOTES | _table({"ʼ": "'"})
 _EVERYWHERE: Table = _nothing(_INVISIBLE) | _compatible(_LATIN_FORMS) | _APOSTROPHES | _table(_DIGITS)
 
 _WITHOUT_JOINERS: Table = _table({_JOINER + _NON_JOINER: None})
@@ -108,7 +109,7 @@ def _turkic_lower(text: str) -> str:
 
 def _final_sigma(text: str) -> str:
     """Python's lower case takes the sigma before a full stop for an inner one where no space follows."""
-    return _FINAL_SIGMA.sub("ς", text)
+    return str(_FINAL_SIGMA.sub("ς", text))
 
 
 def _composed(text: str) -> str:
@@ -194,12 +195,12 @@ _COMPARED = _nothing(_INVISIBLE) | _APOSTROPHES | _WITHOUT_JOINERS
 
 
 def straightened(text: str) -> str:
-    """A text with straight apostrophes and as many characters.
+    """A text with straight apostrophes and as many characters; one that is a letter stays, as words begin with it.
 
     >>> straightened("don’t")
     "don't"
     """
-    return text.translate(_APOSTROPHES)
+    return text.translate(_QUOTES)
 
 
 def folded(text: str) -> str:

@@ -132,7 +132,7 @@ def spaced_words(text: str) -> list[str]:
     >>> spaced_words("ผู้หญิง กิน\u200bข้าว, OK")
     ['ผู้หญิง', 'กิน', 'ข้าว', 'OK']
     """
-    return _SPACED_WORDS.findall(text)
+    return list(_SPACED_WORDS.findall(text))
 
 
 def unsegmented_share(words: pl.Series, counts: pl.Series, language: str) -> float:
@@ -142,8 +142,8 @@ def unsegmented_share(words: pl.Series, counts: pl.Series, language: str) -> flo
     0.75
     """
     pattern = _UNSEGMENTED % ("" if _primary(language) == "zh" else r"\p{Han}")
-    total = counts.sum()
-    return counts.filter(words.str.contains(pattern)).sum() / total if total else 0.0
+    total = int(counts.sum())
+    return int(counts.filter(words.str.contains(pattern)).sum()) / total if total else 0.0
 
 
 def spaced(language: str) -> str:

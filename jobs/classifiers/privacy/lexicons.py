@@ -12,7 +12,7 @@ from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.classifiers.privacy.config import ValenceLexicon
 from tiltmeter.operators.classifiers.privacy.metrics import UNBINNED
-from tiltmeter.operators.text.listed_words import normalised
+from tiltmeter.operators.text.normalisation import folded
 from tiltmeter.storage.corpora.sources import FoundFile
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.redaction import redacted
@@ -39,7 +39,7 @@ def read_lexicon(runner: Runner, lexicon: ValenceLexicon, num_classes: int, file
         return None
     settings = {name: getattr(lexicon, name) for name in ("header", "word", "valence", "low", "high")}
     settings["upper_ends"] = lexicon.upper_ends(num_classes)
-    unit = Unit("valence_lexicon/2", "valence lexicon", {"file": file.identity, "read": settings})
+    unit = Unit("valence_lexicon/3", "valence lexicon", {"file": file.identity, "read": settings})
     [done] = runner.run_whole(Stage("read lexicon", each(_read), {"lexicon": [unit]}))["lexicon"]
     return done.tables["lexicon"]
 
@@ -49,7 +49,7 @@ def _read(_: Store, unit: Unit) -> Tables:
     rows = read_records(file["uri"], list(dict.fromkeys([read["word"], read["valence"]])), header=read["header"])
     values = numbers(rows, read["valence"], f"lexicon.path: {redacted(file['uri'])}")
     _check(values, read, redacted(file["uri"]))
-    words = rows[read["word"]].cast(pl.String).fill_null("").map_elements(normalised, return_dtype=pl.String)
+    words = rows[read["word"]].cast(pl.String).fill_null("").map_elements(folded, return_dtype=pl.String)
     table = pl.DataFrame({"word": words, "valence": values}).drop_nulls().group_by("word").mean().sort("word")
     bins = np.searchsorted(read["upper_ends"], table["valence"].to_numpy(), side="left")
     scaled = (pl.col("valence") - read["low"]) / (read["high"] - read["low"]) * 2.0 - 1.0
@@ -78,12 +78,12 @@ class BinnedLexicon(NamedTuple):
 
     def valences_of(self, words: Sequence[str], least: float) -> NDArray[np.float64]:
         """``[words]``; NaN for a word that the lexicon does not have, or less than ``least`` from the middle."""
-        values = np.array([self.valences.get(normalised(word), np.nan) for word in words], dtype=np.float64)
+        values = np.array([self.valences.get(folded(word), np.nan) for word in words], dtype=np.float64)
         return np.where(np.abs(values) >= least, values, np.nan)
 
     def bins_of(self, words: Sequence[str]) -> NDArray[np.int64]:
         """``[words]``; ``UNBINNED`` for a word that the lexicon does not have."""
-        return np.array([self.bins.get(normalised(word), UNBINNED) for word in words], dtype=np.int64)
+        return np.array([self.bins.get(folded(word), UNBINNED) for word in words], dtype=np.int64)
 
 
 def binned_lexicon(store: Store, ref: TableRef) -> BinnedLexicon:
