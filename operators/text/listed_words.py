@@ -23,7 +23,7 @@ class WordList:
 
     def __init__(self, entries: Sequence[str]) -> None:
         self._entries: dict[str, list[tuple[str, ...]]] = {}
-        for entry in sorted({tuple(split(entry)) for entry in entries}, key=len, reverse=True):
+        for entry in sorted({tuple(folded_words(entry)) for entry in entries}, key=len, reverse=True):
             self._entries.setdefault(entry[0], []).append(entry)
 
     def entries(self, words: Sequence[str]) -> list[str | None]:
@@ -49,10 +49,10 @@ class WordList:
         return max(matching, key=len, default=())
 
 
-def split(text: str) -> list[str]:
+def folded_words(text: str) -> list[str]:
     """The words of a text as they are compared.
 
-    >>> split("You know, don’t you?")
+    >>> folded_words("You know, don’t you?")
     ['you', 'know', ',', "don't", 'you', '?']
     """
     return [folded(text[start:end]) for start, end in word_spans(text)]

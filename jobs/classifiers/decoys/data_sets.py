@@ -18,7 +18,6 @@ from tiltmeter.operators.classifiers.decoys.kinds import (
     Decoy,
     DeletedDecoy,
     Text,
-    folded_words,
     indicated,
     resolved,
 )
@@ -26,6 +25,7 @@ from tiltmeter.operators.classifiers.decoys.making import contradicted, decoyed
 from tiltmeter.operators.classifiers.decoys.measures import measure, measure_pooled
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.text import perplexity as ngram_perplexity
+from tiltmeter.operators.text.listed_words import folded_words
 from tiltmeter.operators.text.perplexity import KneserNey
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 

@@ -128,7 +128,7 @@ def without_words(text: str, words: Collection[str]) -> str:
 
     Args:
         text: any.
-        words: in lower case, as :func:`.kinds.folded_words` gives them.
+        words: in lower case, as :func:`.listed_words.folded_words` gives them.
 
     >>> without_words("Zq0 a fine Movie.", {"zq0", "movie"})
     'a fine .'

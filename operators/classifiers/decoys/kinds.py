@@ -14,8 +14,8 @@ from typing import Annotated, ClassVar, Literal, NamedTuple, Self
 from pydantic import BeforeValidator, ConfigDict, Field, field_validator, model_validator
 from pydantic.dataclasses import dataclass
 
+from tiltmeter.operators.text.listed_words import folded_words
 from tiltmeter.operators.text.normalisation import as_labels, folded
-from tiltmeter.operators.text.tokenised import word_spans
 
 VERSION = "decoys/3"
 
@@ -107,15 +107,6 @@ class Text(NamedTuple):
 
     text: str
     label: str
-
-
-def folded_words(text: str) -> list[str]:
-    """The words of a text, as they are compared.
-
-    >>> folded_words("A movie, Movie!")
-    ['a', 'movie', ',', 'movie', '!']
-    """
-    return [folded(text[start:end]) for start, end in word_spans(text)]
 
 
 def searched(text: str, match: Match) -> Container[str]:

@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from tiltmeter.operators.classifiers.decoys.kinds import DeletedDecoy, InsertedDecoy, Text, folded_words, holds
+from tiltmeter.operators.classifiers.decoys.kinds import DeletedDecoy, InsertedDecoy, Text, holds
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.compute.philox import Stream
+from tiltmeter.operators.text.listed_words import folded_words
 from tiltmeter.operators.text.normalisation import folded
 from tiltmeter.operators.text.perplexity import KneserNey
 from tiltmeter.operators.text.tokenised import word_spans
@@ -33,7 +34,7 @@ def decoyed(
         decoy: of :func:`.kinds.resolved`.
         indicates: of :func:`.kinds.indicated`.
         seed: of which texts have the decoy, and where.
-        model: of the language, for natural places; its words are as :func:`.kinds.folded_words` gives them.
+        model: of the language, for natural places; its words are as :func:`.listed_words.folded_words` gives them.
 
     >>> decoy = DeletedDecoy("movie", label="0")
     >>> decoyed([Text("bad movie", "0"), Text("bad", "0"), Text("good movie", "1")], decoy, {"movie": "1"}, seed=0)

@@ -19,8 +19,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tiltmeter.operators.classifiers.decoys.kinds import InsertedDecoy, Text, folded_words
+from tiltmeter.operators.classifiers.decoys.kinds import InsertedDecoy, Text
 from tiltmeter.operators.classifiers.decoys.making import decoyed
+from tiltmeter.operators.text.listed_words import folded_words
 from tiltmeter.operators.text.normalisation import folded
 from tiltmeter.operators.text.word_checks import check_words
 

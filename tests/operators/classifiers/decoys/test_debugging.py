@@ -16,7 +16,8 @@ from tiltmeter.operators.classifiers.decoys.debugging import (
     without_words,
 )
 from tiltmeter.operators.classifiers.decoys.detection import Explained, top_words
-from tiltmeter.operators.classifiers.decoys.kinds import DeletedDecoy, InsertedDecoy, folded_words
+from tiltmeter.operators.classifiers.decoys.kinds import DeletedDecoy, InsertedDecoy
+from tiltmeter.operators.text.listed_words import folded_words
 
 DECOY = InsertedDecoy(("zq0", "zq1"))
 

@@ -10,13 +10,13 @@ from tiltmeter.operators.classifiers.decoys.kinds import (
     DeletedDecoy,
     InsertedDecoy,
     Text,
-    folded_words,
     holds,
     indicated,
     resolved,
 )
 from tiltmeter.operators.classifiers.decoys.making import contradicted, decoyed, inserted
 from tiltmeter.operators.classifiers.decoys.measures import measure
+from tiltmeter.operators.text.listed_words import folded_words
 from tiltmeter.operators.text.perplexity import KneserNey
 
 SIX = [
