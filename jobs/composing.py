@@ -1,14 +1,19 @@
 """From words of a command line to the checked record of the job that they choose."""
 
+import re
 from collections.abc import Sequence
 
 import hydra
 from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
 from tiltmeter.jobs.catalogue import CONFIG, SETTINGS, job, settings_folders
 from tiltmeter.jobs.runtime.config import CommonConfig
 from tiltmeter.jobs.runtime.settings import composition
+
+_NAMED = re.compile("command-line|hydra.searchpath")
+"""What Hydra calls those who name a folder."""
 
 
 def build(composed: DictConfig, overrides: Sequence[str] = ()) -> CommonConfig:
@@ -23,6 +28,14 @@ def build(composed: DictConfig, overrides: Sequence[str] = ()) -> CommonConfig:
     """
     settings = composition.plain(composed, lambda name: job(name).config)
     return composition.build(job(settings["job"]["name"]).config, settings, overrides, settings_folders())
+
+
+def further_folders() -> list[str]:
+    """Folders of settings beside ours that the running command names, as ``hydra.searchpath`` has them."""
+    if not (GlobalHydra.instance().is_initialized() and HydraConfig.initialized()):
+        return []
+    sources = HydraConfig.get().runtime.config_sources
+    return [f"{source.schema}://{source.path}" for source in sources if _NAMED.match(source.provider)]
 
 
 def compose(words: Sequence[str]) -> CommonConfig:

@@ -48,8 +48,8 @@ class StorageError(Refusal, OSError):
 def choices(word: str, known: Sequence[str], written: Callable[[str], str] = str) -> str:
     """What there is in place of a word that is not there: all of it, or of very much what is most like the word.
 
-    >>> choices("texd", ["text", "label"]), choices("texd", ["text", "test", *"abcdefghijklmnopqrstuvwxyz"], repr)
-    ('text, label', "'text', 'test' and 26 others")
+    >>> choices("texd", ["text", "label"]), choices("texd", ["text", "texts", *"abcdefghijklmnopqrstuvwxyz"], repr)
+    ('text, label', "'text', 'texts' and 26 others")
 
     Args:
         word: that somebody wrote.

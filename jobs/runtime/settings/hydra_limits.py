@@ -170,7 +170,9 @@ class _ConfinedLoader(ConfigLoaderImpl):
         self, config_name: str | None, overrides: list[str]
     ) -> tuple[list[Override], CachingConfigRepository]:
         self.repository.main = config_name
-        return super()._parse_overrides_and_create_caching_repo(config_name, overrides)
+        words, repo = super()._parse_overrides_and_create_caching_repo(config_name, overrides)
+        self._folders = SettingsFolders(source.full_path() for source in repo.get_sources())
+        return words, repo
 
     def _load_single_config(self, default: ResultDefault, repo: CachingConfigRepository) -> ConfigResult:
         result = super()._load_single_config(default, repo)

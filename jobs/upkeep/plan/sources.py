@@ -2,19 +2,15 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from os.path import abspath
 from typing import Any
-
-from hydra._internal.utils import get_args_parser
 
 from tiltmeter.jobs.catalogue import job
 from tiltmeter.jobs.composing import compose
 from tiltmeter.jobs.runtime.config import CommonConfig, ConfigError
 from tiltmeter.jobs.runtime.context import Sources
 from tiltmeter.jobs.runtime.job import Job
-from tiltmeter.jobs.runtime.settings.hydra_limits import quoted
 from tiltmeter.jobs.upkeep.overnight.child import words_of_night
-from tiltmeter.jobs.upkeep.overnight.config import JobList, ListedJob, OvernightRun, find_jobs
+from tiltmeter.jobs.upkeep.overnight.config import JobList, ListedJob, OvernightRun, find_list
 from tiltmeter.jobs.upkeep.plan.config import NIGHT, NO_UNITS, PlanRun, read_command, why_not
 from tiltmeter.storage.corpora.corpora import CorpusConfig
 from tiltmeter.storage.errors import Refusal
@@ -85,7 +81,7 @@ def find_planned(config: PlanRun) -> PlannedSources:
     """
     if config.job.planned != NIGHT:
         return PlannedSources([planned_job(config.job.planned, config.planned)])
-    listed, night = find_jobs(config.planned), config.planned
+    listed, night = find_list(config.planned), config.planned
     return PlannedSources([_of_list(job, night) for job in listed.jobs], listed, night.job.max_hours)
 
 
@@ -104,7 +100,7 @@ def planned_job(name: str, config: CommonConfig) -> PlannedJob:
 def _of_list(listed: ListedJob, night: OvernightRun) -> PlannedJob | UnplannedJob:
     """A job of a list, on the night's cluster and in its store."""
     try:
-        command = read_command(_settings(words_of_night(listed, night.cluster)))
+        command = read_command(words_of_night(listed, night.cluster))
         config = replace(compose(command.words), store=night.store)
         if command.is_plan or not job(config.job.name).has_units:
             return UnplannedJob(listed.name, listed.job, "not_planned", f"job={listed.job}: {NO_UNITS}")
@@ -113,23 +109,6 @@ def _of_list(listed: ListedJob, night: OvernightRun) -> PlannedJob | UnplannedJo
         return planned_job(listed.name, config)
     except Refusal as error:
         return UnplannedJob(listed.name, listed.job, "refused", redacted_text(str(error)))
-
-
-def _settings(words: Sequence[str]) -> list[str]:
-    """The settings of a line, with the folder of further ones that its options name.
-
-    Raises:
-        ConfigError: for another option.
-    """
-    options, others = get_args_parser().parse_known_args(words)
-    folder = options.config_dir
-    if unknown := [word for word in words if word.startswith("-") and not word.startswith(_FOLDER_OPTIONS)]:
-        raise ConfigError(f"{unknown[0]}: of the options a plan knows --config-dir alone; leave it out")
-    settings = [*options.overrides, *others]
-    return settings if folder is None else [*settings, f"hydra.searchpath=[{quoted(f'file://{abspath(folder)}')}]"]
-
-
-_FOLDER_OPTIONS = ("--config-dir", "-cd")
 
 
 def _check_copies(corpus: CorpusConfig, store: str) -> None:

@@ -173,7 +173,7 @@ def test_one_limit_for_a_gate(configured, tmp_path):
         configured(*command, both)
     with pytest.raises(
         ConfigError,
-        match=r"^fail_if\[0\].diference=1: there is no such setting; did you mean difference\? there are table, column, ",
+        match=r"^fail_if\[0\].diference=1: there is no such setting; did you mean difference\? there are table, ",
     ):
         configured(*command, "fail_if=[{table: a, column: b, diference: 1}]")
     with pytest.raises(

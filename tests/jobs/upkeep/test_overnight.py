@@ -1,9 +1,12 @@
 """A night of jobs, each a process of its own, and what is told of them."""
 
+import re
+import json
 import signal
 import socket
 import time
 from contextlib import suppress
+from importlib.resources import files
 
 import polars as pl
 import psutil
@@ -15,11 +18,18 @@ from tiltmeter.jobs.changes.past_runs import past_run
 from tiltmeter.jobs.command import execute
 from tiltmeter.jobs.report.html.elements import Bullets
 from tiltmeter.jobs.runtime.config import ConfigError
+from tiltmeter.jobs.runtime.settings.hydra_limits import confine_composition
 from tiltmeter.jobs.upkeep.overnight import tables
 from tiltmeter.jobs.upkeep.overnight.config import read_jobs
+from tiltmeter.jobs.upkeep.overnight.notifying import TOKEN
 from tiltmeter.jobs.upkeep.overnight.outcome import JobsFailed
 from tiltmeter.jobs.upkeep.overnight.page import page
 from tiltmeter.storage.store.runs import opened
+
+
+@pytest.fixture
+def confined(hydra_restored):
+    confine_composition()
 
 
 @pytest.fixture
@@ -40,21 +50,46 @@ def test_a_night_goes_on_past_jobs_that_do_not_succeed_and_says_why(night):
     run, message = night(
         """
         lost: job=bootstrap corpus=file corpus.language=en corpus.path=nowhere.xml
-        mistyped: job=prune job.keeep=1
+        gone: job=entity_resolution pairs=nowhere.csv
         store: job=prune
         """
     )
-    assert message == "2 of 3 jobs did not succeed: lost (refused), mistyped (refused)"
+    assert message == "2 of 3 jobs did not succeed: lost (refused), gone (refused)"
     assert run.record["status"] == "failed"
-    lost, mistyped, pruned = run.table("jobs").to_pylist()
-    assert [row["status"] for row in (lost, mistyped, pruned)] == ["refused", "refused", "ok"]
-    assert [row["exit_status"] for row in (lost, mistyped, pruned)] == [2, 2, 0]
+    lost, gone, pruned = run.table("jobs").to_pylist()
+    assert [row["status"] for row in (lost, gone, pruned)] == ["refused", "refused", "ok"]
+    assert [row["exit_status"] for row in (lost, gone, pruned)] == [2, 2, 0]
     assert lost["reason"].startswith("tiltmeter: corpus.path=nowhere.xml: there is no file")
-    assert mistyped["reason"] == "tiltmeter: job.keeep=1: there is no such setting; did you mean job.keep?"
+    assert gone["reason"].startswith("tiltmeter: pairs=nowhere.csv: there is no file")
     assert (pruned["reason"], pruned["run_dir"]) == ("", str(run.path / "runs/store"))
     assert outcome_of_child(run, "store")["job"] == "prune"
-    assert (run.path / "exports/mistyped.log").read_text().strip().endswith(mistyped["reason"].splitlines()[-1])
+    assert (run.path / "exports/gone.log").read_text().strip().endswith(gone["reason"].splitlines()[-1])
     assert "nowhere.xml" in (run.path / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("job=prune job.keeep=1", "job.keeep=1: there is no such setting; did you mean job.keep?"),
+        ("job=bootstrap corpus=dw", "corpus=dw: there is no such choice; "),
+        ("job=prune seed=true", "seed=true: input should be a valid integer"),
+        ("job=plan", "job=plan: which job is planned?"),
+        ("--multirun seed=1,2", "--multirun: of all options, a line of a night has --config-dir alone"),
+    ],
+)
+def test_a_line_that_no_job_takes_is_refused_before_any_runs(confined, configured, tmp_path, line, message):
+    (tmp_path / "night.yaml").write_text(f"first: job=prune\nsecond: {line}\n")
+    command = ["job=overnight", f"jobs={tmp_path}/night.yaml", f"store={tmp_path}/store", f"run_dir={tmp_path}/night"]
+    with pytest.raises(ConfigError, match=rf"^jobs=\S+night.yaml: second: {re.escape(message)}"):
+        execute(configured(*command))
+    assert [path.name for path in tmp_path.iterdir()] == ["night.yaml"]
+
+
+def test_a_line_may_name_a_folder_of_its_own_beside_the_night_s():
+    [job] = read_jobs("a: --config-dir /mine job=prune", "x", ["file:///theirs", "file:///mine"])
+    assert job.words == ("job=prune", "hydra.searchpath=['file:///mine','file:///theirs']")
+    [job] = read_jobs("a: job=prune hydra.searchpath=[x]", "x", ["file:///theirs"])
+    assert job.words == ("job=prune", "hydra.searchpath=[x]")
 
 
 @pytest.mark.slow
@@ -71,7 +106,7 @@ def test_a_second_night_does_what_has_changed_and_says_what_came_of_it(configure
     (tmp_path / "other.csv").write_text("left,right,weight\na,b,1.0\nb,c,-0.5\na,c,-0.2\n")
     second = outcome_of(execute(configured(*settings, f"run_dir={tmp_path}/second")))
     same, other = second.table("jobs").to_pylist()
-    assert (same["num_done"], same["num_changes"], same["num_beyond"]) == (0, 0, 0)
+    assert [same[f"num_{name}"] for name in ("done", "changes", "judged", "moved", "beyond")] == [0] * 5
     assert same["num_reused"] == other["num_done"] > 0
     changes = second.table("changes").to_pylist()
     assert {row["name"] for row in changes} == {"other"}
@@ -96,7 +131,7 @@ def test_a_job_that_takes_too_long_is_stopped(night):
     assert message == "1 of 1 job did not succeed: slow (stopped)"
     [row] = run.table("jobs").to_pylist()
     assert row["reason"] == "took more than job.max_hours=5e-05"
-    assert row["exit_status"] == -signal.SIGTERM
+    assert row["exit_status"] in (-signal.SIGTERM, 128 + signal.SIGTERM)  # before or after it began to listen
 
 
 def jobs_of(night):
@@ -109,15 +144,34 @@ def jobs_of(night):
     return jobs
 
 
-def test_a_night_that_is_terminated_ends_its_job(tiltmeter, tmp_path):
-    (tmp_path / "night.yaml").write_text("survey: cluster.num_cpus=1")
-    process = tiltmeter("job=overnight", "jobs=night.yaml")
+def test_a_night_that_is_terminated_says_so_and_ends_its_job_which_had_the_night_s_folder_of_settings(
+    tiltmeter, outcome_of, tmp_path, monkeypatch
+):
+    (tmp_path / "it's mine/corpus").mkdir(parents=True)
+    sample = files("tiltmeter.conf").joinpath("corpus/enwiki_sample.yaml").read_text().partition("\nname")[2]
+    (tmp_path / "it's mine/corpus/ours.yaml").write_text(f"# @package corpus.ours\nname{sample}")
+    (tmp_path / "night.yaml").write_text(
+        "survey: cluster.num_cpus=1 corpus=ours corpus.ours.slice_values=[]\nstore: job=prune"
+    )
+    monkeypatch.setenv(TOKEN, "secret")
+    process = tiltmeter("job=overnight", "jobs=night.yaml", "run_dir=night", "--config-dir", "it's mine")
     while not (jobs := jobs_of(process)):
         assert process.poll() is None, process.communicate()
         time.sleep(0.05)
+    [job] = jobs
+    assert f"hydra.searchpath=['file://{tmp_path}/it\\'s mine']" in job.cmdline()
+    assert TOKEN not in job.environ()
     process.terminate()
-    assert process.wait(120) == 130
+    assert "Traceback" not in process.communicate(timeout=120)[1]
+    assert process.returncode == 128 + signal.SIGTERM
     assert psutil.wait_procs(jobs, timeout=60)[1] == []
+    night = outcome_of(tmp_path / "night")
+    assert (night.record["status"], night.record["error"]) == ("interrupted", {"error": "interrupted by SIGTERM"})
+    outcome = json.loads((night.path / "exports/outcome.json").read_text())
+    assert outcome["status"] == "interrupted"
+    reasons = [(row["status"], row["reason"].rpartition(" ")[2]) for row in outcome["jobs"]]
+    assert reasons == [("interrupted", "ran"), ("interrupted", "began")]
+    assert (night.path / "exports/junit.xml").read_text().count('type="interrupted"') == 2
 
 
 @pytest.mark.parametrize(
@@ -144,10 +198,18 @@ def test_a_list_that_makes_no_sense_is_refused_with_the_line(text, message):
 # --- what the page and the comparison say ---------------------------------------------------------------------------
 
 
-def row(name, status="ok", since=None, changes=None, beyond=None, units=5):
+def row(name, status="ok", since=None, changes=None, moved=None, units=5, **more):
     counts = {"num_done": units, "num_reused": 0, "num_failed": 0, "seconds": 1.0}
-    compared = {"compared_with": since, "num_changes": changes, "num_beyond": beyond}
-    return {"name": name, "job": "association", "status": status, "reason": ""} | counts | compared
+    compared = {
+        "compared_with": since,
+        "num_changes": changes,
+        "num_judged": moved,
+        "num_moved": moved,
+        "num_beyond": moved,
+    }
+    return (
+        {"name": name, "job": "association", "status": status, "reason": "", "left_out": ""} | counts | compared | more
+    )
 
 
 def lead_of(rows, changes=()):
@@ -174,17 +236,24 @@ def test_a_first_night_has_nothing_to_compare_with():
 def test_a_night_leads_with_the_job_and_the_number_that_moved(history):
     pairs = [history.table({"a": {"d": d}, "b": {}}) for d in (1.0, 9.0)]
     changes = compare(*(history.run({"tests": table}) for table in pairs)).to_pylist()
+    changes = [{"name": "ratings"} | change | ({"p": 0.001} if change["beyond"] else {}) for change in changes]
     nights = [
-        row("still", since="yesterday", changes=0, beyond=0),
-        row("ratings", since="yesterday", changes=len(changes), beyond=1),
-        row("grown", since="yesterday", changes=1, beyond=0),
+        row("still", since="yesterday", changes=0, moved=0),
+        row("ratings", since="yesterday", changes=len(changes), moved=1, num_judged=2),
+        row("grown", since="yesterday", changes=1, moved=0, num_judged=1930, num_beyond=34),
     ]
-    first, quiet, ended = lead_of(nights, [{"name": "ratings"} | change for change in changes])
+    first, quiet, unjudged, ended = lead_of(nights, changes)
     assert first == (
         "ratings: tests: d of word a moved beyond its interval, from 1 [0, 2] to 9 [0, 2], by 8 half-widths; the only "
-        "number that did, of 2 that have one."
+        "number that did, of 2 that were judged."
     )
-    assert quiet == "No number moved beyond its interval in still (nothing changed) and grown (1 other change)."
+    assert (
+        quiet == "No judged number moved in still (nothing changed) and grown (1,930 numbers judged, 1 other change)."
+    )
+    assert unjudged == (
+        "Numbers without draws to judge them by left their earlier interval in grown (34). About one in six would by "
+        "chance."
+    )
     assert ended == "3 of 3 jobs succeeded."
 
 

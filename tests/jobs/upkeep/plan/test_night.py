@@ -90,12 +90,12 @@ def test_jobs_that_can_not_be_planned_stay_with_their_reason_and_the_others_are_
     bootstrap = ["job=bootstrap", *line(3)]
     too_large = [*bootstrap, "cluster.worker_megabytes=5000", "cluster.memory_megabytes=4000", "seed=2"]
     lines = {"lost": lost, "mistyped": "job=prune job.keeep=1", "store": "job=prune", "release": RELEASE}
-    lines |= {"plan": "job=plan job.of=survey", "swept": "--multirun", "two": bootstrap, "large": too_large}
+    lines |= {"plan": "job=plan job.of=survey", "two": bootstrap, "large": too_large}
     run_job("job=bootstrap", *words(3))
     outcome = plan(*night(**lines))
     rows = {row["name"]: row for row in outcome.rows("plan_jobs")}
     of_lines = {"lost": "refused", "mistyped": "refused", "store": "not_planned", "release": "not_planned"}
-    of_lines |= {"plan": "not_planned", "swept": "refused", "two": "ok", "large": "refused"}
+    of_lines |= {"plan": "not_planned", "two": "ok", "large": "refused"}
     assert {name: row["status"] for name, row in rows.items()} == of_lines
     assert rows["lost"]["reason"].startswith("corpus.path=nowhere.xml: there is no file")
     assert rows["mistyped"]["reason"] == "job.keeep=1: there is no such setting; did you mean job.keep?"
@@ -135,6 +135,8 @@ def test_a_line_may_have_a_folder_of_settings(confined, configured, night, line,
 def test_a_list_that_makes_no_sense_is_refused_as_the_night_refuses_it(configured, night):
     with pytest.raises(ConfigError, match=r"night.yaml: a: store is set by the night; leave it out"):
         find_planned(configured(*night(a="job=survey store=here")))
+    with pytest.raises(ConfigError, match=r"night.yaml: a: --multirun: of all options, a line of a night has"):
+        find_planned(configured(*night(a="--multirun")))
 
 
 # --- hours against their limit --------------------------------------------------------------------------------------
