@@ -28,7 +28,12 @@ def read(run: Run[EmbeddingsRun, Sources]) -> Corpora:
     config, cluster = run.config, run.config.cluster
     embedding = cast(EmbeddingConfig, config.embedding)
     corpora = read_corpora(
-        run.runner, run.sources.texts, config.reading, embedding.min_count, cluster.worker_data_bytes
+        run.runner,
+        run.sources.texts,
+        config.reading,
+        embedding.min_count,
+        cluster.worker_data_bytes,
+        run.leave_out,
     )
     return without_small(corpora, _of_one_document(run.runner.store, corpora.tokenised, embedding))
 

@@ -3,13 +3,15 @@
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from tiltmeter.storage.bad_records import BadRecords
 from tiltmeter.storage.corpora.dump_parser import FIELDS
+from tiltmeter.storage.corpora.jsonarrays import read_json_array
 from tiltmeter.storage.corpora.jsonlines import json_fields, read_json_lines
 from tiltmeter.storage.corpora.mediawiki import read_dump
 from tiltmeter.storage.corpora.pages import Format, Page, PageKind, Repairs, Source, Span
-from tiltmeter.storage.corpora.parquet_pages import parquet_fields, read_parquet
+from tiltmeter.storage.corpora.parquet_pages import parquet_fields, read_arrow, read_parquet
 from tiltmeter.storage.corpora.plain_text import read_plain_text
-from tiltmeter.storage.corpora.sources import CorpusConfig, find_sources, read_unreadable
+from tiltmeter.storage.corpora.sources import CorpusConfig, archived, find_sources, read_unreadable
 from tiltmeter.storage.corpora.spans import is_divisible, split
 from tiltmeter.storage.corpora.wikiextractor import read_wikiextractor
 from tiltmeter.storage.errors import InputError
@@ -37,7 +39,9 @@ _READERS: Mapping[Format, Callable[[Source, Span, Repairs, int, str | None], Ite
     "mediawiki": read_dump,
     "wikiextractor": read_wikiextractor,
     "jsonl": read_json_lines,
+    "json": read_json_array,
     "parquet": read_parquet,
+    "arrow": read_arrow,
     "text": read_plain_text,
     "unreadable": read_unreadable,
 }
@@ -75,16 +79,22 @@ class Pages:
 
     Attributes:
         num_replaced: invalid bytes and characters that became U+FFFD, so far.
+        bad: records that were left out, or kept without a value, so far.
     """
 
     def __init__(self, source: Source, span: Span, document_bytes: int, field: str | None = None) -> None:
         self._source, self._span, self._document_bytes, self._field = source, span, document_bytes, field
-        self._repairs = Repairs()
+        self._repairs = Repairs(redacted(source.uri))
 
     @property
     def num_replaced(self) -> int:
         """See the class."""
         return self._repairs.num_replaced
+
+    @property
+    def bad(self) -> BadRecords:
+        """See the class."""
+        return self._repairs.bad
 
     def __iter__(self) -> Iterator[Page]:
         """The pages that begin in the span, in file order; memory stays flat.
@@ -105,7 +115,25 @@ class Pages:
             if span.start:
                 return  # all of it belongs to the span that holds byte 0
             span = Span(0, source.num_bytes)
-        yield from _READERS[source.format](source, span, self._repairs, self._document_bytes, self._field)
+        if source.format != "archive":
+            yield from self._counted(source, span)
+            return
+        for member in archived(source.uri, source.name):
+            if (member.markup, member.media_prefixes) != (source.markup, source.media_prefixes):
+                raise InputError(
+                    f"{redacted(member.uri)}: has other markup, or other namespaces, than the first file of its "
+                    "archive; put dumps of different kinds into archives of their own"
+                )
+            self._repairs.file = redacted(member.uri)
+            yield from self._counted(member, Span(0, member.num_bytes))
+
+    def _counted(self, source: Source, span: Span) -> Iterator[Page]:
+        """The pages of a file, of which count is kept."""
+        num = 0
+        for page in _READERS[source.format](source, span, self._repairs, self._document_bytes, self._field):
+            num += 1
+            yield page
+        self._repairs.bad.read(self._repairs.file, num)
 
 
 def read_pages(source: Source, span: Span, document_bytes: int = _DOCUMENT_BYTES, field: str | None = None) -> Pages:

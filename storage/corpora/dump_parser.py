@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, field
 from xml.parsers import expat
 
-from tiltmeter.storage.corpora.pages import Page, PageKind
+from tiltmeter.storage.corpora.pages import Page, PageKind, Repairs
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.redaction import redacted
 
@@ -47,8 +47,16 @@ _PARENTS = {
 _MAX_HEADER_BYTES = 2**24
 _MAX_TOKEN_BYTES = 2**20
 _MAX_DEPTH = 64
+_SHOWN_CHARACTERS = 100
 _MAX_TEXT = 2**28
 """Characters; MediaWiki itself saves no page of more than 2 MiB."""
+
+
+def unended() -> expat.ExpatError:
+    """The error of a page that another begins within."""
+    error = expat.ExpatError("a page does not end")
+    error.code = expat.errors.codes[expat.errors.XML_ERROR_TAG_MISMATCH]
+    return error
 
 
 @dataclass
@@ -77,6 +85,7 @@ class DumpParser:
     Args:
         uri: of the dump, for messages.
         header: what is known of it.
+        repairs: keeps count of pages that are left out.
         text_characters: above which the text of a page is refused.
         field: of :data:`FIELDS`, whose value pages come with.
 
@@ -86,14 +95,18 @@ class DumpParser:
         pages: those that were completed and not yet taken.
     """
 
-    def __init__(self, uri: str, header: Header, text_characters: int = _MAX_TEXT, field: str | None = None) -> None:
+    def __init__(
+        self, uri: str, header: Header, repairs: Repairs, text_characters: int = _MAX_TEXT, field: str | None = None
+    ) -> None:
         self.header, self.header_ended = header, False
         self.pages: list[Page] = []
-        self._uri, self._text_characters, self._field = uri, text_characters, field
+        self._uri, self._repairs, self._text_characters, self._field = uri, repairs, text_characters, field
         self._path: list[str] = []
         self._text: list[str] = []
         self._num_characters = self._num_fed = 0
         self._fields: dict[str, str] = {}
+        self._revision: dict[str, str] = {}
+        self._nested: int | None = None
         self._namespace = _ARTICLES
         self._expat = expat.ParserCreate("utf-8")
         self._expat.buffer_text, self._expat.buffer_size = True, 2**16
@@ -109,15 +122,15 @@ class DumpParser:
     @property
     def num_bytes(self) -> int:
         """How many bytes of UTF-8 were parsed before an error."""
-        return self._expat.ErrorByteIndex
+        return self._expat.ErrorByteIndex if self._nested is None else self._nested
 
-    def feed(self, text: str) -> None:
+    def feed(self, content: bytes) -> None:
         """Parse on.
 
         Raises:
+            ExpatError: if it is not well-formed, or a page begins within another.
             InputError: if the header, a tag, a comment or a page's text never ends, or elements go too deep.
         """
-        content = text.encode()
         self._expat.Parse(content, False)
         self._num_fed += len(content)
         if not self.header_ended and self._num_fed > _MAX_HEADER_BYTES:
@@ -145,10 +158,13 @@ class DumpParser:
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         name = tag.rpartition(":")[2]
         if name == "page":
+            if self.is_in_page:
+                self._nested = self._expat.CurrentByteIndex
+                raise unended()
             self.header_ended = True
             self._fields.clear()
         elif name == "revision":
-            self._fields["text"] = ""
+            self._revision = {}
         elif name == "namespace":
             self._namespace = attributes.get("key", _ARTICLES)
         elif not self._path:
@@ -170,22 +186,27 @@ class DumpParser:
         name = tag.rpartition(":")[2]
         self._path.pop()
         if name in _PARENTS and self._path[-1] == _PARENTS[name]:
-            self._fields[name] = "".join(self._text)
+            fields = self._fields if _PARENTS[name] == "page" else self._revision
+            fields[name] = "".join(self._text)
+        elif name == "revision" and self._revision.get("timestamp", "") >= self._fields.get("timestamp", ""):
+            self._fields |= {"text": "", "timestamp": "", **self._revision}
         elif name == "namespace" and self._text:
             self.header.namespaces["".join(self._text)] = self._namespace
         elif name == "siteinfo":
             self.header_ended = True
         elif name == "page":
-            self.pages.append(self._page())
+            self._end_page()
 
-    def _page(self) -> Page:
+    def _end_page(self) -> None:
         title, page_id = self._fields.get("title", ""), self._fields.get("id", "").strip()
         if not page_id:
-            raise InputError(f"{redacted(self._uri)}: the page titled {title!r} has no <id>")
+            self._repairs.leave_out("a page without an id", f"the page titled {title[:_SHOWN_CHARACTERS]!r}")
+            return
         kind, value = _kind(self._fields, self.header), self._value()
         if self._field == "namespace" and kind == "other_namespace":
             kind = "article"
-        return Page(page_id, title, self._fields.get("text", ""), kind, value)
+        text, timestamp = self._fields.get("text", ""), self._fields.get("timestamp", "")
+        self.pages.append(Page(page_id, title, text, kind, value, timestamp))
 
     def _value(self) -> object:
         match self._field:
@@ -196,7 +217,7 @@ class DumpParser:
             case "category":
                 return categories(self._fields.get("text", ""), self.header)
             case "timestamp":
-                return self._fields.get("timestamp")
+                return self._fields.get("timestamp") or None
             case _:
                 return None
 

@@ -33,7 +33,7 @@ class Lines:
         self._first = max(span.start - 1, 0)
         self._unpacked = Unpacked(source.uri, source.compression, self._first, span.stop)
         self._source, self._span, self._repairs, self._line_bytes = source, span, repairs, line_bytes
-        self._offset = 0
+        self._offset = self._number = 0
 
     def __iter__(self) -> Iterator[tuple[int, bytes]]:
         """Offset and content, in UTF-8, of each line of the span and after it, without the newline.
@@ -65,12 +65,17 @@ class Lines:
         place = self._unpacked.place(offset)
         return f"{redacted(self._source.uri)}: line at byte {offset:,} when unpacked (before {place})"
 
+    def place(self, offset: int) -> str:
+        """The place of the last line that was read, within the file: by number where the span begins with the file."""
+        return f"line at byte {offset:,}" if self._span.start else f"line {self._number:,}"
+
     def _parts(self) -> Iterator[tuple[bool, int, bytes]]:
         """Whether a line begins, offset, and content up to the newline or a cut."""
         parts = self._utf8_parts() if self._source.encoding == "utf-8" else self._other_parts()
         if self._span.start:
             parts = dropwhile(lambda part: not part[0], islice(parts, 1, None))
         for begins, offset, content in parts:
+            self._number += begins
             yield begins, offset, content if offset else content.removeprefix(codecs.BOM_UTF8)
 
     def _utf8_parts(self) -> Iterator[tuple[bool, int, bytes]]:

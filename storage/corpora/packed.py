@@ -1,7 +1,7 @@
 """Packed content, unpacked while it is read, and how far it may grow.
 
-bzip2 and gzip are unpacked by Python's own libraries, which tell where a stream ends: Arrow's stops at an empty bzip2
-stream among others, and can't say where damage begins. zstd goes through Arrow, which reads frame after frame.
+bzip2, gzip and xz are unpacked by Python's own libraries, which tell where a stream ends: Arrow's stops at an empty
+bzip2 stream among others, and can't say where damage begins. zstd goes through Arrow, which reads frame after frame.
 
 A file of some kilobytes can hold a terabyte of zeros. Text is packed to a third or a tenth of its size, templates to a
 fiftieth; what claims to have been packed far more tightly is no text, and is refused before it fills memory or disk.
@@ -9,11 +9,12 @@ fiftieth; what claims to have been packed far more tightly is no text, and is re
 
 import bz2
 import io
+import lzma
 import os
 import zlib
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, BinaryIO, Literal, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -23,15 +24,19 @@ from tiltmeter.storage.errors import Refusal
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-Codec = Literal["bz2", "gzip", "zstd"]
+Codec = Literal["bz2", "gzip", "xz", "zstd"]
 
-_MAGIC: dict[bytes, Codec] = {b"BZh": "bz2", b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+_MAGIC: dict[bytes, Codec] = {b"BZh": "bz2", b"\x1f\x8b": "gzip", b"\xfd7zXZ\0": "xz"}
+_MAGIC |= {b"\x28\xb5\x2f\xfd": "zstd"}
 _MAGIC |= {bytes([start]) + b"\x2a\x4d\x18": "zstd" for start in range(0x50, 0x60)}  # frames that are to be skipped
-_MAGIC_BYTES = 4
+MAGIC_BYTES = 6
 _BUFFER_BYTES = 2**20
 _CHUNK_BYTES = 2**17
 _STEP_BYTES = 2**14
 """Unpacked at once: what comes before damage is lost to no more than that."""
+
+_DICTIONARY_BYTES = 2**28
+"""Of memory that an xz file may ask for; its highest preset takes a quarter."""
 
 _MOST_TIMES = 250
 _ALWAYS_ALLOWED = 2**28
@@ -49,12 +54,12 @@ def codec_of(start: bytes) -> Codec | None:
 
 
 def unpacked(file: BinaryIO) -> BinaryIO:
-    """The content of a plain, bzip2, gzip or zstd file, unpacked while it is read; which it is tell its first bytes.
+    """The content of a plain, bzip2, gzip, xz or zstd file, unpacked while it is read; its first bytes tell which.
 
     Args:
         file: at its beginning.
     """
-    codec = codec_of(file.read(_MAGIC_BYTES))
+    codec = codec_of(file.read(MAGIC_BYTES))
     file.seek(0)
     return cast(BinaryIO, io.BufferedReader(_UnpackedStream(file, codec), _BUFFER_BYTES)) if codec else file
 
@@ -103,17 +108,19 @@ def streams(file: BinaryIO, codec: Codec) -> Iterator[tuple[int, Iterator[bytes]
         yield first, iter(partial(pa.CompressedInputStream(file, codec).read, _STEP_BYTES), b"")
         return
     while rest := rest or file.read(_STEP_BYTES):
-        rest += file.read(_STEP_BYTES) if len(rest) < _MAGIC_BYTES else b""
+        if codec == "xz" and file.tell() - len(rest) > first and not (rest := rest.lstrip(b"\0")):
+            continue  # its streams may be padded
+        rest += file.read(_STEP_BYTES) if len(rest) < MAGIC_BYTES else b""
         start = file.tell() - len(rest)
         if start > first and codec_of(rest) != codec:
             yield start, iter(())
             raise OSError(f"its {codec} data end at byte {start:,}, and what follows is something else")
-        stream = bz2.BZ2Decompressor() if codec == "bz2" else _GzipStream()
+        stream = _DECOMPRESSORS[codec]()
         yield start, _chunks(file, stream, rest)
         rest = stream.unused_data
 
 
-def _chunks(file: BinaryIO, stream: "bz2.BZ2Decompressor | _GzipStream", rest: bytes) -> Iterator[bytes]:
+def _chunks(file: BinaryIO, stream: "bz2.BZ2Decompressor | _GzipStream | _XzStream", rest: bytes) -> Iterator[bytes]:
     while not stream.eof:
         wants_more = stream.needs_input and not rest
         rest = file.read(_STEP_BYTES) if wants_more else rest
@@ -147,6 +154,25 @@ class _GzipStream:
             return self._stream.decompress(self._stream.unconsumed_tail + content, max_length)
         except zlib.error as error:
             raise OSError(f"the gzip data are damaged: {error}") from error
+
+
+class _XzStream:
+    """One stream of xz; its errors are those of files."""
+
+    def __init__(self) -> None:
+        self._stream = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_DICTIONARY_BYTES)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def decompress(self, content: bytes, max_length: int) -> bytes:
+        try:
+            return self._stream.decompress(content, max_length)
+        except lzma.LZMAError as error:
+            raise OSError(f"the xz data are damaged: {error}") from error
+
+
+_DECOMPRESSORS = {"bz2": bz2.BZ2Decompressor, "gzip": _GzipStream, "xz": _XzStream}
 
 
 def check_growth(num_packed: int, num_unpacked: int) -> None:

@@ -1,12 +1,14 @@
 """What every corpus reader shares: a file and a part of it, the page that is read."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-Format = Literal["mediawiki", "wikiextractor", "jsonl", "parquet", "text", "unreadable"]
+from tiltmeter.storage.bad_records import BadRecords, Kind
+
+Format = Literal["mediawiki", "wikiextractor", "jsonl", "json", "parquet", "arrow", "text", "archive", "unreadable"]
 """The last is of files that are damaged from their beginning, which fail when they are read."""
 
-Compression = Literal["none", "bz2", "gzip", "zstd"]
+Compression = Literal["none", "bz2", "gzip", "xz", "zstd"]
 Markup = Literal["wikitext", "plain"]
 PageKind = Literal["article", "redirect", "other_namespace"]
 
@@ -20,6 +22,7 @@ class Page(NamedTuple):
         text: in the markup of the corpus.
         kind: whether it is an article, and if not, why.
         value: of the field that was asked for: text, a number, or a list of them; None if the page lacks it.
+        timestamp: of its revision, in a dump.
     """
 
     id: str
@@ -27,6 +30,7 @@ class Page(NamedTuple):
     text: str
     kind: PageKind
     value: object = None
+    timestamp: str = ""
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,7 @@ class Source:
         version: changes when the file does: its time of modification, or what a web server says of it.
         format: how its documents are written down.
         compression: how the whole file is packed.
-        encoding: of its text; a byte-order mark is passed over. Empty for Parquet.
+        encoding: of its text; a byte-order mark is passed over. Empty for Parquet and Arrow.
         markup: whether a page's text is MediaWiki markup or plain lines.
         media_prefixes: names of the file and category namespaces, sorted; none for plain text.
     """
@@ -66,10 +70,19 @@ class Span:
 
 @dataclass
 class Repairs:
-    """What had to be replaced while a span was read.
+    """What had to be replaced or left out while a span was read.
 
     Attributes:
+        file: its name, without credentials.
         num_replaced: invalid bytes and characters that became U+FFFD.
+        bad: records that were left out, or kept without a value.
     """
 
+    file: str = ""
     num_replaced: int = 0
+    bad: BadRecords = field(default_factory=BadRecords)
+
+    def leave_out(self, reason: str, place: str, kind: Kind = "bad") -> None:
+        """Count a record that is left out, or one that lacks a value."""
+        self.bad.add(self.file, reason, place, kind=kind)
+        self.bad.read(self.file, int(kind == "bad"))

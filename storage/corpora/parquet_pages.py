@@ -1,22 +1,25 @@
-"""Parquet with a document per row, as in the data set ``wikimedia/wikipedia``: id, url, title, text."""
+"""Parquet and Arrow with a document per row, as in the data set ``wikimedia/wikipedia``: id, url, title, text."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import date
-from itertools import accumulate, count
+from itertools import accumulate
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from tiltmeter.storage.corpora.archives import opened
 from tiltmeter.storage.corpora.decoding import decoded
+from tiltmeter.storage.corpora.documents import page_of
 from tiltmeter.storage.corpora.packed import check_growth, check_parquet
 from tiltmeter.storage.corpora.pages import Page, Repairs, Source, Span
 from tiltmeter.storage.errors import InputError
-from tiltmeter.storage.files.files import opened
 from tiltmeter.storage.files.redaction import redacted
 
 MAGIC = b"PAR1"
+ARROW_MAGICS = (b"ARROW1", b"\xff\xff\xff\xff")
+"""Of an Arrow file, and of a stream of Arrow."""
 
 _BATCH_ROWS = 16
 """Few, as one long text that the file holds once can stand in all of them."""
@@ -51,25 +54,68 @@ def read_parquet(
     """The rows of a span of row groups; without an id of its own, a row is called ``<name of the file>#<row>``.
 
     Raises:
-        InputError: if the file is damaged, has no column ``text`` of strings, or an id or text is missing in a row.
+        InputError: if the file is damaged, or has no column ``text`` of strings.
     """
     with _parquet(source.uri) as file:
-        columns = [name for name in _COLUMNS if name in file.schema_arrow.names]
-        for name in _COLUMNS:
-            _check_type(file.schema_arrow, name, source.uri)
+        columns = _columns(file.schema_arrow, source.uri, field)
         sizes = [file.metadata.row_group(index).num_rows for index in range(file.num_row_groups)]
-        rows = count([0, *accumulate(sizes)][span.start])
         groups = list(range(span.start, min(span.stop, len(sizes))))
-        others = [field] if field in file.schema_arrow.names else []
-        num_bytes = 0
-        for batch in file.iter_batches(_BATCH_ROWS, groups, columns=[*columns, *others], use_threads=False):
-            values = batch.column(field).to_pylist() if others else [None] * batch.num_rows
-            texts = batch.select(columns)
-            _check_lengths(texts, source.uri, document_bytes)
-            for row, value, number in zip(_rows(texts), values, rows, strict=False):
-                num_bytes += sum(len(value) for value in row.values() if isinstance(value, bytes))
-                check_growth(source.num_bytes, num_bytes)
-                yield _page(row, number, source, repairs)._replace(value=_plain(value))
+        batches = file.iter_batches(_BATCH_ROWS, groups, columns=columns, use_threads=False)
+        first = [0, *accumulate(sizes)][span.start]
+        yield from _pages(batches, first, source, repairs, document_bytes, field)
+
+
+def read_arrow(
+    source: Source, _span: Span, repairs: Repairs, document_bytes: int, field: str | None = None
+) -> Iterator[Page]:
+    """The rows of an Arrow file or stream, called as those of Parquet are.
+
+    Raises:
+        InputError: if the file is damaged, or has no column ``text`` of strings.
+    """
+    with opened(source.uri) as raw:
+        is_stream = raw.read(4) == ARROW_MAGICS[1]
+        raw.seek(0)
+        reader = pa.ipc.open_stream(raw) if is_stream else pa.ipc.open_file(raw)
+        columns = _columns(reader.schema, source.uri, field)
+        batches = reader if is_stream else (reader.get_batch(number) for number in range(reader.num_record_batches))
+        slices = (
+            batch.select(columns).slice(start, _BATCH_ROWS)
+            for batch in batches
+            for start in range(0, batch.num_rows, _BATCH_ROWS)
+        )
+        yield from _pages(slices, 0, source, repairs, document_bytes, field)
+
+
+def _columns(schema: pa.Schema, uri: str, field: str | None) -> list[str]:
+    for name in _COLUMNS:
+        _check_type(schema, name, uri)
+    return [name for name in schema.names if name in _COLUMNS or name == field]
+
+
+def _pages(
+    batches: Iterable[pa.RecordBatch],
+    row: int,
+    source: Source,
+    repairs: Repairs,
+    document_bytes: int,
+    field: str | None,
+) -> Iterator[Page]:
+    """The pages of rows that are counted from ``row`` on."""
+    num_bytes = 0
+    for batch in batches:
+        texts = {name: batch.column(name) for name in batch.schema.names if name in _COLUMNS}
+        _check_lengths(texts.values(), source.uri, document_bytes)
+        columns = {name: [_plain(value) for value in _values(batch.column(name))] for name in batch.schema.names}
+        for number in range(batch.num_rows):
+            record = {name: values[number] for name, values in columns.items()}
+            num_bytes += sum(len(record[name]) for name in texts if isinstance(record[name], bytes))
+            check_growth(source.num_bytes, num_bytes)
+            plain = {name: decoded(v, repairs) if isinstance(v, bytes) else v for name, v in record.items()}
+            page = page_of(plain, repairs, f"row {row:,}", f"{source.name}#{row}", field)
+            row += 1
+            if page:
+                yield page
 
 
 def _plain(value: object) -> object:
@@ -92,43 +138,42 @@ def _check_type(schema: pa.Schema, name: str, uri: str) -> None:
         return
     kind = schema.field(name).type
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-    if not is_text and not (name == "id" and pa.types.is_integer(kind)):
+    others = {"id": _is_number, "title": pa.types.is_null}.get(name, lambda _: False)
+    if not (_is_text(kind) or others(kind)):
         raise InputError(f"{redacted(uri)}: column {name!r} must hold strings, but is of type {kind}")
 
 
-def _check_lengths(batch: pa.RecordBatch, uri: str, document_bytes: int) -> None:
-    for column in batch.columns:
+def _is_text(kind: pa.DataType) -> bool:
+    types = pa.types
+    is_text = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+    return is_text or types.is_binary(kind) or types.is_large_binary(kind) or types.is_binary_view(kind)
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    """Whole numbers; pandas writes them as floats where some are missing."""
+    return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind)
+
+
+def _check_lengths(columns: Iterable[pa.Array], uri: str, document_bytes: int) -> None:
+    for column in columns:
         words = column.dictionary if pa.types.is_dictionary(column.type) else column
-        longest = 0 if pa.types.is_integer(words.type) else pc.max(pc.binary_length(words)).as_py() or 0
-        if longest > document_bytes:
+        if _is_text(words.type) and (longest := _longest(words)) > document_bytes:
             raise InputError(
                 f"{redacted(uri)}: a row has {longest:,} bytes of text, over {document_bytes:,}, the most that a "
                 "worker has memory for: divide it, or raise cluster.worker_megabytes"
             )
 
 
-def _rows(batch: pa.RecordBatch) -> Iterator[dict[str, int | bytes | None]]:
-    columns = (_values(batch.column(name)) for name in batch.schema.names)
-    return (dict(zip(batch.schema.names, row, strict=True)) for row in zip(*columns, strict=True))
+def _longest(words: pa.Array) -> int:
+    if pa.types.is_string_view(words.type) or pa.types.is_binary_view(words.type):
+        return max((len(word) for word in words.cast(pa.large_binary()).to_pylist() if word is not None), default=0)
+    return pc.max(pc.binary_length(words)).as_py() or 0
 
 
-def _values(column: pa.Array) -> list[int | bytes | None]:
+def _values(column: pa.Array) -> list[object]:
     """Strings as bytes: nobody has checked that they are UTF-8. What many rows take from a dictionary is held once."""
     if pa.types.is_dictionary(column.type):
         words = [*_values(column.dictionary), None]
-        return [words[index] for index in column.indices.fill_null(-1).to_pylist()]
-    plain = column if pa.types.is_integer(column.type) else column.cast(pa.large_binary())
-    values: list[int | bytes | None] = plain.to_pylist()
+        return [words[index] for index in column.indices.cast(pa.int64()).fill_null(-1).to_pylist()]
+    values: list[object] = (column.cast(pa.large_binary()) if _is_text(column.type) else column).to_pylist()
     return values
-
-
-def _page(row: dict[str, int | bytes | None], number: int, source: Source, repairs: Repairs) -> Page:
-    fields = {name: _text(value, name, number, source, repairs) for name, value in row.items()}
-    return Page(fields.get("id", f"{source.name}#{number}"), fields.get("title", ""), fields["text"], "article")
-
-
-def _text(value: int | bytes | None, name: str, number: int, source: Source, repairs: Repairs) -> str:
-    if value is None:
-        raise InputError(f"{redacted(source.uri)}: row {number:,} has no {name}")
-    return decoded(value, repairs) if isinstance(value, bytes) else str(value)

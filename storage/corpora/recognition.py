@@ -5,18 +5,23 @@ import json
 import re
 from typing import NamedTuple
 
-from tiltmeter.storage.corpora.packed import codec_of
+from tiltmeter.storage.corpora.archives import TAR_MAGIC, TAR_PLACE, ZIP_MAGICS, opened
+from tiltmeter.storage.corpora.packed import MAGIC_BYTES, codec_of
 from tiltmeter.storage.corpora.pages import Compression, Format
+from tiltmeter.storage.corpora.parquet_pages import ARROW_MAGICS
 from tiltmeter.storage.corpora.parquet_pages import MAGIC as PARQUET
 from tiltmeter.storage.corpora.unpacking import Unpacked
 from tiltmeter.storage.errors import InputError
-from tiltmeter.storage.files.files import opened
 from tiltmeter.storage.files.redaction import redacted
 
 _HEAD_BYTES = 65536
 _INDEX_LINE = re.compile(r"\d+:\d+:[^\n]*\n")
 _DECLARED = re.compile(r"<\?xml[^>]*\bencoding\s*=\s*[\"']([A-Za-z][\w.-]*)")
-_NAMED_TEXT = re.compile(r"\.txt(\.(bz2|gz|zst))?$")
+_PACKING = r"(\.(bz2|gz|xz|zst))?$"
+_NAMED: dict[Format, re.Pattern[str]] = {
+    "text": re.compile(rf"\.txt{_PACKING}"),
+    "jsonl": re.compile(rf"\.(jsonl|ndjson){_PACKING}"),
+}
 _MARKS: dict[bytes, str] = {
     codecs.BOM_UTF32_LE: "utf-32-le",  # begins with the mark of UTF-16
     codecs.BOM_UTF32_BE: "utf-32-be",
@@ -34,6 +39,13 @@ _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _NUM_LOOKED_AT = 256
 _MOST_CONTROLS = 4
 """Among so many characters; a file with more is packed, or a program's own."""
+
+
+_BINARY: dict[Format, tuple[bytes, ...]] = {"parquet": (PARQUET,), "arrow": ARROW_MAGICS}
+
+
+_MOST_RETURNS = 10
+"""In a text without a newline."""
 
 
 class Recognised(NamedTuple):
@@ -62,11 +74,16 @@ def recognised(uri: str, chosen: Format | None) -> Recognised:
             text and can't.
     """
     with opened(uri) as file:
-        magic = file.read(4)
-    if chosen == "parquet" or (chosen is None and magic == PARQUET):
-        return Recognised("parquet", "none", "")
+        magic = file.read(MAGIC_BYTES)
+    if magic.startswith(ZIP_MAGICS):
+        return Recognised("archive", "none", "")
+    for form, marks in _BINARY.items():
+        if chosen == form or (chosen is None and magic.startswith(marks)):
+            return Recognised(form, "none", "")
     compression = codec_of(magic) or "none"
     head = _head(uri, compression)
+    if head.startswith(TAR_MAGIC, TAR_PLACE):
+        return Recognised("archive", compression, "")
     encoding = _encoding(head)
     text = head.decode(encoding, errors="ignore").lstrip("\ufeff \t\r\n")
     if chosen != "text" and _INDEX_LINE.match(text):
@@ -113,18 +130,21 @@ def _declared(text: str, uri: str) -> str:
 
 
 def _format(text: str, uri: str) -> Format:
+    is_plain = not any(beginning.match(text) for beginning in _NOT_TEXT.values())
+    if is_plain and _NAMED["text"].search(redacted(uri)):
+        return "text"
     if text.startswith("<doc "):
         return "wikiextractor"
     if text.startswith("<"):
         return "mediawiki"
-    if text.startswith("{"):
+    if text.startswith("{") or _NAMED["jsonl"].search(redacted(uri)):
         return "jsonl"
-    if _NAMED_TEXT.search(uri):
-        return "text"
+    if re.match(r"\[\s*[{\]]", text):
+        return "json"
     raise InputError(
-        f"{redacted(uri)}: neither a MediaWiki XML dump, WikiExtractor's <doc> text, JSON lines (plain, bz2, gzip or "
-        f"zstd) nor Parquet: it begins with {text[:40]!r}; if it is plain text with a document per line, set "
-        "corpus.format=text or name it .txt"
+        f"{redacted(uri)}: neither a MediaWiki XML dump, WikiExtractor's <doc> text, JSON lines, an array of JSON "
+        "objects (plain, bz2, gzip, xz or zstd), Parquet, Arrow, a tar nor a zip: it begins with "
+        f"{text[:40]!r}; if it is plain text with a document per line, set corpus.format=text or name it .txt"
     )
 
 
@@ -136,6 +156,11 @@ def _check_text(text: str, uri: str) -> None:
                 f"corpus.format=text: {redacted(uri)} holds {kind}, of which keys and tags would become words; set "
                 "corpus.format=auto, or corpus.path to files of plain text"
             )
+    if text.count("\r") > _MOST_RETURNS and "\n" not in text:
+        raise InputError(
+            f"{redacted(uri)}: its lines end in carriage returns alone, so that all of it would be one document; "
+            "convert them to newlines"
+        )
     if len(_CONTROL.findall(text[:_NUM_LOOKED_AT])) > _MOST_CONTROLS:
         raise InputError(
             f"{redacted(uri)}: is no plain text: it begins with {text[:16]!r}; unpack it, or set corpus.path to files "

@@ -13,8 +13,9 @@ import pydantic
 from pyarrow import fs
 from pydantic import ConfigDict, Field
 
+from tiltmeter.storage.corpora.archives import members
 from tiltmeter.storage.corpora.mediawiki import read_header
-from tiltmeter.storage.corpora.pages import Compression, Format, Repairs, Source, Span
+from tiltmeter.storage.corpora.pages import Compression, Format, Markup, Repairs, Source, Span
 from tiltmeter.storage.corpora.recognition import recognised
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.files import file_state, is_web, reading, resolve, state_of, uri_of
@@ -73,7 +74,7 @@ class CorpusConfig:
     name: Annotated[str, Field(pattern=r"^\w[\w.-]*$")]
     language: Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[a-z0-9]{1,8})*$")]
     path: Paths
-    format: Literal["auto", "mediawiki", "wikiextractor", "jsonl", "parquet", "text"] = "auto"
+    format: Literal["auto", "mediawiki", "wikiextractor", "jsonl", "json", "parquet", "arrow", "text"] = "auto"
     download: bool = False
     slices: Annotated[str, Field(min_length=1)] | None = None
     slice_by: Literal["value", "decade", "year", "quarter", "month"] = "value"
@@ -179,15 +180,32 @@ def _source(file: FoundFile, name: str, config: CorpusConfig) -> Source | None:
         raise InputError(f"{_where(file.uri)}: is the index of a multistream dump; name the dump, it needs no index")
     if form is None:
         return None
-    markup: Literal["wikitext", "plain"] = "wikitext" if form == "mediawiki" else "plain"
+    markup: Markup = "wikitext" if prefixes else "plain"
     num_bytes, version, _ = file.state
     return Source(file.uri, name, num_bytes, version, form, compression, encoding, markup, prefixes)
 
 
 def _content(uri: str, chosen: Format | None) -> tuple[Format | None, Compression, str, tuple[str, ...]]:
     what = recognised(uri, chosen)
-    is_dump = what.format == "mediawiki"
-    return *what, read_header(uri, what.compression, what.encoding).media_prefixes() if is_dump else ()
+    prefixes: tuple[str, ...] = ()
+    if what.format == "mediawiki":
+        prefixes = read_header(uri, what.compression, what.encoding).media_prefixes()
+    if what.format == "archive":
+        prefixes = next((first.media_prefixes for first in archived(uri, "")), ())
+    return *what, prefixes
+
+
+def archived(uri: str, name: str) -> Iterator[Source]:
+    """The members of an archive that hold documents, each of which can be read until the next one is asked for.
+
+    Raises:
+        InputError: if the archive is damaged, or a member in no known format.
+    """
+    for member in members(uri):
+        form, *rest, prefixes = _content(member.uri, None) if member.num_bytes else (None, "", "", ())
+        if form is not None:
+            markup: Markup = "wikitext" if prefixes else "plain"
+            yield Source(member.uri, f"{name}/{member.name}", member.num_bytes, "", form, *rest, markup, prefixes)
 
 
 def read_unreadable(

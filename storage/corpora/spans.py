@@ -39,6 +39,8 @@ def split(source: Source, span_megabytes: float) -> list[Span]:
 
 def is_divisible(source: Source) -> bool:
     """Whether a span of a text file may begin elsewhere than at byte 0."""
+    if source.format == "json":
+        return False
     packed_streams = source.compression == "bz2" and source.format == "mediawiki"
     return source.encoding == "utf-8" and (source.compression == "none" or packed_streams)
 

@@ -5,10 +5,11 @@ import re
 from collections.abc import Iterator
 from typing import BinaryIO
 
+from tiltmeter.storage.corpora.archives import opened
 from tiltmeter.storage.corpora.packed import Codec, check_growth, streams
 from tiltmeter.storage.corpora.pages import Compression
 from tiltmeter.storage.errors import InputError
-from tiltmeter.storage.files.files import opened, read_errors
+from tiltmeter.storage.files.files import read_errors
 from tiltmeter.storage.files.redaction import reason, redacted
 
 _CHUNK_BYTES = 2**17

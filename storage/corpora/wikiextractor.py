@@ -29,26 +29,27 @@ def read_wikiextractor(
     """Every document that begins in a span, in file order, without the title that is repeated as its first line.
 
     A document whose ``</doc>`` is missing ends where the next one begins, and closing tags between documents are passed
-    over: markup that was left in a text, repaired by an HTML library, moves the one behind the other.
+    over: markup that was left in a text, repaired by an HTML library, moves the one behind the other. A document
+    without an id and text that is in no document are left out and counted.
 
     Raises:
-        InputError: for a document without an id, text that is in no document, and a file that breaks off within a
-            document, naming file and byte.
+        InputError: for a document that is too long, and a file that breaks off within one, naming file and byte.
     """
     lines = Lines(source, span, repairs, document_bytes)
     document: _Document | None = None
-    in_earlier = span.start > 0  # the first lines may be those of a document that begins in an earlier span
+    # The first lines may be those of a document that begins in an earlier span.
+    is_counted = span.start > 0
     for offset, line in lines:
         if line.startswith(_BEGIN) or document is None:
             if document is not None:
-                yield document.page()
+                yield from document.pages(repairs)
             if lines.is_beyond(offset):
                 return
-            document, in_earlier = _begun(lines, offset, line, document_bytes, in_earlier=in_earlier)
+            document, is_counted = _begun(lines, offset, line, document_bytes, repairs, is_counted=is_counted)
         elif line.rstrip().endswith(_END):
             if last := line.rstrip().removesuffix(_END):
                 document.add(lines.text(last))
-            yield document.page()
+            yield from document.pages(repairs)
             document = None
         else:
             document.add(lines.text(line))
@@ -59,15 +60,16 @@ def read_wikiextractor(
 class _Document:
     """A document whose lines are still coming."""
 
-    def __init__(self, first: str, where: str, most_bytes: int) -> None:
-        self.where, self._most_bytes = where, min(most_bytes, _MAX_BYTES)
+    def __init__(self, lines: Lines, offset: int, line: bytes, most_bytes: int) -> None:
+        self.where, self._place = lines.where(offset), lines.place(offset)
+        self._most_bytes, first = min(most_bytes, _MAX_BYTES), lines.text(line)
         if len(first) > _MAX_TAG_CHARACTERS:
-            raise InputError(f"{where}: this <doc ...> has {len(first):,} characters, over {_MAX_TAG_CHARACTERS:,}")
+            raise InputError(
+                f"{self.where}: this <doc ...> has {len(first):,} characters, over {_MAX_TAG_CHARACTERS:,}"
+            )
         self._attributes = {key: html.unescape(value) for key, value in _ATTRIBUTE.findall(first)}
         self._text: list[str] = []
         self._num_bytes = 0
-        if not self._attributes.get("id"):
-            raise InputError(f"{where}: this <doc> has no id")
 
     def add(self, line: str) -> None:
         self._num_bytes += len(line) + _LINE_BYTES
@@ -78,18 +80,23 @@ class _Document:
             )
         self._text.append(line)
 
-    def page(self) -> Page:
-        title = self._attributes.get("title", "")
-        repeats_title = bool(self._text) and html.unescape(self._text[0].strip()) == title.strip()
-        return Page(self._attributes["id"], title, html.unescape("\n".join(self._text[repeats_title:])), "article")
+    def pages(self, repairs: Repairs) -> Iterator[Page]:
+        """The page that it is, if it has an id; or else it is counted."""
+        title, page_id = self._attributes.get("title", ""), self._attributes.get("id")
+        if page_id:
+            repeats_title = bool(self._text) and html.unescape(self._text[0].strip()) == title.strip()
+            yield Page(page_id, title, html.unescape("\n".join(self._text[repeats_title:])), "article")
+        else:
+            repairs.leave_out("a <doc> without an id", self._place)
 
 
 def _begun(
-    lines: Lines, offset: int, line: bytes, document_bytes: int, *, in_earlier: bool
+    lines: Lines, offset: int, line: bytes, document_bytes: int, repairs: Repairs, *, is_counted: bool
 ) -> tuple[_Document | None, bool]:
-    """The document that a line outside of documents begins, and whether it may be outside of them."""
+    """The document that a line outside of documents begins, and whether text outside of them has been counted."""
     if line.startswith(_BEGIN):
-        return _Document(lines.text(line), lines.where(offset), document_bytes), False
-    if not in_earlier and not _CLOSING_TAGS.fullmatch(line):
-        raise InputError(f"{lines.where(offset)} is in no <doc>: it begins with {lines.text(line)[:40]!r}")
-    return None, in_earlier
+        return _Document(lines, offset, line, document_bytes), False
+    if not is_counted and not _CLOSING_TAGS.fullmatch(line):
+        repairs.leave_out("text that is in no <doc>", lines.place(offset))
+        is_counted = True
+    return None, is_counted

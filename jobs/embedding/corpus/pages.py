@@ -25,25 +25,31 @@ PAGES = pa.schema(
 )
 
 
+_TIMESTAMP = pa.field("timestamp", pa.string())
+"""Of dumps only."""
+
+
 class PageRow(NamedTuple):
-    """A row of a shard: a page with the keys of its id and of its text."""
+    """A row of a shard: a page with the keys of its id and of its text, and of a dump the moment of its revision."""
 
     id: str
     title: str
     text: str
     key: int
     content: int
+    timestamp: str = ""
 
 
 def page_row(page: Page) -> PageRow:
     """The row of a page."""
-    return PageRow(page.id, page.title, page.text, document_key(page.id), document_key(page.text))
+    return PageRow(page.id, page.title, page.text, document_key(page.id), document_key(page.text), page.timestamp)
 
 
 def pages_table(rows: Sequence[PageRow]) -> pa.Table:
     """Rows as a shard."""
     columns = zip(*rows, strict=True)
-    return pa.table([pa.array(column, field.type) for column, field in zip(columns, PAGES, strict=True)], PAGES)
+    schema = PAGES.append(_TIMESTAMP) if any(row.timestamp for row in rows) else PAGES
+    return pa.table([pa.array(column, field.type) for column, field in zip(columns, schema, strict=False)], schema)
 
 
 @dataclass(frozen=True)

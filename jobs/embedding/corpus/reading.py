@@ -5,7 +5,7 @@ sharding that yields the same content, leads to the same units downstream. Each 
 corpus of which a part can't be read goes on as far as its other parts allow, and leaves the rest to the others.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
@@ -18,7 +18,9 @@ from pydantic import ConfigDict, Field
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
+from tiltmeter.jobs.embedding.corpus.left_out import left_out_of, left_out_table, refuse_bad_files
 from tiltmeter.jobs.embedding.corpus.pages import SOURCE, PageRow, ReadCorpus, page_row, pages_table
+from tiltmeter.jobs.embedding.corpus.parts import Part, PartPages, parts_of
 from tiltmeter.jobs.embedding.corpus.sliced_pages import OPERATOR, read_sliced_pages
 from tiltmeter.jobs.embedding.corpus.slices import Cut, Uncut, check_any_large, cut
 from tiltmeter.jobs.embedding.corpus.texts import Text
@@ -33,7 +35,7 @@ from tiltmeter.jobs.embedding.corpus.vocabulary import (
 from tiltmeter.jobs.runtime.config import CommonReading
 from tiltmeter.operators.compute import slicing
 from tiltmeter.operators.text import wikitext
-from tiltmeter.storage.corpora.corpora import Source, Span, read_pages, split
+from tiltmeter.storage.bad_records import BadRecords
 from tiltmeter.storage.corpora.lines import PART_LENGTH
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
@@ -83,15 +85,20 @@ class Corpora:
 
 
 def read_corpora(
-    runner: Runner, texts: Sequence[Text], reading: ReadingConfig, min_count: int, worker_bytes: int
+    runner: Runner,
+    texts: Sequence[Text],
+    reading: ReadingConfig,
+    min_count: int,
+    worker_bytes: int,
+    leave_out: Callable[[BadRecords], None],
 ) -> Corpora:
-    """Run the stages.
+    """Run the stages; what records were left out is handed to ``leave_out``.
 
     Raises:
         UnitsFailed: if no corpus could be read whole.
         InputError: if a corpus is to be cut by a field that none of its documents has, or if all are too small.
     """
-    read, by_name, cuts = _read(runner, {text.name: text for text in texts}, reading, worker_bytes)
+    read, by_name, cuts = _read(runner, {text.name: text for text in texts}, reading, worker_bytes, leave_out)
     documents = _documents_stage(runner, _inventory_stage(runner, read, worker_bytes))
     shards = tokens_stage(runner, by_name, documents)
     whole = {name: finished for name, finished in shards.items() if not runner.failures[name]}
@@ -112,74 +119,87 @@ def read_corpora(
 
 
 def _read(
-    runner: Runner, texts: Mapping[str, Text], reading: ReadingConfig, worker_bytes: int
+    runner: Runner,
+    texts: Mapping[str, Text],
+    reading: ReadingConfig,
+    worker_bytes: int,
+    leave_out: Callable[[BadRecords], None],
 ) -> tuple[dict[str, ReadCorpus], dict[str, Text], list[Cut]]:
     """What the corpora, and the slices of those that are to be cut, were read into; which texts these are; the cuts."""
-    spans = _spans_of(texts, reading.span_megabytes)
-    done = _read_stage(runner, texts, spans, reading, worker_bytes)
+    parts = {
+        name: list(parts_of(text.sources, reading.span_megabytes, reading.shard_megabytes))
+        for name, text in texts.items()
+    }
+    done = _read_stage(runner, texts, parts, reading, worker_bytes, leave_out)
     read = {name: _read_corpus(finished) for name, finished in done.items() if not texts[name].slicing}
     by_name = {name: text for name, text in texts.items() if not text.slicing}
     cuts = [
-        cut(runner, text, done[name], [source.uri for source, _ in spans[name]], reading.shard_megabytes)
+        cut(runner, text, done[name], [part.sources[0].uri for part in parts[name]], reading.shard_megabytes)
         for name, text in texts.items()
         if text.slicing and not runner.failures[name]
     ]
-    for parts in cuts:
-        read |= parts.read
-        by_name |= {text.name: text for text in parts.texts}
+    for slices in cuts:
+        read |= slices.read
+        by_name |= {text.name: text for text in slices.texts}
     if not read:
         runner.check()
     return read, by_name, cuts
 
 
 def read_lines(
-    runner: Runner, texts: Sequence[Text], reading: ReadingConfig, worker_bytes: int
+    runner: Runner,
+    texts: Sequence[Text],
+    reading: ReadingConfig,
+    worker_bytes: int,
+    leave_out: Callable[[BadRecords], None],
 ) -> dict[str, list[Finished]]:
     """The shards of every corpus as plain lines, whatever its format: tables ``lines`` (document, line and text, the
     lines of a document one behind the other in one shard) and ``unreadable``; what has failed is missing."""
-    read, _, _ = _read(runner, {text.name: text for text in texts}, reading, worker_bytes)
+    read, _, _ = _read(runner, {text.name: text for text in texts}, reading, worker_bytes, leave_out)
     return _documents_stage(runner, _inventory_stage(runner, read, worker_bytes))
 
 
 # --- read: every page of a file, in spans that many workers share --------------------------------------------------
 
 
-def _spans_of(texts: Mapping[str, Text], megabytes: float) -> dict[str, list[tuple[Source, Span]]]:
-    return {
-        name: [(source, span) for source in text.sources for span in _spans(source, megabytes)]
-        for name, text in texts.items()
-    }
-
-
 def _read_stage(
     runner: Runner,
     texts: Mapping[str, Text],
-    spans: Mapping[str, Sequence[tuple[Source, Span]]],
+    parts: Mapping[str, Sequence[Part]],
     reading: ReadingConfig,
     worker_bytes: int,
+    leave_out: Callable[[BadRecords], None],
 ) -> dict[str, list[Finished]]:
-    units = {
-        name: [_read_unit(texts[name], source, span, reading) for source, span in parts]
-        for name, parts in spans.items()
-    }
+    """The units of all parts but those of files of which too many records are bad.
+
+    Raises:
+        InputError: if there is no other.
+    """
+    units = {name: [_read_unit(texts[name], part, reading) for part in some] for name, some in parts.items()}
     work = each(partial(_read_pages, document_bytes=worker_bytes // _MEMORY_PER_DOCUMENT_BYTE))
-    return runner.run(Stage("read", work, units))
+    done = runner.run(Stage("read", work, units))
+    refused: dict[str, InputError] = {}
+    for name, finished in done.items():
+        by_place = {unit.place: part for unit, part in zip(units[name], parts[name], strict=True)}
+        bad = left_out_of(runner.store, by_place, finished)
+        leave_out(bad)
+        refused |= refuse_bad_files(runner, name, units[name], by_place, bad, reading.max_bad_share)
+    sound = {name: [unit for unit in finished if unit.place not in refused] for name, finished in done.items()}
+    if refused and not any(sound.values()):
+        raise next(iter(refused.values()))
+    return sound
 
 
-def _spans(source: Source, megabytes: float) -> list[Span]:
-    try:
-        return split(source, megabytes)
-    except InputError:
-        # Reading it fails in the same way, as a unit, and so alone.
-        return [Span(0, source.num_bytes)]
-
-
-def _read_unit(text: Text, source: Source, span: Span, reading: ReadingConfig) -> Unit:
-    config: dict[str, Any] = {"source": source, "span": span, "shard_megabytes": reading.shard_megabytes}
-    name = f"{text.name}: {source.name} from {span.start:,}"
+def _read_unit(text: Text, part: Part, reading: ReadingConfig) -> Unit:
+    config: dict[str, Any] = {"shard_megabytes": reading.shard_megabytes}
+    config |= part.identity
+    formats = {source.format for source in part.sources}
+    if "mediawiki" in formats:
+        config["revision"] = "newest"
+    name = f"{text.name}: {part.title}"
     if text.slicing:
         return Unit(OPERATOR, name, config | {"slices": text.slicing, "slicing": slicing.VERSION})
-    if source.format == "text":
+    if "text" in formats:
         config["part_length"] = PART_LENGTH
     return Unit("pages/2", name, config)
 
@@ -188,11 +208,10 @@ def _read_pages(_store: Store, unit: Unit, document_bytes: int = 2**26) -> Table
     if unit.operator == OPERATOR:
         yield from read_sliced_pages(unit, document_bytes)
         return
-    source = unit.config["source"]
     counts = {"article": 0, "redirect": 0, "other_namespace": 0}
     shard: list[PageRow] = []
     num_bytes = num_shards = 0
-    pages = read_pages(source, unit.config["span"], document_bytes)
+    pages = PartPages(unit, document_bytes)
     for page in pages:
         counts[page.kind] += 1
         if page.kind == "article":
@@ -203,9 +222,9 @@ def _read_pages(_store: Store, unit: Unit, document_bytes: int = 2**26) -> Table
             shard, num_bytes, num_shards = [], 0, num_shards + 1
     if shard:
         yield f"shard_{num_shards:05d}", pages_table(shard)
-    described = {"markup": source.markup, "media_prefixes": source.media_prefixes, "num_replaced": pages.num_replaced}
-    row = described | {f"num_{kind}": number for kind, number in counts.items()}
-    yield "source", pa.Table.from_pylist([row], SOURCE)
+    row = pages.described | {f"num_{kind}": number for kind, number in counts.items()}
+    yield "source", pa.Table.from_pylist([row | {"num_replaced": pages.num_replaced}], SOURCE)
+    yield from left_out_table(pages.bad)
 
 
 def _read_corpus(read: Sequence[Finished]) -> ReadCorpus:
@@ -215,7 +234,10 @@ def _read_corpus(read: Sequence[Finished]) -> ReadCorpus:
 def _shards(read: Sequence[Finished]) -> list[tuple[TableRef, TableRef]]:
     """Every shard of pages with the table that describes its source."""
     return [
-        (ref, done.tables["source"]) for done in read for name, ref in sorted(done.tables.items()) if name != "source"
+        (ref, done.tables["source"])
+        for done in read
+        for name, ref in sorted(done.tables.items())
+        if name.startswith("shard_")
     ]
 
 
@@ -246,7 +268,8 @@ def _inventory_stage(runner: Runner, read: Mapping[str, ReadCorpus], worker_byte
 
 
 def _inventory_units(name: str, shards: Sequence[tuple[TableRef, TableRef]], worker_bytes: int) -> list[Unit]:
-    pages = {"pages": [table.select("key", "content") for table, _ in shards]}
+    names = ("key", "content", "timestamp")
+    pages = {"pages": [table.select(*(name for name in names if name in table.columns)) for table, _ in shards]}
     num_parts = 1 + sum(table.num_rows for table, _ in shards) * _BYTES_PER_PAGE // worker_bytes
     return [
         Unit("inventory/1", f"{name} inventory {part}", {"part": part, "num_parts": num_parts}, pages)
@@ -261,21 +284,30 @@ def _rows_by_shard(store: Store, inventories: Sequence[Finished]) -> dict[int, l
 
 
 def _take_inventory(store: Store, unit: Unit) -> Tables:
-    """The pages that come again: extracts that were joined from parts repeat some."""
+    """The pages that come again: extracts that were joined from parts repeat some, and histories have old revisions."""
     if not unit.inputs["pages"]:
-        raise InputError("its files hold no article, only blank lines, redirects or nothing: set another corpus.path")
+        raise InputError(
+            "its files hold no article, only blank lines, redirects, bad records or nothing: set another corpus.path"
+        )
     in_part = pl.col("key") % unit.config["num_parts"] == unit.config["part"]
     shards = [
         pl.DataFrame(store.read(ref)).with_row_index("row").filter(in_part).with_columns(pl.lit(number).alias("shard"))
         for number, ref in enumerate(unit.inputs["pages"])
     ]
-    pages = pl.concat(shards)
-    repeated = pages.filter(~pl.col("key").is_first_distinct())
-    firsts = pages.filter(pl.col("key").is_first_distinct()).select("key", first="content")
-    differing = repeated.join(firsts, on="key").filter(pl.col("content") != pl.col("first"))
+    pages = pl.concat(shards, how="diagonal")
+    is_first = pl.col("key").is_first_distinct()
+    firsts = pages.filter(is_first).select("key", first="content")
+    differing = pages.join(firsts, on="key", maintain_order="left").filter(pl.col("content") != pl.col("first"))
+    repeated = pages.filter(~is_first)
     if differing.height:
-        raise InputError(f"{differing.height} ids come again with another text, such as {_ids(store, unit, differing)}")
-    yield "repeated", repeated.select("shard", "row").to_arrow().cast(_ROWS)
+        versions = pages.join(differing.select("key").unique(), on="key", how="semi")
+        if "timestamp" not in versions or versions["timestamp"].null_count():
+            ids = _ids(store, unit, differing)
+            raise InputError(f"{differing.height} ids come again with another text, such as {ids}")
+        ordered = versions.sort("timestamp", "shard", "row", descending=True)
+        older = ordered.filter(~pl.col("key").is_first_distinct())
+        repeated = pl.concat([repeated.join(versions, on="key", how="anti"), older])
+    yield "repeated", repeated.sort("shard", "row").select("shard", "row").to_arrow().cast(_ROWS)
 
 
 _ROWS = pa.schema([("shard", pa.int32()), ("row", pa.int32())])

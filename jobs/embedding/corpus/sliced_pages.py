@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from tiltmeter.cluster.work import Tables
+from tiltmeter.jobs.embedding.corpus.left_out import left_out_table
 from tiltmeter.jobs.embedding.corpus.pages import SOURCE, PageRow, page_row, pages_table
+from tiltmeter.jobs.embedding.corpus.parts import PartPages
 from tiltmeter.operators.compute.slicing import Slicing
-from tiltmeter.storage.corpora.corpora import Page, read_pages
+from tiltmeter.storage.corpora.corpora import Page
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.store.ledger import Unit
 
@@ -43,7 +45,7 @@ class _Part:
 
 def read_sliced_pages(unit: Unit, document_bytes: int) -> Tables:
     """The pages of a span in parts of one slice each; the tables ``parts`` and ``counts`` say of which."""
-    source, slicing = unit.config["source"], unit.config["slices"]
+    slicing = unit.config["slices"]
     shard_bytes = unit.config["shard_megabytes"] * 1e6
     counts: Counter[str | None] = Counter()
     replaced: Counter[str] = Counter()
@@ -54,11 +56,13 @@ def read_sliced_pages(unit: Unit, document_bytes: int) -> Tables:
         parts.append({"slice": name, "part": len(parts), "ends": ends})
         return f"part_{len(parts) - 1:05d}", pages_table(waiting.pop(name).rows)
 
-    pages, num_replaced = read_pages(source, unit.config["span"], document_bytes, slicing.field), 0
+    pages, num_replaced = PartPages(unit, document_bytes, slicing.field), 0
     for page in pages:
         names = _names(page, slicing) if page.kind == "article" else ()
         if page.kind == "article" and not names:
             counts[None] += 1
+            if slicing.is_impossible(page.value):
+                pages.bad.add(pages.file, "a date that does not exist", f"the document {page.id!r}")
         row, num_bytes = page_row(page), len(page.text.encode())
         for name in names:
             counts[name] += 1
@@ -75,14 +79,14 @@ def read_sliced_pages(unit: Unit, document_bytes: int) -> Tables:
         yield written(name, ends=False)
     named = [name for name in counts if name is not None]
     for number, name in enumerate(named):
-        described = {"markup": source.markup, "media_prefixes": source.media_prefixes}
         row_counts = {"num_article": counts[name], "num_redirect": 0, "num_other_namespace": 0}
-        row_of_source = described | row_counts | {"num_replaced": replaced[name]}
+        row_of_source = pages.described | row_counts | {"num_replaced": replaced[name]}
         yield f"source_{number:04d}", pa.Table.from_pylist([row_of_source], SOURCE)
     rows = [{"slice": name, "source": number, "num_article": counts[name]} for number, name in enumerate(named)]
     rows += [{"slice": None, "source": None, "num_article": counts[None]}] if counts[None] else []
     yield "counts", pa.Table.from_pylist(rows, _COUNTS)
     yield "parts", pa.Table.from_pylist(parts, _PARTS)
+    yield from left_out_table(pages.bad)
 
 
 def _names(page: Page, slicing: Slicing) -> tuple[str, ...]:

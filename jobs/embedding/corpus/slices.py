@@ -202,7 +202,9 @@ def _join(store: Store, unit: Unit) -> Tables:
     rows: list[PageRow] = []
     num_bytes = num_shards = 0
     for piece in pieces(store, unit.inputs["pages"]):
-        for row in zip(*(piece[name].to_pylist() for name in PageRow._fields), strict=True):
+        for row in zip(
+            *(piece[name].to_pylist() for name in PageRow._fields if name in piece.column_names), strict=True
+        ):
             rows.append(PageRow(*row))
             num_bytes += len(rows[-1].text.encode())
             if num_bytes >= unit.config["shard_megabytes"] * 1e6:

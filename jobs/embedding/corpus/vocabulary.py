@@ -33,6 +33,12 @@ _LEAST_WORDS = 2
 _MOST_UNSEGMENTED = 0.2
 """Share of running words that may be characters of scripts without spaces, such as names in a text of another."""
 
+_WORDS_PER_REPLACED = 1000
+"""At least, in files of the encoding that they are read in."""
+
+_PAGES_PER_EQUAL = 10
+"""At least, where the same texts come under different ids by chance."""
+
 _LONGEST_LINE = 10_000
 """Words of a line; what is beyond is a line of its own, so that a corpus in one line can be resampled and counted."""
 
@@ -210,7 +216,7 @@ def _vocabulary_unit(text: Text, parts: Parts, counted: Sequence[Finished], min_
         "totals": [done.tables["totals"] for done in counted],
         "sources": list(parts.read.sources),
         "unreadable": [done.tables["unreadable"] for done in parts.documents],
-        "pages": [ref.select("key") for ref, _ in parts.read.shards],
+        "pages": [ref.select("key", "content") for ref, _ in parts.read.shards],
         "lines": [shard.lines.select("line") for shard in parts.shards],
     }
     return Unit("vocabulary/3", f"{name} vocabulary", config, inputs)
@@ -303,6 +309,15 @@ def _warnings(store: Store, unit: Unit, row: Mapping[str, Any]) -> Iterator[str]
         )
     if row["num_lines"] < FEW_LINES:
         yield f"only {row['num_lines']:,} lines: the bootstrap resamples lines, and so few leave it little to draw from"
+    if row["num_replaced"] * _WORDS_PER_REPLACED > row["num_tokens"]:
+        yield (
+            f"{row['num_replaced']:,} bytes or characters are not in the encoding of the files and were replaced: "
+            "convert them to UTF-8"
+        )
+    pages = _together(store, unit, "pages").unique("key")
+    num_equal = pages.height - pages["content"].n_unique()
+    if num_equal * _PAGES_PER_EQUAL > pages.height:
+        yield f"{num_equal:,} of {pages.height:,} documents have the text of another under another id, and are kept"
     if row["num_unreadable"]:
         unreadable = _together(store, unit, "unreadable").row(0, named=True)
         yield f"{row['num_unreadable']:,} pages can't be read, such as {unreadable['id']} ({unreadable['reason']})"

@@ -95,14 +95,19 @@ def broken(tmp_path, made_up, write_lines):
     spanish = made_up("es")
     write_lines(tmp_path / "twice.jsonl", [*spanish, spanish[7] | {"text": "otra cosa"}])
     (tmp_path / "blank.txt").write_text("\n \n\n")
+    sound = write_lines(tmp_path / "whole.jsonl", [*made_up("en"), {"id": "a", "title": None, "text": None}])
+    sound.write_text("{\n" * 3 + sound.read_text())
+    bad = write_lines(tmp_path / "bad.jsonl", made_up("it")[:30])
+    bad.write_text("{\n" * 20 + bad.read_text())
     (tmp_path / "damaged.txt.gz").write_bytes(b"\x1f\x8b" + bytes(range(100)))
     return {
         "ur": tmp_path / "damaged.txt.gz",
-        "en": write_lines(tmp_path / "whole.jsonl", made_up("en")),
+        "en": sound,
         "wo": tmp_path / "blank.txt",
         "de": tmp_path / "truncated.xml.bz2",
         "fr": tmp_path / "cut.xml",
         "es": tmp_path / "twice.jsonl",
+        "it": bad,
     }
 
 
@@ -111,14 +116,20 @@ def test_what_is_broken_fails_alone_with_file_and_place(
 ):
     where = [f"store={tmp_path}/store", f"run_dir={tmp_path}/run"]
     process = tiltmeter(*joining, *several_corpora(broken), *TINY, *where)
-    _, said = process.communicate(timeout=200)
-    assert process.returncode == 1
-    assert "tiltmeter: 5 units failed:" in said
+    output, said = process.communicate(timeout=200)
+    said += output
+    assert process.returncode == 1, said
+    assert "tiltmeter: 6 units failed:" in said
     for message in (
         r"de: truncated.xml.bz2 from 0: InputError: \S*truncated.xml.bz2: cannot be read on from byte [\d,]+ of the",
         r"fr: cut.xml from 0: InputError: \S*cut.xml: the XML breaks off or is damaged near byte [\d,]+",
         r"ur: damaged.txt.gz from 0: InputError: \S*damaged.txt.gz: cannot be read on from byte 0 of the compressed",
-        r"wo inventory 0: InputError: its files hold no article, only blank lines, redirects or nothing: set another",
+        r"wo inventory 0: InputError: its files hold no article, only blank lines, redirects, bad records or nothing: set another",
+        (
+            r"it: bad.jsonl from 0: InputError: \S*bad.jsonl: 20 of 50 records are bad \(40%\), more than "
+            r"reading.max_bad_share=0.01 allows: no JSON object \(20, first at line 1, column 2\)"
+        ),
+        r"3 records left out: no JSON object; first in \S*whole.jsonl, line 1, column 2",
         r"es inventory 0: InputError: 1 ids come again with another text, such as \['7'\]",
     ):
         assert re.search(message, said), said
@@ -131,7 +142,10 @@ def test_what_is_broken_fails_alone_with_file_and_place(
         "es",
         "ur",
         "wo",
+        "it",
     }
+    rows = [(row["num"], row["reason"], row["kind"]) for row in run.record["left_out"] if "whole" in row["file"]]
+    assert rows == [(3, "no JSON object", "bad"), (1, "no title", "kept"), (1, "no text", "empty")]
     alone = run_job(*one_corpus("en", broken["en"]), "corpus.name=en", *TINY, f"store={tmp_path}/alone")
     assert {name: table["digest"] for name, table in run.record["tables"].items() if table} == alone.digests
     assert not list(tmp_path.rglob("*partial*"))
@@ -144,7 +158,7 @@ def test_a_broken_span_leaves_the_others_done_and_mending_it_does_only_what_is_m
     first, second = made_up("en", 60)[:20], made_up("en", 60)[20:]
     path, dump = tmp_path / "second.xml", dump_of(second)
     write_lines(tmp_path / "first.jsonl", first)
-    path.write_text(dump.replace("<id>35</id>", "<id>35</di>"))
+    path.write_text(dump.replace("<id>35</id>", "<id>35</id>" + "<a>" * 70))
     settings = [
         *one_corpus("en", f"[{tmp_path}/first.jsonl,{path}]"),
         *TINY,
@@ -152,7 +166,9 @@ def test_a_broken_span_leaves_the_others_done_and_mending_it_does_only_what_is_m
         f"store={tmp_path}/store",
         f"run_dir={tmp_path}/run",
     ]
-    with pytest.raises(UnitsFailed, match=r"1 unit failed:\n  file: second.xml from [\d,]+: InputError: .*near byte"):
+    with pytest.raises(
+        UnitsFailed, match=r"1 unit failed:\n  file: second.xml from [\d,]+: InputError: .*has a nest of more than 64"
+    ):
         run_job(*settings)
     stopped = outcome_of(tmp_path / "run")
     num_spans = stopped.num_done("read") + 1

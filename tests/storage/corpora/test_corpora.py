@@ -3,6 +3,8 @@
 import bz2
 import gzip
 import json
+import lzma
+import tempfile
 import tracemalloc
 from itertools import islice
 from pathlib import Path
@@ -10,9 +12,19 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyarrow import feather
 
-from tiltmeter.storage.corpora.corpora import CorpusConfig, Page, Source, find_sources, read_pages, split
+from tiltmeter.storage.bad_records import BadRecords
+from tiltmeter.storage.corpora.corpora import CorpusConfig, Page, Pages, Source, find_sources, read_pages, split
 from tiltmeter.storage.errors import InputError
+
+_RECORDS = [{"id": "1", "text": "a"}, {"id": "2", "text": 'b, [{"}]'}]
+_JSON = (
+    st.none() | st.booleans() | st.floats() | st.text('a \n{}[],"\\', max_size=5) | st.lists(st.integers(), max_size=2)
+)
+_KEYS = st.sampled_from(["id", "text", "title", "other"])
 
 _LINES = b'{"id": "7", "title": "One", "text": "first"}\n\n{"pageid": 9, "text": "second"}\n'
 
@@ -47,14 +59,14 @@ def test_json_lines_from_shared_data(data_file, num_read, num_pages):
     assert pages[0].text.startswith("April is the fourth month of the year")
 
 
-@pytest.mark.parametrize("pack", [bytes, bz2.compress, gzip.compress, _zstd])
+@pytest.mark.parametrize("pack", [bytes, bz2.compress, gzip.compress, lzma.compress, _zstd])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le"])
 def test_json_lines_in_any_wrapping(tmp_path, pack, encoding):
     path = _written(tmp_path, pack(_LINES.decode().encode(encoding)), "misleading.xml")
     assert _pages(path) == [Page("7", "One", "first", "article"), Page("9", "", "second", "article")]
 
 
-@pytest.mark.parametrize("pack", [bz2.compress, gzip.compress, _zstd])
+@pytest.mark.parametrize("pack", [bz2.compress, gzip.compress, lzma.compress, _zstd])
 def test_concatenated_streams_are_read_to_their_end(tmp_path, pack):
     path = _written(tmp_path, b"".join(pack(line + b"\n") for line in (b"", *_LINES.splitlines(), b"")))
     assert [page.id for page in _pages(path)] == ["7", "9"]
@@ -72,23 +84,103 @@ def test_invalid_bytes_are_replaced_and_counted(tmp_path):
     assert pages.num_replaced == 3
 
 
+def _left_out(path: Path, **choices: str) -> tuple[list[str], list[tuple[object, ...]], int]:
+    """Ids of the pages that are read, what is left out, and the records of which that is a share."""
+    source, bad, ids = _source(path, **choices), BadRecords(), []
+    for span in split(source, 1000):
+        pages = read_pages(source, span)
+        ids += [page.id for page in pages]
+        bad.merge(pages.bad)
+    assert {row["file"] for row in bad.rows()} <= {str(path)}
+    rows = [(row["num"], row["reason"], row["first"], row["kind"]) for row in bad.rows()]
+    return ids, rows, sum(bad.num_records.values())
+
+
+@pytest.mark.parametrize(
+    ("line", "reason", "place", "kind"),
+    [
+        ('{"id": 2}', "no key 'text'", ", whose keys are ['id']", "bad"),
+        ('{"text": 5}', "its text is not text", ", whose keys are ['text']", "bad"),
+        ('{"text": "a", "title": ["x"]}', "its title is neither text nor a whole number", ", column 'title'", "bad"),
+        ('{"text": "a", "id": 1.5}', "its id is neither text nor a whole number", ", column 'id'", "bad"),
+        ('{"text": "a", "id": true}', "its id is neither text nor a whole number", ", column 'id'", "bad"),
+        ('{"text": ', "no JSON object", ", column 9", "bad"),
+        ('["b"]', "no JSON object", "", "bad"),
+        ("[" * 100_000, "no JSON object", "", "bad"),
+        ('{"text": null}', "no text", "", "empty"),
+        ('{"text": " \\n", "id": "z"}', "no text", "", "empty"),
+        ('{"id": null, "text": "a"}', "no id", "", "kept"),
+        ('{"id": 3, "title": null, "text": "a"}', "no title", "", "kept"),
+    ],
+)
+@pytest.mark.parametrize("pack", [bytes, bz2.compress])
+def test_a_bad_line_costs_itself_and_is_counted_with_its_place(tmp_path, pack, line, reason, place, kind):
+    path = _written(tmp_path, pack(f'\n{{"id": 1, "text": "a"}}\n{line}\n\ufeff{{"id": 9, "text": "b"}}'.encode()))
+    ids, rows, num_records = _left_out(path)
+    assert (ids[0], ids[-1]) == ("1", "9")
+    assert rows == [(1, reason, f"line 3{place}", kind)]
+    assert num_records == 3
+
+
+def test_lines_of_a_later_span_are_called_by_their_byte(tmp_path):
+    source = _source(_written(tmp_path, '{"text": "a"}\n' * 10 + "{\n" + '{"text": "b"}\n' * 10))
+    left_out = [row for span in split(source, 5e-5) for row in _rows_after(read_pages(source, span))]
+    assert [(row["num"], row["first"]) for row in left_out] == [(1, "line at byte 140, column 2")]
+
+
+def _rows_after(pages: Pages) -> list[dict[str, object]]:
+    assert list(pages)
+    return pages.bad.rows()
+
+
+def test_half_a_pair_is_replaced_and_ids_are_what_numbers_say(tmp_path):
+    lines = '{"id": 1.0, "title": 1984, "text": "a\\ud800b \\ud83d\\ude00"}\n{"id": NaN, "text": "b"}'
+    source = _source(_written(tmp_path, lines))
+    pages = read_pages(source, split(source, 1)[0])
+    assert next(iter(pages)) == Page("1", "1984", "a\ufffdb \U0001f600", "article")
+    assert pages.num_replaced == 1
+
+
+@pytest.mark.parametrize("content", [json.dumps(_RECORDS), json.dumps(_RECORDS, indent=2), "[]"])
+def test_an_array_of_objects_is_read_as_its_items(tmp_path, content):
+    path = _written(tmp_path, f"\ufeff {content}\n".encode())
+    expected = [] if content == "[]" else _RECORDS
+    assert [(page.id, page.text) for page in _pages(path)] == [(item["id"], item["text"]) for item in expected]
+
+
+@given(st.lists(st.dictionaries(_KEYS, _JSON, max_size=4), max_size=8), st.sampled_from([None, 0, 2]))
+def test_an_array_gives_what_its_items_give_as_lines(records, indent):
+    with tempfile.TemporaryDirectory() as folder:
+        lines = _written(Path(folder), "".join(f"{json.dumps(record)}\n" for record in records) + "{}\n", "a.jsonl")
+        array = _written(Path(folder), json.dumps([*records, {}], indent=indent), "a")
+        one, other = _left_out(lines, format="jsonl"), _left_out(array, format="json")
+    assert [row[:2] for row in one[1]] == [row[:2] for row in other[1]]
+    assert len(one[0]) == len(other[0])
+    assert one[2] == other[2]
+
+
+@pytest.mark.parametrize(
+    "broken", ['{"id": 2, "text": }', '{"id": 2, "text": "b}', '{"a": [[[[[}', "[" * 100_000 + "}", "7"]
+)
+@pytest.mark.parametrize("separator", [",\n", ", "])
+def test_a_broken_item_of_an_array_costs_itself(tmp_path, broken, separator):
+    others = [json.dumps({"id": number, "text": "x" * 50_000}) for number in range(3, 9)]
+    items = ['{"id": 1, "text": "a"}', broken, *others]
+    ids, rows, _ = _left_out(_written(tmp_path, f"[{separator.join(items)}]"))
+    assert {*map(str, range(1, 9))} - {"2", "3"} <= set(ids)
+    assert rows == [(1, "no JSON object", f"line {2 if separator[1] == chr(10) else 1}, item 1", "bad")]
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ('{"id": 1, "text": "a"}\n{"id": 2}\n', r"line at byte 23: 'text' must be text, but is None; .* \['id'\]"),
-        ('{"text": 5}', "line at byte 0: 'text' must be text, but is 5"),
-        ('{"text": "a", "title": 5}', "'title' must be text"),
-        ('{"text": "a", "id": 1.5}', "its id 1.5 is neither"),
-        ('{"text": "a", "id": true}', "its id True is neither"),
-        ('{"text": "\\ud800"}', "'text' holds half a surrogate pair"),
-        ('{"text": "a"}\n{"text": ', "line at byte 14 is not JSON"),
-        ('{"text": "a"}\n["b"]', "line at byte 14 holds a JSON list"),
-        ("[" * 100_000, "is not JSON"),
-        (bz2.compress(b"\n[]"), r"line at byte 1 when unpacked \(before byte 40 of the compressed file\) holds"),
         (bz2.compress(_LINES)[:-5], "cannot be read on from byte 92 of the compressed file: .* break off"),
         (bz2.compress(_LINES) + b"junk", "cannot be read on from byte"),
         (gzip.compress(_LINES, mtime=0)[:-5], "cannot be read on from byte"),
         (gzip.compress(_LINES, mtime=0)[:15] + b"\xff" * 30, "cannot be read on from byte"),
+        (lzma.compress(_LINES)[:-5], "cannot be read on from byte"),
+        (lzma.compress(_LINES) + b"junk", "cannot be read on from byte"),
+        (lzma.compress(_LINES)[:40] + b"\xff" * 30, "cannot be read on from byte .*xz"),
         (_zstd(_LINES)[:-5], "cannot be read on from byte"),
         (_zstd(_LINES * 100) + _zstd(_LINES)[:-5], "cannot be read on from byte .*Truncated"),
         (b"BZh9" + b"\0" * 40, "cannot be read on from byte"),
@@ -136,14 +228,28 @@ def test_a_real_wikiextractor_file_with_misplaced_ends(data_file):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ('<doc id="1">\na\n</doc>\nb\n', r"line at byte 22 is in no <doc>: it begins with 'b'"),
         ('<doc id="1">\na\n</doc>\n<doc id="2">\nb\n', r"line at byte 22: the file breaks off within this <doc>"),
-        ('<doc title="x">\na\n</doc>', r"line at byte 0: this <doc> has no id"),
     ],
 )
 def test_damaged_wikiextractor_files_are_refused(tmp_path, content, message):
     with pytest.raises(InputError, match=message):
         _pages(_written(tmp_path, content))
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        ("b\n\n c\n", "text that is in no <doc>"),
+        ('<doc title="x">\na\n</doc>\n', "a <doc> without an id"),
+        ('<doc title="x">\na\n', "a <doc> without an id"),
+    ],
+)
+def test_what_is_no_document_of_wikiextractor_is_left_out_and_counted(tmp_path, bad, reason):
+    documents = [f'<doc id="{number}">\na\n</doc>\n' for number in range(2)]
+    ids, rows, num_records = _left_out(_written(tmp_path, bad.join(documents)))
+    assert ids == ["0", "1"]
+    assert rows == [(1, reason, "line 4", "bad")]
+    assert num_records == 3
 
 
 def _parquet(folder: Path, **columns: pa.Array) -> Path:
@@ -179,8 +285,8 @@ def test_parquet_that_is_not_read_is_refused(tmp_path):
     for columns, message in (
         ({"body": pa.array(["a"])}, r"has no column 'text'; its columns are \['body'\]"),
         ({"text": pa.array([1])}, "column 'text' must hold strings, but is of type int64"),
-        ({"text": pa.array(["a"]), "id": pa.array([1.5])}, "column 'id' must hold strings, but is of type double"),
-        ({"text": pa.array(["a", "b", None])}, "corpus: row 2 has no text"),
+        ({"text": pa.array([["a"]])}, "column 'text' must hold strings, but is of type list"),
+        ({"text": pa.array(["a"]), "id": pa.array([True])}, "column 'id' must hold strings, but is of type bool"),
     ):
         with pytest.raises(InputError, match=message):
             _pages(_parquet(tmp_path, **columns))
@@ -188,6 +294,30 @@ def test_parquet_that_is_not_read_is_refused(tmp_path):
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(InputError, match=r"corpus: cannot be read: .*Parquet"):
         _pages(path)
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.binary_view()])
+@pytest.mark.parametrize("is_dictionary", [False, True])
+def test_text_of_every_type_is_read_and_rows_without_it_are_left_out(tmp_path, kind, is_dictionary):
+    texts = pa.array(["ä", None, "b", ""]).cast(kind)
+    if is_dictionary:
+        texts = pa.DictionaryArray.from_arrays(pa.array([0, None, 1, 2], pa.uint32()), pa.array(["ä", "b", ""], kind))
+    table = pa.table({"text": texts, "id": pa.array([7.0, 8.0, None, 9.0]), "title": pa.nulls(4)})
+    writers = {"p": pq.write_table, "f": feather.write_feather, "s": _write_stream}
+    if is_dictionary and "view" in str(kind):
+        del writers["p"]
+    for name, write in writers.items():
+        write(table, tmp_path / name)
+        ids, rows, num_records = _left_out(tmp_path / name)
+        assert ids == ["7", f"{name}#2", "9"]
+        counts = [(4, "no title", "row 0", "kept"), (2, "no text", "row 1", "empty"), (1, "no id", "row 2", "kept")]
+        assert rows == counts
+        assert num_records == 4
+
+
+def _write_stream(table: pa.Table, path: Path) -> None:
+    with pa.ipc.new_stream(path, table.schema) as writer:
+        writer.write_table(table)
 
 
 @pytest.mark.parametrize("how", ["ranges", "whole"])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tiltmeter.storage.corpora.corpora import CorpusConfig, Page, Source, Span, find_sources, read_pages
+from tiltmeter.storage.corpora.corpora import CorpusConfig, Page, Source, Span, find_sources, read_pages, split
 from tiltmeter.storage.errors import InputError
 
 _GENSIM = "package://gensim/test/test_data/"
@@ -181,9 +181,8 @@ def test_damage_in_a_compressed_dump_is_named_where_it_lies(tmp_path):
 @pytest.mark.parametrize(
     ("xml", "message"),
     [
-        ("<mediawiki><page></mediawiki>", "damaged near byte 19: mismatched tag"),
+        ("<mediawiki><page></page><page><id></", "damaged near byte 34: unclosed token"),
         ("<mediawiki>", "damaged near byte 11: no element found"),
-        ("<mediawiki><page><title>Ada</title></page></mediawiki>", "the page titled 'Ada' has no <id>"),
         ("<html><body/></html>", "its outermost element is <html>, not <mediawiki>"),
         ('<?xml version="1.0" encoding="klingon"?><mediawiki/>', "encoding that cannot be read.*klingon"),
         ('<?xml version="1.0" encoding="rot13"?><mediawiki/>', "encoding that cannot be read"),
@@ -194,3 +193,62 @@ def test_damaged_dumps_are_refused(tmp_path, xml, message):
     path.write_text(xml)
     with pytest.raises(InputError, match=message):
         _pages(path, format="mediawiki")
+
+
+def _revisions(*moments: str) -> str:
+    written = (f"<revision><timestamp>{moment}</timestamp><text>of {moment}</text></revision>" for moment in moments)
+    return f"<page><title>Ada</title><ns>0</ns><id>1</id>{''.join(written)}</page>"
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
+def test_a_history_gives_its_newest_revision_whatever_their_order(tmp_path, order):
+    moments = [f"20{year}-01-15T13:10:27Z" for year in ("01", "02", "11")]
+    [page] = _pages(_dump(tmp_path, _revisions(*(moments[number] for number in order))))
+    assert (page.text, page.timestamp) == (f"of {moments[2]}", moments[2])
+
+
+def test_revisions_without_a_moment_go_by_their_order_and_one_without_text_has_none(tmp_path):
+    bare = (
+        "<page><title>A</title><id>1</id><revision><text>a</text></revision><revision><text>b</text></revision></page>"
+    )
+    gone = "<page><title>B</title><id>2</id><revision><text>a</text></revision><revision><text/></revision></page>"
+    assert [page.text for page in _pages(_dump(tmp_path, bare, gone))] == ["b", ""]
+
+
+_BROKEN = {
+    "ampersand": _page(5, "Bo & Co", "text"),
+    "mismatched": _page(5, "Bob", "text").replace("</id>", "</di>"),
+    "attribute": _page(5, "Bob", "text").replace("'preserve'", "preserve"),
+    "unended": _page(5, "Bob", "text").removesuffix("</page>"),
+    "unended text": _page(5, "Bob", "text").removesuffix("</text></revision></page>"),
+    "stray end": _page(5, "Bob", "text").replace("<ns>0</ns>", "</page>"),
+    "no id": _page(5, "Bob", "text").replace("<id>5</id>", ""),
+}
+
+
+@pytest.mark.parametrize("broken", _BROKEN.values(), ids=_BROKEN)
+@pytest.mark.parametrize("number", [0, 2, 4])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_a_broken_page_costs_itself_whatever_the_spans(tmp_path, broken, number, encoding):
+    pages = [_page(number, f"Ä{number}", "text") for number in range(4)]
+    pages.insert(number, broken)
+    source = _source(_dump(tmp_path, *pages, encoding=encoding), format="mediawiki")
+    for megabytes in (1, 1e-4, 3e-4):
+        parts = [read_pages(source, span) for span in split(source, megabytes)]
+        assert [page.id for part in parts for page in part] == ["0", "1", "2", "3"]
+        row, *others = [row for part in parts for row in part.bad.rows()]
+        assert row["num"] == 1
+        assert len(others) == ("</page><id>5" in broken)
+        place = (
+            r"the page titled 'Bob'" if "</title><id>5" not in broken.replace("<ns>0</ns>", "") else r"near byte [\d,]+"
+        )
+        assert re.fullmatch(place, row["first"])
+
+
+def test_the_place_of_a_broken_page_is_its_byte(tmp_path):
+    path = _dump(tmp_path, _page(1, "Ada", "ä"), _page(2, "x", "a & b"), _page(3, "Bob", "b"), _page(4, "y", "c & d"))
+    source = _source(path)
+    pages = read_pages(source, Span(0, source.num_bytes))
+    assert [page.id for page in pages] == ["1", "3"]
+    first = path.read_bytes().index(b"& b") + 1
+    assert [(row["num"], row["first"]) for row in pages.bad.rows()] == [(2, f"near byte {first:,}")]

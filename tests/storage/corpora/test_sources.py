@@ -2,7 +2,6 @@ import bz2
 import gzip
 import io
 import json
-import lzma
 import os
 import tarfile
 import traceback
@@ -145,7 +144,7 @@ def test_one_file_by_two_names_is_read_once_or_refused(folder):
     ("content", "message"),
     [
         (_PROSE, r"neither a MediaWiki XML dump.* begins with 'Some prose.*corpus.format=text"),
-        ('[{"text": "a"}]', "neither a MediaWiki XML dump"),
+        ('["text"]', "neither a MediaWiki XML dump"),
         (" \n\n", "neither a MediaWiki XML dump"),
         ("<rss></rss>", "its outermost element is <rss>, not <mediawiki>"),
         ("PAR2", "neither"),
@@ -195,12 +194,10 @@ _MUCH_PROSE = "".join(f"{number} words of prose.\n" for number in range(3000)).e
         (b"<?xml version='1.0'?>\n<mediawiki xml:lang='en'></mediawiki>", "holds a MediaWiki dump"),
         (b'<doc id="1" url="" title="a">\na\n</doc>', "holds the <doc> text of WikiExtractor"),
         (_parquet("words of prose"), "is no plain text: it begins with 'PAR1"),
-        (_zip("a.txt", _MUCH_PROSE), "is no plain text: it begins with 'PK"),
-        (_tar("a.txt", _MUCH_PROSE), "is no plain text"),
         (gzip.compress(gzip.compress(_MUCH_PROSE)), "is no plain text"),
-        (lzma.compress(_MUCH_PROSE), "is no plain text"),
+        (gzip.compress(_zip("a.txt", _MUCH_PROSE)), "is no plain text"),
     ],
-    ids=["lines", "object", "UTF-16", "array", "dump", "docs", "parquet", "zip", "tar", "packed twice", "xz"],
+    ids=["lines", "object", "UTF-16", "array", "dump", "docs", "parquet", "packed twice", "packed zip"],
 )
 def test_what_is_no_plain_text_is_not_read_as_such(tmp_path, content, message, pack):
     for name, chosen in (("corpus", "text"), *([("corpus.txt", "auto")] if "is no plain" in message else [])):

@@ -1,0 +1,71 @@
+"""Records that were left out of a corpus: counted by the units that read it, held against the share that is allowed."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import pyarrow as pa
+
+from tiltmeter.cluster.stages import Runner
+from tiltmeter.cluster.work import Failure, Tables
+from tiltmeter.jobs.embedding.corpus.parts import Part
+from tiltmeter.storage.bad_records import BadRecords
+from tiltmeter.storage.errors import InputError
+from tiltmeter.storage.files.redaction import redacted
+from tiltmeter.storage.store.ledger import Finished, Store, Unit
+
+_NAME = "left_out"
+_SCHEMA = pa.schema([(name, pa.string()) for name in ("file", "reason", "kind", "first")]).append(
+    pa.field("num", pa.int64())
+)
+_RECORDS = pa.field("num_records", pa.int64())
+"""Of the file, that the unit read."""
+
+
+def left_out_table(bad: BadRecords) -> Tables:
+    """The table ``left_out`` of a unit, if anything was."""
+    rows = [row | {"num_records": bad.num_records.get(row["file"], 0)} for row in bad.rows()]
+    if rows:
+        yield _NAME, pa.Table.from_pylist(rows, _SCHEMA.append(_RECORDS))
+
+
+def left_out_of(store: Store, parts: Mapping[str, Part], finished: Sequence[Finished]) -> BadRecords:
+    """What was left out of a corpus.
+
+    Args:
+        store: with the tables.
+        parts: what its units read, by their places.
+        finished: those that were done.
+    """
+    bad = BadRecords()
+    for done in finished:
+        if _NAME in done.tables:
+            rows = store.read(done.tables[_NAME]).to_pylist()
+            bad.add_rows(rows)
+            for file, num in {row["file"]: row["num_records"] for row in rows}.items():
+                bad.read(file, num)
+    known = set(bad.num_records)
+    for done in finished:
+        files = {redacted(source.uri) for source in parts[done.place].sources}
+        if _NAME not in done.tables and files <= known:
+            pages = [ref for name, ref in done.tables.items() if name.startswith(("shard_", "part_"))]
+            bad.read(files.pop(), sum(ref.num_rows for ref in pages))
+    return bad
+
+
+def refuse_bad_files(
+    runner: Runner, name: str, units: Sequence[Unit], parts: Mapping[str, Part], bad: BadRecords, max_share: float
+) -> Iterator[tuple[str, InputError]]:
+    """Enter the units of files of which too many records are bad among the failures of a corpus; yields their places
+    and why."""
+    for file, num_records in bad.num_records.items():
+        of_file = BadRecords()
+        of_file.read(file, num_records)
+        of_file.add_rows(row for row in bad.rows() if row["file"] == file)
+        try:
+            of_file.check(max_share)
+        except InputError as error:
+            # A member of an archive has the archive's name and its own.
+            reading = [
+                u for u in units if any(f"{file}/".startswith(f"{redacted(s.uri)}/") for s in parts[u.place].sources)
+            ]
+            runner.failures[name].append(Failure(reading[0], f"InputError: {error}", ""))
+            yield from ((unit.place, error) for unit in reading)

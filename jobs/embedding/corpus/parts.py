@@ -1,0 +1,139 @@
+"""What one unit reads of a corpus: a span of a file, or many small files, of which each by itself would cost a unit of
+every stage.
+
+Which small files are together depends on their names and sizes alone, and a run of them ends behind a file whose name
+says so: one file more or less moves the ends of one run.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from typing import Any
+
+from tiltmeter.jobs.runtime.wording import plural
+from tiltmeter.operators.compute.keys import document_key
+from tiltmeter.storage.bad_records import BadRecords
+from tiltmeter.storage.corpora.corpora import Page, Source, Span, read_pages, split
+from tiltmeter.storage.errors import InputError
+from tiltmeter.storage.files.redaction import redacted
+from tiltmeter.storage.store.ledger import Unit
+
+_SMALL_SHARE = 1 / 4
+"""Of a shard, below which a file is small."""
+
+_NUM_FILES = 512
+"""Of almost no size, that one unit reads on average: each takes a request or two to open."""
+
+_MOST_SHARES = 2
+"""Of what a run has on average."""
+
+Kind = tuple[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one unit reads: a span of a file, or the whole of several that have markup and prefixes in common."""
+
+    sources: Sequence[Source]
+    span: Span
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What a unit says of it; of one file, what was said before files shared units."""
+        if len(self.sources) == 1:
+            return {"source": self.sources[0], "span": self.span}
+        return {"sources": list(self.sources)}
+
+    @property
+    def title(self) -> str:
+        """For people."""
+        first, *others = self.sources
+        return f"{first.name} from {self.span.start:,}" + (f" and {plural(len(others), 'more file')}" if others else "")
+
+
+def parts_of(sources: Sequence[Source], span_megabytes: float, shard_megabytes: float) -> Iterator[Part]:
+    """The parts of a corpus, in its order.
+
+    Args:
+        sources: its files.
+        span_megabytes: size of the spans of a file that can be cut.
+        shard_megabytes: of text that later stages take together; what is far smaller is a small file.
+    """
+    small_bytes = min(shard_megabytes * _SMALL_SHARE, span_megabytes) * 1e6
+    for kind, group in groupby(sources, partial(_kind, small_bytes)):
+        alike = list(group)
+        runs = [(source,) for source in alike] if kind is None else _runs(alike, shard_megabytes * 1e6)
+        for run in runs:
+            spans = _spans(run[0], span_megabytes) if len(run) == 1 else [Span(0, run[0].num_bytes)]
+            yield from (Part(run, span) for span in spans)
+
+
+def _kind(small_bytes: float, source: Source) -> Kind | None:
+    """What small files need to have in common; None for a large one, and for one that fails when it is read."""
+    is_small = source.num_bytes < small_bytes and source.format != "unreadable"
+    return (source.markup, source.media_prefixes) if is_small else None
+
+
+def _runs(sources: Sequence[Source], shard_bytes: float) -> Iterator[tuple[Source, ...]]:
+    run: list[Source] = []
+    shares = 0.0
+    for source in sources:
+        share = source.num_bytes / shard_bytes + 1 / _NUM_FILES
+        run.append(source)
+        shares += share
+        if document_key(source.name) / 2**64 < share or shares > _MOST_SHARES:
+            yield tuple(run)
+            run, shares = [], 0.0
+    if run:
+        yield tuple(run)
+
+
+def _spans(source: Source, megabytes: float) -> list[Span]:
+    try:
+        return split(source, megabytes)
+    except InputError:
+        # Reading it fails in the same way, as a unit, and so alone.
+        return [Span(0, source.num_bytes)]
+
+
+class PartPages:
+    """The pages of what a unit reads, to be iterated once.
+
+    Attributes:
+        file: that is being read, without credentials.
+        num_replaced, bad: as of :class:`.storage.corpora.corpora.Pages`, so far.
+    """
+
+    def __init__(self, unit: Unit, document_bytes: int, field: str | None = None) -> None:
+        config = unit.config
+        self._sources = config.get("sources") or [config["source"]]
+        self._span, self._document_bytes, self._field = config.get("span"), document_bytes, field
+        self.file, self.num_replaced, self.bad = "", 0, BadRecords()
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """What the table of the sources says of all of them."""
+        return {"markup": self._sources[0].markup, "media_prefixes": self._sources[0].media_prefixes}
+
+    def __iter__(self) -> Iterator[Page]:
+        """The pages, file after file.
+
+        Raises:
+            InputError: naming each file that is damaged.
+        """
+        problems: list[InputError] = []
+        for source in self._sources:
+            pages = read_pages(source, self._span or Span(0, source.num_bytes), self._document_bytes, self._field)
+            num_before, self.file = self.num_replaced, redacted(source.uri)
+            try:
+                for page in pages:
+                    self.num_replaced = num_before + pages.num_replaced
+                    yield page
+            except InputError as error:
+                problems.append(error)
+            self.num_replaced = num_before + pages.num_replaced
+            self.bad.merge(pages.bad)
+        if problems:
+            more = f"; and {plural(len(problems) - 1, 'more file')}" if problems[1:] else ""
+            raise InputError(f"{problems[0]}{more}", is_unreadable=problems[0].is_unreadable) from problems[0]

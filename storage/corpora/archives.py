@@ -1,0 +1,106 @@
+"""Tar and zip archives, whose members are files of a corpus.
+
+They are read one after the other, as none can be looked up in a packed tar. A member that is being read lies in memory
+or a temporary file, and is opened by its name like any other file.
+"""
+
+import lzma
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import PurePosixPath
+from shutil import COPY_BUFSIZE
+from tempfile import SpooledTemporaryFile
+from typing import IO, BinaryIO, NamedTuple, cast
+
+from tiltmeter.storage.corpora.packed import check_growth, unpacked
+from tiltmeter.storage.errors import InputError
+from tiltmeter.storage.files import files
+from tiltmeter.storage.files.files import reading
+from tiltmeter.storage.files.redaction import reason, redacted
+
+ZIP_MAGICS = (b"PK\x03\x04", b"PK\x05\x06")
+TAR_MAGIC, TAR_PLACE = b"ustar", 257
+
+_MEMORY_BYTES = 2**24
+_DAMAGE = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, EOFError)
+
+_OPEN: dict[str, BinaryIO] = {}
+
+
+class Member(NamedTuple):
+    """A file of an archive.
+
+    Attributes:
+        uri: by which it is opened while it is read.
+        name: within the archive.
+        num_bytes: of it.
+    """
+
+    uri: str
+    name: str
+    num_bytes: int
+
+
+@contextmanager
+def opened(uri: str, start: int = 0) -> Iterator[BinaryIO]:
+    """As :func:`.files.files.opened`, of members of archives too, while they are read."""
+    if uri in _OPEN:
+        with reading(uri):
+            _OPEN[uri].seek(start)
+            yield _OPEN[uri]
+    else:
+        with files.opened(uri, start) as file:
+            yield file
+
+
+def members(uri: str) -> Iterator[Member]:
+    """The files in a tar, packed or not, or a zip, each of which is open until the next one is asked for.
+
+    Hidden ones are passed over, as they are in a folder.
+
+    Raises:
+        InputError: if the archive is damaged, encrypted, in another or packed far too tightly.
+    """
+    if uri in _OPEN:
+        raise InputError(f"{redacted(uri)}: is an archive within an archive; name it as a file of its own")
+    with files.opened(uri) as raw:
+        try:
+            num_bytes = 0
+            for name, content in _zipped(raw, uri) if raw.peek(4)[:4] in ZIP_MAGICS else _tarred(raw):
+                member = f"{redacted(uri)}/{name}"
+                with SpooledTemporaryFile(_MEMORY_BYTES) as copy:
+                    while piece := content.read(COPY_BUFSIZE):
+                        num_bytes += copy.write(piece)
+                        check_growth(raw.tell(), num_bytes)
+                    _OPEN[member] = cast(BinaryIO, copy)
+                    try:
+                        yield Member(member, name, copy.tell())
+                    finally:
+                        del _OPEN[member]
+        except _DAMAGE as error:
+            raise InputError(f"{redacted(uri)}: the archive is damaged: {reason(error)}", is_unreadable=True) from error
+
+
+def _zipped(raw: BinaryIO, uri: str) -> Iterator[tuple[str, IO[bytes]]]:
+    with zipfile.ZipFile(raw) as archive:
+        for info in archive.infolist():
+            if info.flag_bits & 1:
+                raise InputError(f"{redacted(uri)}: {info.filename!r} in it is encrypted: unpack the archive yourself")
+            if not (info.is_dir() or _is_hidden(info.filename)):
+                with archive.open(info) as content:
+                    yield info.filename, content
+
+
+def _tarred(raw: BinaryIO) -> Iterator[tuple[str, IO[bytes]]]:
+    with tarfile.open(fileobj=unpacked(raw), mode="r|") as archive:
+        for info in archive:
+            name = info.name.encode(errors="backslashreplace").decode()
+            if info.isfile() and not _is_hidden(name) and (content := archive.extractfile(info)):
+                yield name, content
+
+
+def _is_hidden(name: str) -> bool:
+    return any(part.startswith((".", "_")) and part not in (".", "..") for part in PurePosixPath(name).parts)
