@@ -18,9 +18,10 @@ def require_token() -> None:
     """Make sure of a token that its owner alone can read, for the cluster that is about to be started.
 
     Ray turns token authentication on by itself, and would make a token, too, but in a file that everyone can read.
+    Where the user has no home that can be written, the token is this cluster's alone, and in no file.
 
     Raises:
-        ClusterError: if the environment switches authentication off, or the token can't be kept.
+        ClusterError: if the environment switches authentication off.
     """
     mode = os.environ.get(_MODE, "token")
     if mode.lower() != "token":
@@ -29,19 +30,16 @@ def require_token() -> None:
             f"you: unset {_MODE}, or set it to token"
         )
     if not any(os.environ.get(name) for name in _SOURCES):
-        path = Path.home() / ".ray" / "auth_token"
         try:
-            _keep_token(path)
-        except OSError as error:
-            raise ClusterError(
-                f"{path}: the token of the cluster can't be kept there ({error.strerror}): set RAY_AUTH_TOKEN to a "
-                "secret of 64 hexadecimal digits, or HOME to a folder that can be written"
-            ) from error
+            _keep_token(Path.home())
+        except (OSError, RuntimeError):  # no home, or none that can be written
+            os.environ[_SOURCES[0]] = secrets.token_hex(32)
 
 
-def _keep_token(path: Path) -> None:
+def _keep_token(home: Path) -> None:
+    path = home / ".ray" / "auth_token"
     if not path.exists():
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, exist_ok=True)
         # A file that is linked into its place is never seen without its content.
         with tempfile.NamedTemporaryFile("w", dir=path.parent) as file:
             file.write(secrets.token_hex(32))

@@ -3,18 +3,21 @@
 import logging
 import os
 import socket
+import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import ray
 from ray._private import ray_constants
+from ray._private import utils as ray_utils
 from ray._private.authentication.authentication_token_setup import maybe_enable_token_auth_if_token_available
 from ray._private.state import available_resources_per_node
 from ray._private.utils import GcsClient, read_ray_address
 from ray.exceptions import AuthenticationError, RayError
 
+from tiltmeter.cluster import interrupts
 from tiltmeter.cluster.authentication import require_token
 from tiltmeter.cluster.capacity import BYTES_PER_MEGABYTE, Node
 from tiltmeter.cluster.config import ClusterConfig, ClusterError, host_and_port
@@ -22,6 +25,9 @@ from tiltmeter.cluster.config import ClusterConfig, ClusterError, host_and_port
 __all__ = ["ClusterConfig", "ClusterError", "connected", "nodes"]
 
 _SECONDS_TO_ANSWER = 10.0
+_SHORT = "/tmp"  # noqa: S108
+_MOST_BYTES = 26
+"""Of 107 that the path of a socket may have, Ray and we take 81 for the rest."""
 _ADDRESS = "RAY_ADDRESS"
 
 
@@ -36,11 +42,12 @@ def connected(config: ClusterConfig) -> Iterator[None]:
         yield
         return
     logging.getLogger("ray").setLevel(logging.ERROR)  # its notices would stand in the middle of the progress display
-    try:
-        _start(config) if config.kind == "local" else _connect(config)
-        yield
-    finally:
-        ray.shutdown()
+    with _session_folder() if config.kind == "local" else nullcontext("") as folder:
+        try:
+            _start(config, folder) if config.kind == "local" else _connect(config)
+            yield
+        finally:
+            ray.shutdown()
 
 
 def nodes() -> list[Node]:
@@ -69,23 +76,50 @@ def _node(node: Mapping[str, Any], free: Mapping[str, float], hosts: Mapping[str
     )
 
 
-def _start(config: ClusterConfig) -> None:
+def _start(config: ClusterConfig, folder: str) -> None:
     require_token()
     memory = None if config.memory_megabytes is None else config.memory_megabytes * BYTES_PER_MEGABYTE
     try:
         with _on_loopback():
             # Without the explicit address a stale address file of another cluster here would be picked up.
-            ray.init(
+            _init(
                 address="local",
                 num_cpus=config.num_cpus or os.cpu_count(),
                 object_store_memory=config.object_store_megabytes * 2**20,
                 include_dashboard=False,
-                configure_logging=False,
-                log_to_driver=False,
                 _memory=memory,
+                _temp_dir=folder,
             )
     except ValueError as error:  # Ray found hardly any memory
         raise ClusterError(f"cluster=local: {error}; end other programs, or set cluster.memory_megabytes") from error
+
+
+@contextmanager
+def _session_folder() -> Iterator[str]:
+    """Where Ray keeps sockets and logs, open to everybody: in a new folder that its owner alone can enter."""
+    parents = [os.environ.get("RAY_TMPDIR") or tempfile.gettempdir(), _SHORT]
+    parent = next((place for place in parents if len(os.fsencode(place)) <= _MOST_BYTES), _SHORT)
+    try:
+        # Workers on their way out may write a last line.
+        folder = tempfile.TemporaryDirectory(prefix="tm-", dir=parent, ignore_cleanup_errors=True)
+    except OSError as error:
+        raise ClusterError(
+            f"cluster=local: Ray's session can't lie in {parent} ({error.strerror}); set TMPDIR to a short path"
+        ) from error
+    with folder as place:
+        yield f"{place}/ray"
+
+
+def _init(**options: Any) -> None:
+    """Join a cluster; of what it starts, Ray leaves a part behind where a signal breaks it off. It would answer SIGTERM
+    itself from now on, and end the process without a word, whatever it is at.
+    """
+    setting, ray_utils.set_sigterm_handler = ray_utils.set_sigterm_handler, lambda _: None
+    try:
+        with interrupts.kept_waiting():
+            ray.init(configure_logging=False, log_to_driver=False, **options)
+    finally:
+        ray_utils.set_sigterm_handler = setting
 
 
 @contextmanager
@@ -103,7 +137,7 @@ def _connect(config: ClusterConfig) -> None:
     address, setting = _address(config)
     try:
         _ping(address)
-        ray.init(address=address, configure_logging=False, log_to_driver=False)
+        _init(address=address)
     except AuthenticationError as error:
         raise ClusterError(
             f"{setting}: the cluster has token authentication, and this process not its token: set RAY_AUTH_MODE=token "

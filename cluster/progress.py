@@ -25,7 +25,7 @@ class Display:
     """Shows stages as they run; use as a context manager.
 
     On a terminal every stage keeps its row: a bar, done / total, units per second, time spent and time left. Elsewhere,
-    such as in a log file, a stage prints a line when it ends, and one every few seconds until then.
+    such as in a log file or with TERM=dumb, a stage prints a line when it ends, and one every few seconds until then.
     """
 
     console: Console
@@ -40,9 +40,10 @@ class Display:
     _live: Progress | None = field(default=None)
 
     def __enter__(self) -> Self:
-        if self.console.is_terminal:
+        if self.console.is_interactive:
+            spinner = "dots" if self.console.encoding.startswith("utf") else "line"
             self._live = Progress(
-                SpinnerColumn(finished_text="[green]✓"),
+                SpinnerColumn(spinner, finished_text="[green]✓"),
                 TextColumn("{task.description:<14}"),
                 BarColumn(bar_width=24),
                 MofNCompleteColumn(),

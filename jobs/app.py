@@ -5,13 +5,10 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from importlib.metadata import PackageNotFoundError, version
+from contextlib import contextmanager
 
-from hydra._internal.utils import get_args_parser
-
-from tiltmeter.jobs.help import print_help
-from tiltmeter.jobs.runtime.redaction import RedactedStream
+from tiltmeter.cluster import interrupts
+from tiltmeter.jobs.runtime.redaction import standard_streams
 from tiltmeter.storage.errors import LimitExceeded, Refusal, WorkFailed
 
 EXIT_FAILED = 1
@@ -26,18 +23,20 @@ def exit_status() -> Iterator[None]:
 
     Raises:
         SystemExit: for units or jobs that failed, for what the user can fix, for a limit that results exceed, and when
-            the user interrupts.
+            the user or a signal interrupts.
     """
     try:
-        yield
+        with interrupts.prevailing():
+            yield
     except WorkFailed as error:
         _stop(EXIT_FAILED, str(error))
     except LimitExceeded as error:
         _stop(EXIT_LIMIT, str(error))
     except Refusal as error:
         _stop(EXIT_REFUSED, str(error))
-    except KeyboardInterrupt:
-        _stop(EXIT_INTERRUPTED, "interrupted; the same command goes on where this run stopped")
+    except KeyboardInterrupt as error:
+        status = error.exit_status if isinstance(error, interrupts.Interrupted) else EXIT_INTERRUPTED
+        _stop(status, f"{str(error) or 'interrupted'}; the same command goes on where this run stopped")
 
 
 def _stop(status: int, message: str) -> None:
@@ -54,6 +53,9 @@ def arranged(words: Sequence[str]) -> tuple[Namespace, list[str]]:
     Raises:
         Refusal: for an option that there is not.
     """
+    # It takes longer to load than the interpreter, and a signal has to be answered from the start.
+    from hydra._internal.utils import get_args_parser
+
     parser = ArgumentParser("tiltmeter", parents=[get_args_parser()], add_help=False, conflict_handler="resolve")
     parser.add_argument("--version", action="version", version=f"tiltmeter {_version()}")
     options, others = parser.parse_known_args(words)
@@ -65,6 +67,8 @@ def arranged(words: Sequence[str]) -> tuple[Namespace, list[str]]:
 
 
 def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return version("tiltmeter")
     except PackageNotFoundError:
@@ -73,7 +77,8 @@ def _version() -> str:
 
 def main() -> None:
     """Entry point of the console command."""
-    with redirect_stdout(RedactedStream(sys.stdout)), redirect_stderr(RedactedStream(sys.stderr)), exit_status():
+    _in_utf8()
+    with standard_streams(), interrupts.answered(), exit_status():
         options, sys.argv[1:] = arranged(sys.argv[1:])
         if options.help:
             _help(options)
@@ -81,13 +86,20 @@ def main() -> None:
             _run()
 
 
+def _in_utf8() -> None:
+    """Start again where names of files are in another encoding, such as in the locale C without Python's UTF-8 mode;
+    what is printed stays in it.
+    """
+    if sys.getfilesystemencoding() != "utf-8":
+        os.environ.setdefault("PYTHONIOENCODING", getattr(sys.stdout, "encoding", "utf-8"))
+        os.environ["PYTHONUTF8"] = "1"
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606 - itself
+
+
 def _help(options: Namespace) -> None:
-    try:
-        print_help(sys.argv[1:], options.config_dir)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # Its reader, such as head, has seen enough; what is left goes nowhere when the process ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    from tiltmeter.jobs.help import print_help
+
+    print_help(sys.argv[1:], options.config_dir)
 
 
 def _run() -> None:

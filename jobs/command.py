@@ -15,6 +15,7 @@ from tiltmeter.jobs.composing import build
 from tiltmeter.jobs.runtime.config import CommonConfig, ConfigError
 from tiltmeter.jobs.runtime.settings.hydra_limits import confine_hydra
 from tiltmeter.jobs.upkeep.plan.config import read_command
+from tiltmeter.storage.store.scratch import temporary_folder
 
 
 def run(ending: Callable[[], AbstractContextManager[None]]) -> None:
@@ -25,8 +26,10 @@ def run(ending: Callable[[], AbstractContextManager[None]]) -> None:
 
     Raises:
         ConfigError: for a plan of no job, or of one that can't be planned.
+        StorageError: if no folder for temporary files can be written.
     """
     command = read_command(sys.argv[1:])
+    temporary_folder()
     # Hydra reads them there.
     sys.argv[1:] = command.words
 

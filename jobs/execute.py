@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from rich.console import Console
 
+from tiltmeter.cluster.interrupts import prevailing
 from tiltmeter.cluster.progress import Display
 from tiltmeter.cluster.stages import Runner, UnitsFailed
 from tiltmeter.cluster.start import Workers
 from tiltmeter.cluster.work import Failure
+from tiltmeter.jobs.report import terminal
 from tiltmeter.jobs.report.page import write_report
-from tiltmeter.jobs.report.terminal import print_outcome
 from tiltmeter.jobs.runtime import draws
 from tiltmeter.jobs.runtime.config import CommonConfig, ConfigError, asked, recorded_settings
 from tiltmeter.jobs.runtime.context import Run
@@ -29,6 +30,7 @@ from tiltmeter.storage.errors import LimitExceeded, StorageError
 from tiltmeter.storage.files.redaction import redacted_text, redacted_values
 from tiltmeter.storage.store.identity import digest
 from tiltmeter.storage.store.ledger import Store
+from tiltmeter.storage.store.marks import EARLIER_VERSION, open_store
 from tiltmeter.storage.store.registry import Entry, Registry, Status
 from tiltmeter.storage.store.runs import RunDirectory, opened
 
@@ -48,15 +50,17 @@ def execute(job: Job[Any, Any], config: CommonConfig) -> Path:
         sources = job.find_sources(config)
     bad.check(config.reading.max_bad_share)
     settings = recorded_settings(config, store.name)
-    console = Console()
+    console = terminal.console()
     with opened(_run_directory(config, store)) as directory:
+        if job.has_units and open_store(store):
+            console.print(EARLIER_VERSION.format(store.name), soft_wrap=True, highlight=False, markup=False)
         entry = _entered(config, store, directory, settings) if job.has_units else None
         requests, note = partial(job.resources, config, sources), partial(_note_cluster, directory, console)
         workers = Workers(config.cluster, store, requests, RECORDED_PACKAGES, note)
         run = Run(config, sources, Runner(store, workers, Display(console), entry), directory, console)
         directory.begin(job.tables, job=config.job.name, seed=config.seed, **provenance())
         with _outcome_printed(run), _recorded(run):
-            directory.write_text("config.yaml", yaml.safe_dump(settings, sort_keys=False, allow_unicode=True))
+            directory.write_text("config.yaml", _yaml(settings))
             directory.record["inputs"] = redacted_values(sources.record())
             run.leave_out(bad)
             with workers, run.runner.display if job.has_units else nullcontext():
@@ -67,6 +71,12 @@ def execute(job: Job[Any, Any], config: CommonConfig) -> Path:
             run.runner.check()
             job.check(run)
     return directory.path
+
+
+def _yaml(settings: dict[str, Any]) -> str:
+    """Of a config with thousands of settings libyaml makes YAML ten times as fast, where it is there."""
+    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+    return str(yaml.dump(settings, Dumper=dumper, sort_keys=False, allow_unicode=True))
 
 
 def _do(job: Job[Any, Any], run: Run[Any, Any]) -> None:
@@ -101,7 +111,7 @@ def _outcome_printed(run: Run[Any, Any]) -> Iterator[None]:
         yield
     finally:
         if any(run.directory.tables.values()):
-            print_outcome(run)
+            terminal.print_outcome(run)
 
 
 @contextmanager
@@ -109,24 +119,30 @@ def _recorded(run: Run[Any, Any]) -> Iterator[None]:
     """Write into ``run.json``, and the store's register, how what happens inside ended."""
     started, directory = time.monotonic(), run.directory
     try:
-        yield
+        with prevailing():
+            yield
     except LimitExceeded:
         # All work was done.
         _end(run, "succeeded", started)
         raise
     except BaseException as error:
-        directory.record["error"] = {
-            "error": redacted_text(f"{type(error).__name__}: {error}"),
-            "traceback": redacted_text("".join(traceback.format_exception(error))),
-        }
+        status: Status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
+        directory.record["error"] = _described(error)
         if isinstance(error, UnitsFailed):
             directory.record["failures"] = [_failure(failure) for failure in error.failures]
         try:
-            _end(run, "failed", started)
+            _end(run, status, started)
         except StorageError as also:
             error.add_note(str(also))
         raise
     _end(run, "succeeded", started)
+
+
+def _described(error: BaseException) -> dict[str, str]:
+    if isinstance(error, KeyboardInterrupt):
+        return {"error": str(error) or "interrupted"}
+    trace = "".join(traceback.format_exception(error))
+    return {"error": redacted_text(f"{type(error).__name__}: {error}"), "traceback": redacted_text(trace)}
 
 
 def _end(run: Run[Any, Any], status: Status, started: float) -> None:
@@ -147,7 +163,7 @@ def _run_directory(config: CommonConfig, store: Store) -> Path:
     if store.local_path is None:
         raise ConfigError(f"run_dir is not set and store={store.name} is not a local path: set run_dir=<local path>")
     moment = datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%S-%fZ")
-    return Path(store.local_path, "runs", config.job.name, moment)
+    return Path(store.inside(f"runs/{config.job.name}/{moment}"))
 
 
 def _account(runner: Runner, started: float) -> dict[str, Any]:

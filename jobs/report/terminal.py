@@ -13,6 +13,14 @@ from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.wording import left_out_sentences, plural
 
 _MOST_ROWS = 40
+_LEAST_COLUMNS, _USUAL_COLUMNS, _MOST_COLUMNS = 40, 80, 1000
+
+
+def console() -> Console:
+    """Standard output; narrower than 40 columns nothing could be read, and a width of 0 is none."""
+    width = Console().width
+    usable = min(max(width or _USUAL_COLUMNS, _LEAST_COLUMNS), _MOST_COLUMNS)
+    return Console() if usable == width else Console(width=usable)
 
 
 def print_outcome(run: Run[Any, Any]) -> None:

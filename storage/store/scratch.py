@@ -12,6 +12,20 @@ from numpy.typing import DTypeLike, NDArray
 from tiltmeter.storage.errors import StorageError
 
 
+def temporary_folder() -> str:
+    """The system's for temporary files.
+
+    Raises:
+        StorageError: if none can be written.
+    """
+    try:
+        return tempfile.gettempdir()
+    except OSError as error:
+        raise StorageError(
+            f"{error.strerror}; set the environment's TMPDIR=<path> to one that can be written"
+        ) from error
+
+
 class Scratch:
     """Gives out arrays that are files without a name: they go with the process that uses them, however it ends.
 
@@ -21,7 +35,7 @@ class Scratch:
     """
 
     def __init__(self, folder: str | None, setting: str) -> None:
-        self._folder = folder or tempfile.gettempdir()
+        self._folder = folder or temporary_folder()
         self._setting = setting
         self._maps: WeakSet[mmap.mmap] = WeakSet()
 

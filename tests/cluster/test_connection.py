@@ -1,11 +1,15 @@
 """Where a cluster is looked for, what is refused before anything starts, and the token that a local cluster gets."""
 
+import os
+import re
 import stat
+import tempfile
+from pathlib import Path
 
 import pytest
 
 from tiltmeter.cluster.authentication import require_token
-from tiltmeter.cluster.connection import ClusterConfig, ClusterError, _address, _connect
+from tiltmeter.cluster.connection import ClusterConfig, ClusterError, _address, _connect, _session_folder
 
 EXISTING = ClusterConfig(kind="existing")
 
@@ -58,6 +62,40 @@ def test_an_address_of_another_kind_is_no_setting():
         ClusterConfig(kind="existing", address="ray://head:10001")
 
 
+# --- its folder ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def temporary(monkeypatch):
+    """Makes a folder the system's for temporary files."""
+
+    def choose(path):
+        monkeypatch.delenv("RAY_TMPDIR", raising=False)
+        monkeypatch.setattr("tempfile.tempdir", str(path))
+        return path
+
+    return choose
+
+
+def test_a_session_has_a_new_folder_of_its_owner_where_paths_of_sockets_are_short_enough(temporary, tmp_path):
+    with tempfile.TemporaryDirectory(prefix="a", dir="/tmp") as short:
+        for place, parent in [(short, short), (tmp_path / ("b" * 30), "/tmp")]:
+            temporary(place)
+            with _session_folder() as folder:
+                private = Path(folder).parent
+                state = private.stat()
+                assert (str(private.parent), stat.S_IMODE(state.st_mode), state.st_uid) == (parent, 0o700, os.getuid())
+                assert len(f"{folder}/session_2026-11-25_17-45-38_742662_4194304/sockets/plasma_store") < 108
+                (private / "ray").mkdir()
+            assert not private.exists()
+
+
+def test_a_place_where_no_folder_can_be_made_is_named(temporary):
+    temporary("/proc/self")
+    with pytest.raises(ClusterError, match=r"Ray's session can't lie in /proc/self \(.*; set TMPDIR to a short path"):
+        _session_folder().__enter__()
+
+
 # --- its token ------------------------------------------------------------------------------------------------------
 
 
@@ -101,7 +139,14 @@ def test_authentication_is_not_switched_off(home, monkeypatch):
         require_token()
 
 
-def test_a_home_that_can_not_be_written_is_named_with_what_else_to_set(home):
-    (home / ".ray").touch()
-    with pytest.raises(ClusterError, match=r"auth_token: .* can't be kept there \(.*set RAY_AUTH_TOKEN"):
-        require_token()
+@pytest.mark.parametrize("folder", ["none", "file", "/proc"])
+def test_without_a_home_that_can_be_written_the_token_is_in_no_file(home, monkeypatch, folder):
+    (home / "file").mkdir()
+    (home / "file/.ray").touch()
+    before = sorted(home.rglob("*"))
+    monkeypatch.setenv("HOME", str(home / folder))
+    # What is set below is taken back after the test.
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "")
+    require_token()
+    assert re.fullmatch("[0-9a-f]{64}", os.environ["RAY_AUTH_TOKEN"])
+    assert sorted(home.rglob("*")) == before

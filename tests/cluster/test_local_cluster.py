@@ -40,6 +40,9 @@ def main():
     store = Store("store")
     with connected(LOCAL):
         stranger = _stranger(ray.get_runtime_context().gcs_address)
+        session = Path(ray._private.worker._global_node.get_session_dir_path())
+        folder = session.parents[1]
+        folder_mode = stat.S_IMODE(folder.stat().st_mode)
         with patch.object(ray, "remote", wraps=ray.remote) as remote, patch.object(ray, "get", wraps=ray.get) as get:
             found = preflight(LOCAL, store, lambda _: (), ("numpy", "torch", "transformers"))
         cost = {"num_tasks": remote.call_count + get.call_count}
@@ -47,6 +50,7 @@ def main():
         gpus = _gpus_of_workers(store, found.workers)
         seen = cost | {"record": found.record(), "gpus": gpus, "listening": _listening()}
         seen |= {"mode": os.environ["RAY_AUTH_MODE"], "refusal": stranger.communicate()[0]}
+    seen |= {"session": str(session), "folder_mode": folder_mode, "left": folder.exists()}
     print(json.dumps(seen | {"token_mode": stat.S_IMODE(Path(".ray/auth_token").stat().st_mode)}))
 
 
@@ -124,6 +128,11 @@ def test_only_this_machine_can_reach_a_local_cluster(seen):
 def test_a_local_cluster_has_a_token_that_only_its_owner_can_read(seen):
     assert seen["mode"] == "token"
     assert seen["token_mode"] == 0o600
+
+
+def test_sockets_and_logs_lie_where_their_owner_alone_can_enter_and_go_with_the_cluster(seen):
+    assert Path(seen["session"]).name.startswith("session_")
+    assert (seen["folder_mode"], seen["left"]) == (0o700, False)
 
 
 def test_who_has_another_token_is_refused(seen):

@@ -49,3 +49,15 @@ def test_a_terminal_gets_a_live_row_with_counts_rate_and_time_left(clock):
     shown = show(clock, terminal=True)
     for part in ("train", "2/2", "0.5 units/s", "1 reused, 1 failed", "0:00:04", "0:00:00"):
         assert part in shown
+
+
+def test_a_terminal_that_moves_no_cursor_gets_lines(clock):
+    out = io.StringIO()
+    console = Console(file=out, force_terminal=True, width=120, no_color=True, _environ={"TERM": "dumb"})
+    with Display(console) as display:
+        display.start("read", total=1, reused=0)
+        clock[0] += 5.0
+        display.tick()
+        assert "0 / 1 done, for 5 s" in out.getvalue()
+        display.end()
+    assert "\x1b[?25" not in out.getvalue()
