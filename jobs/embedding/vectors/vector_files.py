@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Annotated, Literal
+from unicodedata import normalize
 
 import numpy as np
 import pydantic
@@ -159,13 +160,13 @@ def _unit(file: FoundFile, config: FileEmbedding, selection: Selection, spelling
         "neighbours": covariance.VERSION if selection.attribute_sets else None,
         **({"average_phrases": True} if config.average_phrases else {}),
     }
-    return Unit("select_file/1", redacted(file.uri), settings)
+    return Unit("select_file/2", redacted(file.uri), settings)
 
 
 def _read(_: Store, unit: Unit) -> Tables:
     selection: Selection = unit.config["selection"]
     words, vectors = read_embedding(unit.config["uri"], unit.config["format"], unit.config["allow_pickle"])
-    rows = {word: row for row, word in enumerate(words)}
+    rows = {normalize("NFC", word): row for row, word in enumerate(words)}
     candidates = _candidates(unit.config["spellings"], rows, unit.config["fold_case"])
     spelling = _spelling(candidates, rows)
     index = {entry: rows[word] for entry, word in spelling.items()}

@@ -176,9 +176,9 @@ def test_a_phrase_that_a_file_lacks_is_the_mean_of_its_words_if_that_is_asked_fo
     run_job, write_vectors, word_lists, word_sets, tmp_path
 ):
     vectors = {"rose": (1, 0.2), "tulip": (2, 1), "ant": (0, 1), "wasp": (3, 5), "red_ant": (1, 9), "red": (9, 1)}
-    vectors |= {"love": (1, 0), "war": (0, 1)}
+    vectors |= {"love\u0301": (1, 0), "war": (0, 1)}  # the list has one character for its last letter
     sides = {"target_x": ["rose", "tulip"], "target_y": ["Ant wasp", "red ant", "red bee"]}
-    tests = {"phrases": word_sets(**sides, attribute_a=["love"], attribute_b=["war"])}
+    tests = {"phrases": word_sets(**sides, attribute_a=["'lov\u00e9'"], attribute_b=["war"])}
     overrides = [
         *("job=association", "embedding=file", "job.similarities=[cosine]", "job.statistics=[mean]", "job.min_words=1"),
         *word_lists("en", associations=tests, wefats=None),
