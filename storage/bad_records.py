@@ -76,6 +76,11 @@ class BadRecords:
         """A plain row for each file and reason, with the names of :class:`LeftOut`, in the order of their first use."""
         return [asdict(left_out) for left_out in self.left_out.values()]
 
+    def reasons(self, file: str) -> str:
+        """Why records of a file were left out, with their numbers and first places."""
+        rows = [row for row in self.left_out.values() if row.file == file and row.kind != "kept"]
+        return "; ".join(f"{row.reason} ({row.num:,}, first at {row.first})" for row in rows)
+
     def check(self, max_share: float) -> None:
         """Refuse the first file of which more than ten records and more than this share are bad.
 
@@ -86,10 +91,10 @@ class BadRecords:
             bad = [row for row in self.left_out.values() if row.file == file and row.kind == "bad"]
             num_bad = sum(row.num for row in bad)
             if num_bad > max(MOST_BAD, max_share * num_records):
-                reasons = "; ".join(f"{row.reason} ({row.num:,}, first at {row.first})" for row in bad)
+                counts = f"{num_bad:,} of {num_records:,} records are bad ({100 * num_bad / num_records:.3g}%)"
                 raise InputError(
-                    f"{file}: {num_bad:,} of {num_records:,} records are bad ({100 * num_bad / num_records:.3g}%), "
-                    f"more than {SETTING}={max_share:g} allows: {reasons}; repair the file, or raise {SETTING}"
+                    f"{file}: {counts}, more than {SETTING}={max_share:g} allows: {self.reasons(file)}; repair the "
+                    f"file, or raise {SETTING}"
                 )
 
 

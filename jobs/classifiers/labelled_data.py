@@ -10,10 +10,13 @@ from pydantic import ConfigDict, Field
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
+from tiltmeter.jobs.classifiers.splits import check_known
 from tiltmeter.jobs.classifiers.tables import LABELLED, TAGGED
 from tiltmeter.jobs.runtime.files import Files, find_table
 from tiltmeter.operators.compute.keys import document_key
-from tiltmeter.storage.records import check_flat, read_records
+from tiltmeter.storage.errors import InputError
+from tiltmeter.storage.records import one_spelling, read_records
+from tiltmeter.storage.records.cells import TEXT
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 _Path = Annotated[str, Field(min_length=1)]
@@ -66,9 +69,26 @@ def find_labelled_data(data: LabelledData) -> Files:
     columns, files = list(dict.fromkeys(data.columns.values())), {}
     for part, path in data.paths.items():
         setting = "data.path" if part == "training" else f"data.{part}"
-        files[part] = find_table(path, setting, columns, header=data.header)
-        check_flat(files[part].uri, columns, setting, header=data.header)
+        files[part] = find_table(path, setting, columns, header=data.header, rules={data.text: [TEXT]})
     return Files(files)
+
+
+def find_classified_data(data: LabelledData) -> Files:
+    """The same, of texts whose labels are classes.
+
+    Raises:
+        InputError: as :func:`find_labelled_data`, and if another file has a class that the training texts lack.
+    """
+    files = find_labelled_data(data)
+    uris = {part: file.uri for part, file in files.files.items()}
+    given = [_cells(read_records(uri, [data.label], header=data.header)[data.label]) for uri in uris.values()]
+    training, *others = ({*column.drop_nulls()} for column in one_spelling(*given))
+    for part, labels in zip([part for part in uris if part != "training"], others, strict=True):
+        try:
+            check_known(labels, training, part)
+        except ValueError as error:
+            raise InputError(str(error)) from error
+    return files
 
 
 def read_labelled_data(runner: Runner, data: LabelledData, sources: Files, seed: int) -> TableRef:
@@ -86,7 +106,7 @@ def read_labelled_data(runner: Runner, data: LabelledData, sources: Files, seed:
         "files": {part: file.identity for part, file in sources.files.items()},
         "seed": None if data.limit is None else seed,
     }
-    unit = Unit("labelled_data/1", "labelled texts", config)
+    unit = Unit("labelled_data/2", "labelled texts", config)
     [finished] = runner.run_whole(Stage("read texts", each(_read), {"data": [unit]}))["data"]
     return finished.tables["rows"]
 
@@ -98,11 +118,13 @@ def _read(_: Store, unit: Unit) -> Tables:
 
 def _rows(config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     columns = config["columns"]
-    for part, file in config["files"].items():
-        names = list(dict.fromkeys(columns.values()))
-        table = read_records(file["uri"], names, header=config["header"])
-        cells = pl.DataFrame({name: _cells(table[called]) for name, called in columns.items()})
-        rows = [{"part": part, "row": number} | row for number, row in enumerate(cells.to_dicts())]
+    names = list(dict.fromkeys(columns.values()))
+    tables = [read_records(file["uri"], names, header=config["header"]) for file in config["files"].values()]
+    cells = {name: [_cells(table[called]) for table in tables] for name, called in columns.items()}
+    cells |= {name: one_spelling(*cells[name]) for name in ("label", "gender") if name in cells}
+    for part, of_part in zip(config["files"], zip(*cells.values(), strict=True), strict=True):
+        table = pl.DataFrame(dict(zip(cells, of_part, strict=True)))
+        rows = [{"part": part, "row": number} | row for number, row in enumerate(table.to_dicts())]
         yield from map(_judged, _drawn(rows, config["limit"], config["seed"]))
 
 

@@ -10,6 +10,7 @@ from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.classifiers.tables import GROUPED, SPLIT
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.statistics.units import Units, units_of
+from tiltmeter.storage.errors import choices
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 SHARES = {"test": 0.2, "development": 0.1}
@@ -117,5 +118,19 @@ def check_parts(rows: Sequence[Mapping[str, Any]]) -> None:
         )
     for part in ("development", "test"):
         labels = {row["label"] for row in rows if row["part"] == part}
-        if unknown := sorted(labels - classes) or (not labels and ["any class"]):
-            raise ValueError(f"the {part} texts and the training texts share not {unknown[0]!r}; set data.{part}")
+        check_known(labels, classes, part)
+
+
+def check_known(labels: set[str], classes: set[str], part: str) -> None:
+    """Of the labels of a part, which must be classes of the training texts.
+
+    Raises:
+        ValueError: naming both, and the setting to change.
+    """
+    if not labels or labels - classes:
+        unknown = min(labels - classes, default="")
+        there = f"{len(labels)} classes, among them {unknown!r}" if labels else "no text with a class"
+        raise ValueError(
+            f"data.{part}: has {there}, and the training texts have {choices(unknown, sorted(classes), repr)}; set "
+            f"data.{part} or data.label, or write the labels of both alike"
+        )

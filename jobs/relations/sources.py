@@ -12,6 +12,7 @@ from tiltmeter.jobs.runtime.files import Files, find_table
 from tiltmeter.storage.corpora.pages import Source
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
 from tiltmeter.storage.files.files import file_state
+from tiltmeter.storage.records.cells import GIVEN
 from tiltmeter.storage.store.ledger import Store
 
 
@@ -71,7 +72,11 @@ def find_sources(config: RelationRulesRun) -> RelationSources:
     }
     rules = {} if config.rules.path is None else {"rules": _readable(config.rules.path, "rules.path")}
     paths = {"mentions": config.texts.mentions, "facts": config.texts.facts}
-    lists = {name: find_table(path, f"texts.{name}", COLUMNS[name]) for name, path in paths.items() if path is not None}
+    lists = {
+        name: find_table(path, f"texts.{name}", COLUMNS[name], rules=dict.fromkeys(COLUMNS[name], (GIVEN,)))
+        for name, path in paths.items()
+        if path is not None
+    }
     corpus = config.texts.corpus
     texts = None if corpus is None else find_text(corpus, None, fold_case=False, store=Store(config.store).root)
     return RelationSources(Files(data), Files(rules), beside, Files(lists), texts, find_pretrained(config.encoder))

@@ -15,6 +15,7 @@ from tiltmeter.storage.corpora.sources import FoundFile
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.records import read_records
+from tiltmeter.storage.records.cells import NEEDED
 
 ENDS = ("left", "right")
 LINKS = ("must_link", "cannot_link")
@@ -40,7 +41,7 @@ def linked_pairs(given: Given, name: str) -> pl.DataFrame:
     """The pairs of ``must_link`` or ``cannot_link``: ``left, right``; none if it is not given.
 
     Raises:
-        InputError: if a row lacks a record, or an id can't be read.
+        InputError: if an id can't be read.
     """
     listed = given.get(name, [])
     if isinstance(listed, Sequence):
@@ -69,15 +70,12 @@ _SOURCE = ("record", "source")
 
 
 def _ids(uri: str, columns: Sequence[str], setting: str, needed: Sequence[str] | None = None) -> pl.DataFrame:
-    where, rows = f"{setting}={redacted(uri)}", read_records(uri, columns)
+    rules = dict.fromkeys(columns if needed is None else needed, (NEEDED,))
+    where, rows = f"{setting}={redacted(uri)}", read_records(uri, columns, rules=rules)
     try:
-        ids = pl.DataFrame([as_ids(rows[name]) for name in columns])
+        return pl.DataFrame([as_ids(rows[name]) for name in columns])
     except ValueError as error:
         raise InputError(f"{where}: {error}") from error
-    for name in columns if needed is None else needed:
-        if ids[name].has_nulls():
-            raise InputError(f"{where}: row {ids[name].is_null().arg_true()[0] + 1} lacks its {name}")
-    return ids
 
 
 def check_constraints(config: ResolutionRun, files: Mapping[str, FoundFile]) -> None:

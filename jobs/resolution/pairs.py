@@ -12,8 +12,9 @@ import pyarrow as pa
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.resolution import tables
+from tiltmeter.jobs.resolution.cells import DOCUMENT, GOLD_RULES, MENTION_RULES, PROBABILITY, WEIGHT, pair_rules
 from tiltmeter.jobs.resolution.config import MentionStudy, ResolutionRun
-from tiltmeter.jobs.resolution.sources import DOCUMENT, PROBABILITY, WEIGHT, optional_columns, score_columns
+from tiltmeter.jobs.resolution.sources import optional_columns, score_columns
 from tiltmeter.operators.compute.arrays import FloatArray, IntArray
 from tiltmeter.operators.resolution import pairs as scored_pairs
 from tiltmeter.operators.resolution import synthetic as synthetic_scores
@@ -167,14 +168,9 @@ def _mentions(uri: str, topic: str, kind: str) -> pl.DataFrame:
 
 def _ids(uri: str, columns: Sequence[str], setting: str) -> pl.DataFrame:
     """Columns of ids, of which no row lacks any."""
-    where, rows = f"{setting}={redacted(uri)}", read_records(uri, columns)
-    with _refused(where):
-        ids = pl.DataFrame([as_ids(rows[name]) for name in columns])
-    for name in columns:
-        if ids[name].has_nulls():
-            row = ids[name].is_null().arg_true()[0] + 1
-            raise InputError(f"{where}: row {row} lacks its {name}; every row needs {', '.join(columns)}")
-    return ids
+    rows = read_records(uri, [*dict.fromkeys([*columns, *MENTION_RULES])], rules=MENTION_RULES)
+    with _refused(f"{setting}={redacted(uri)}"):
+        return pl.DataFrame([as_ids(rows[name]) for name in columns]).drop_nulls()
 
 
 @contextmanager
@@ -197,8 +193,8 @@ def read_pairs(files: Mapping[str, Any], threshold: float | None, missing: str) 
     where = f"pairs={redacted(files['pairs']['uri'])}"
     uri = files["pairs"]["uri"]
     columns = score_columns(uri)
-    rows = read_records(uri, [*_ENDS, *columns])
-    weights = _agreed([_weights(rows, column, where) for column in columns], where)
+    rows = read_records(uri, [*_ENDS, *columns], rules=pair_rules(columns))
+    weights = _agreed([_weights(rows, column) for column in columns], where)
     ends = _ends(rows, where)
     different = different_ids(ends)
     gold = read_gold(files["gold"]["uri"], as_ids(different)) if "gold" in files else None
@@ -235,14 +231,10 @@ def _agreed(scores: Sequence[FloatArray], where: str) -> FloatArray:
     return weights
 
 
-def _weights(rows: pl.DataFrame, column: str, where: str) -> FloatArray:
-    scores = rows[column] if rows[column].dtype.is_float() else numbers(rows, column, where)
-    if scores.has_nulls() or (missing := rows.select(pl.any_horizontal(pl.col(_ENDS).is_null())).to_series()).any():
-        row = (scores.is_null() if scores.has_nulls() else missing).arg_true()[0] + 1
-        raise InputError(f"{where}: row {row} lacks its left, right or {column}; every pair needs them")
+def _weights(rows: pl.DataFrame, column: str) -> FloatArray:
+    scores = rows[column] if rows[column].dtype.is_float() else numbers(rows, column)
     values = scores.to_numpy()
-    with _refused(where):
-        return weights_of(values) if column == PROBABILITY else values.astype(np.float64, copy=False)
+    return weights_of(values) if column == PROBABILITY else values.astype(np.float64, copy=False)
 
 
 def read_gold(uri: str, known: pl.Series) -> pl.DataFrame:
@@ -255,7 +247,7 @@ def read_gold(uri: str, known: pl.Series) -> pl.DataFrame:
         InputError: if there is none, or a record is in several clusters.
     """
     where = f"gold={redacted(uri)}"
-    rows = read_records(uri, ["record", "cluster"])
+    rows = read_records(uri, [*GOLD_RULES], rules=GOLD_RULES)
     with _refused(where):
         named = pl.DataFrame([as_ids(rows[name]) for name in rows.columns]).drop_nulls()
     gold = named.with_columns(pl.col("cluster").rank("dense").cast(pl.Int64)).unique(maintain_order=True)

@@ -2,21 +2,27 @@
 
 from collections.abc import Sequence
 
+from tiltmeter.jobs.resolution.cells import (
+    END_RULES,
+    GOLD_RULES,
+    LABELLED_RULES,
+    MENTION_RULES,
+    PROBABILITY,
+    WEIGHT,
+    pair_rules,
+    record_rules,
+)
 from tiltmeter.jobs.resolution.config import ResolutionRun
 from tiltmeter.jobs.resolution.constraints import check_constraints
 from tiltmeter.jobs.resolution.ids.previous import find_previous
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.files import Files, find_table
 from tiltmeter.operators.resolution.baselines.packing import check_engine
-from tiltmeter.storage.corpora.sources import FoundFile
+from tiltmeter.storage.corpora.sources import FoundFile, find_file
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.records import check_columns, check_values, record_columns
-
-WEIGHT, PROBABILITY, DOCUMENT = "weight", "match_probability", "document"
-"""Columns that a file may have or not."""
-
-_CLUSTERS = ("record", "cluster")
+from tiltmeter.storage.records.cells import Rules
 
 
 def find_sources(config: ResolutionRun) -> Files:
@@ -30,20 +36,26 @@ def find_sources(config: ResolutionRun) -> Files:
     if config.packing:
         _check_engine(config.packing.engine)
     scorer, study = config.records, config.mentions
-    wanted = {
-        "pairs": (config.pairs, "pairs", ("left", "right")),
-        "gold": (config.gold, "gold", _CLUSTERS),
-        "records": (scorer and scorer.path, "records.path", scorer.columns if scorer else ()),
-        "labelled": (scorer and scorer.labelled, "records.labelled", ("left", "right", "is_match")),
-        "clusters": (scorer and scorer.clusters, "records.clusters", _CLUSTERS),
-        "must_link": (_path(config.must_link), "must_link", ("left", "right")),
-        "cannot_link": (_path(config.cannot_link), "cannot_link", ("left", "right")),
-        "sources": (config.sources, "sources", ("record", config.one_per_source or "")),
-        "mentions": (study and study.path, "mentions.path", ("topic", "mention_id", "mention_class", "chain_id")),
+    wanted: dict[str, tuple[str | None, str, Sequence[str], Rules, Sequence[str]]] = {
+        "gold": (config.gold, "gold", [*GOLD_RULES], GOLD_RULES, [*GOLD_RULES]),
+        "records": (
+            scorer and scorer.path,
+            "records.path",
+            scorer.columns if scorer else (),
+            record_rules(scorer.id) if scorer else {},
+            [scorer.id] if scorer else (),
+        ),
+        "labelled": (scorer and scorer.labelled, "records.labelled", [*LABELLED_RULES], LABELLED_RULES, ()),
+        "clusters": (scorer and scorer.clusters, "records.clusters", [*GOLD_RULES], GOLD_RULES, [*GOLD_RULES]),
+        "must_link": (_path(config.must_link), "must_link", [*END_RULES], END_RULES, ()),
+        "cannot_link": (_path(config.cannot_link), "cannot_link", [*END_RULES], END_RULES, ()),
+        "sources": (config.sources, "sources", ("record", config.one_per_source or ""), record_rules("record"), ()),
+        "mentions": (study and study.path, "mentions.path", [*MENTION_RULES], MENTION_RULES, ()),
     }
-    files = {name: _find(path, setting, columns) for name, (path, setting, columns) in wanted.items() if path}
+    files = {name: _find(path, *others) for name, (path, *others) in wanted.items() if path}
     if config.pairs is not None:
-        score_columns(files["pairs"].uri)
+        columns = score_columns(find_file(config.pairs, "pairs").uri)
+        files["pairs"] = _find(config.pairs, "pairs", [*END_RULES, *columns], pair_rules(columns), ())
     if config.records is not None and config.one_per_source is not None:
         check_columns(files["records"].uri, [config.one_per_source], "one_per_source")
     check_constraints(config, files)
@@ -61,10 +73,10 @@ def _check_engine(engine: str) -> None:
         raise ConfigError(f"{error}; set engine=<one of them>") from error
 
 
-def _find(path: str, setting: str, columns: Sequence[str]) -> FoundFile:
-    file = find_table(path, setting, columns)
+def _find(path: str, setting: str, columns: Sequence[str], rules: Rules, once: Sequence[str]) -> FoundFile:
+    file = find_file(path, setting)
     check_values(file.uri, columns, setting)
-    return file
+    return find_table(path, setting, columns, rules=rules, once=once)
 
 
 def optional_columns(uri: str, names: Sequence[str], setting: str) -> list[str]:

@@ -5,7 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
-from tiltmeter.storage.records import check_columns
+from tiltmeter.storage.records import check_columns, check_flat, look_through
+from tiltmeter.storage.records.cells import Rules
+
+_NO_RULES: Rules = {}
 
 
 @dataclass(frozen=True)
@@ -19,16 +22,28 @@ class Files:
         return {name: file.redacted for name, file in self.files.items()}
 
 
-def find_table(path: str, setting: str, columns: Sequence[str], *, header: bool = True) -> FoundFile:
-    """A CSV, TSV or Parquet file that has these columns.
+def find_table(
+    path: str,
+    setting: str,
+    columns: Sequence[str],
+    *,
+    header: bool = True,
+    rules: Rules = _NO_RULES,
+    once: Sequence[str] = (),
+) -> FoundFile:
+    """A CSV, TSV, JSON, Parquet or Arrow file that has these columns; its bad records are counted.
 
     Args:
         setting: that names the file, for messages.
         header: whether the first line of CSV and TSV has names.
+        rules: for cells, by column.
+        once: a column of which no value may come again, or may not with another value in the columns after it.
 
     Raises:
-        InputError: if it is missing, can't be read, or lacks a column.
+        InputError: if it is missing, can't be read, or lacks a column or has lists in one.
     """
     file = find_file(path, setting)
     check_columns(file.uri, columns, setting, header=header)
+    check_flat(file.uri, columns, setting, header=header)
+    look_through(file.uri, columns, header=header, rules=rules, once=once)
     return file

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, ConfigDict, Field
 
 from tiltmeter.jobs.classifiers.config import EncoderSources, TrainedModels, find_encoder
 from tiltmeter.jobs.classifiers.intervals import check_method
-from tiltmeter.jobs.classifiers.labelled_data import LabelledData, find_labelled_data
+from tiltmeter.jobs.classifiers.labelled_data import LabelledData, find_classified_data
 from tiltmeter.jobs.runtime.config import CommonConfig, each_once
 from tiltmeter.jobs.runtime.files import Files
 from tiltmeter.operators.classifiers.attribution.records import AttributionConfig, Method
@@ -223,4 +223,4 @@ def find_sources(config: DecoyBenchmarkRun) -> BenchmarkSources:
         InputError, CheckpointError: if one is missing, can't be read, or lacks a column.
     """
     encoder = find_encoder(config.models)
-    return BenchmarkSources(find_labelled_data(config.data), encoder)
+    return BenchmarkSources(find_classified_data(config.data), encoder)

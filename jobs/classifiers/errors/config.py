@@ -13,20 +13,17 @@ from tiltmeter.jobs.runtime.files import Files, find_table
 from tiltmeter.operators.classifiers.errors.forest import ForestConfig
 from tiltmeter.operators.classifiers.errors.rounds import RoundsConfig
 from tiltmeter.operators.classifiers.errors.slices.search import SliceConfig
+from tiltmeter.operators.text.normalisation import as_labels
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
 from tiltmeter.storage.files.files import file_state
+from tiltmeter.storage.records.cells import LABEL, TEXT, Rules, between
 
 _CONFIG = ConfigDict(extra="forbid")
 _Path = Annotated[str, Field(min_length=1)]
 _Share = Annotated[float, Field(gt=0.0, lt=1.0)]
 
 
-def _named(values: object) -> object:
-    """YAML takes a label such as 0 for a number."""
-    return {str(label): value for label, value in values.items()} if isinstance(values, dict) else values
-
-
-_Names = Annotated[dict[str, str], BeforeValidator(_named)]
+_Names = Annotated[dict[str, str], BeforeValidator(as_labels)]
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
@@ -238,10 +235,13 @@ def find_sources(config: ErrorCharacterisationRun) -> ErrorSources:
         InputError, CheckpointError: if one is missing, can't be read, or lacks a column.
     """
     data, base = config.data, config.base
-    columns = [*data.columns.values(), *(data.probabilities or {}).values()]
-    files = {"data": find_table(str(data.path), "data.path", list(dict.fromkeys(columns)), header=data.header)}
+    given = list((data.probabilities or {}).values())
+    columns = list(dict.fromkeys([*data.columns.values(), *given]))
+    rules: Rules = {data.text: [TEXT]} | dict.fromkeys(given, (between(0, 1),))
+    files = {"data": find_table(str(data.path), "data.path", columns, header=data.header, rules=rules)}
     if base.path is not None:
-        files["base"] = find_table(base.path, "base.path", list(base.columns.values()), header=base.header)
+        columns, rules = list(base.columns.values()), {base.text: [TEXT], base.label: [LABEL]}
+        files["base"] = find_table(base.path, "base.path", columns, header=base.header, rules=rules)
     others = {"lexicon": config.features.lexicon, "conllu": config.features.conllu}
     more = {name: _readable(path, f"features.{name}") for name, path in others.items() if path is not None}
     uses_encoder = base.path is not None and base.model == "encoder"

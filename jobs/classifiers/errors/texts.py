@@ -17,7 +17,7 @@ from tiltmeter.operators.classifiers.errors.splits import is_tested
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.text.normalisation import Normalizer
 from tiltmeter.storage.errors import InputError
-from tiltmeter.storage.records import labels, numbers, read_records
+from tiltmeter.storage.records import labels, numbers, one_spelling, read_records
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 _REASONS = {
@@ -39,7 +39,12 @@ def read_texts(runner: Runner, config: ErrorCharacterisationRun, files: Files) -
         UnitsFailed: if a file can't be read.
     """
     units = [
-        Unit("characterised_texts/2", f"texts of {name}.path", _settings(part, files, name, config.seed))
+        Unit(
+            "characterised_texts/3",
+            f"texts of {name}.path",
+            _settings(part, files, name, config.seed)
+            | {"spelling": _spelling(config, files) if name == "base" else []},
+        )
         for name, part in (("data", config.data), ("base", config.base))
         if name in files.files
     ]
@@ -63,8 +68,16 @@ def _settings(part: LabelledFile, files: Files, name: str, seed: int) -> dict[st
         "probabilities": part.probabilities if isinstance(part, CharacterisedData) else None,
         "limit": part.limit,
         "seed": None if part.limit is None else seed,
-        "setting": f"{name}.path",
     }
+
+
+def _spelling(config: ErrorCharacterisationRun, files: Files) -> list[str]:
+    """How the file of texts writes the classes."""
+    name = config.data.label
+    if name is None:
+        return []
+    given = labels(read_records(files.files["data"].uri, [name], header=config.data.header)[name])
+    return [str(label) for label in given.drop_nulls().unique().sort()]
 
 
 def _read(_: Store, unit: Unit) -> Tables:
@@ -72,12 +85,16 @@ def _read(_: Store, unit: Unit) -> Tables:
     columns, probabilities = read["columns"], read["probabilities"] or {}
     names = list(dict.fromkeys([*columns.values(), *probabilities.values()]))
     rows = read_records(read["file"]["uri"], names, header=read["header"])
-    cells = {name: labels(rows[called]).to_list() for name, called in columns.items()}
-    given = _probabilities(rows, probabilities, read["setting"])
+    cells = {name: labels(rows[called]) for name, called in columns.items()}
+    classes = [name for name in ("label", "prediction", "previous") if name in cells]
+    known = pl.Series([*(read["classes"] or {}), *probabilities, *read["spelling"]], dtype=pl.String)
+    _, *spelled = one_spelling(known, *(cells[name] for name in classes))
+    cells |= dict(zip(classes, spelled, strict=True))
+    given = _probabilities(rows, probabilities)
     normal, renamed = Normalizer("en", fold_case=True), read["classes"] or {}
-    made = []
+    lists, made = {name: values.to_list() for name, values in cells.items()}, []
     for number in range(rows.height):
-        row = {name: values[number] for name, values in cells.items()}
+        row = {name: values[number] for name, values in lists.items()}
         row |= {
             name: renamed.get(row[name], row[name]) for name in ("label", "prediction", "previous") if row.get(name)
         }
@@ -88,10 +105,10 @@ def _read(_: Store, unit: Unit) -> Tables:
     yield "rows", pa.Table.from_pylist(_drawn(made, read["limit"], read["seed"]), READ)
 
 
-def _probabilities(rows: pl.DataFrame, columns: Mapping[str, str], where: str) -> list[list[float | None] | None]:
+def _probabilities(rows: pl.DataFrame, columns: Mapping[str, str]) -> list[list[float | None] | None]:
     if not columns:
         return [None] * rows.height
-    return [list(row) for row in zip(*(numbers(rows, columns[name], where) for name in sorted(columns)), strict=True)]
+    return [list(row) for row in zip(*(numbers(rows, columns[name]) for name in sorted(columns)), strict=True)]
 
 
 def _judged(row: dict[str, Any], columns: Mapping[str, str], probabilities: Mapping[str, str]) -> dict[str, Any]:

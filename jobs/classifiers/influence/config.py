@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import pydantic
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
 from tiltmeter.jobs.classifiers.config import CHECKPOINT_SETTING, EncoderSources, TrainedModels
-from tiltmeter.jobs.classifiers.labelled_data import LabelledData, find_labelled_data
+from tiltmeter.jobs.classifiers.labelled_data import LabelledData, find_classified_data
 from tiltmeter.jobs.runtime.config import CommonConfig, each_once
 from tiltmeter.jobs.runtime.files import Files
 from tiltmeter.jobs.runtime.resources import Device
@@ -18,6 +18,7 @@ from tiltmeter.operators.classifiers.influence.records import StudentConfig
 from tiltmeter.operators.classifiers.small import SmallEncoderConfig
 from tiltmeter.operators.classifiers.training import TrainingConfig
 from tiltmeter.operators.statistics.text_intervals import KeyedResampleSettings
+from tiltmeter.operators.text.normalisation import as_labels
 from tiltmeter.storage.models.checkpoints import find_checkpoint
 from tiltmeter.storage.models.load import check_classifier
 
@@ -171,7 +172,7 @@ class Probes:
     control: Annotated[_Words, AfterValidator(each_once)] = ()
     probe: Annotated[_Words, AfterValidator(each_once)] = ()
     part_of_speech: Tag = "ADJ"
-    positive: str | None = None
+    positive: Annotated[str | None, BeforeValidator(as_labels)] = None
     clearly_positive: _Words = ()
     clearly_negative: _Words = ()
     max_contexts: Annotated[int, Field(ge=2)] | None = None
@@ -188,12 +189,6 @@ class Probes:
         if 0 < num < MIN_RANDOM:
             raise ValueError(f"so few words say nothing of others: set it to 0, or to {MIN_RANDOM} at least")
         return num
-
-    @pydantic.field_validator("positive", mode="before")
-    @classmethod
-    def _named(cls, positive: object) -> object:
-        """YAML takes a class such as 1 for a number."""
-        return str(positive) if isinstance(positive, int) else positive
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -283,4 +278,4 @@ def find_sources(config: WordInfluenceRun) -> InfluenceSources:
         located = find_checkpoint(checkpoint, revision, setting)
         check_classifier(located.folder, setting)
         versions[name] = located.version
-    return InfluenceSources(find_labelled_data(config.data), versions)
+    return InfluenceSources(find_classified_data(config.data), versions)

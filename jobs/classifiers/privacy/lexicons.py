@@ -14,9 +14,8 @@ from tiltmeter.jobs.classifiers.privacy.config import ValenceLexicon
 from tiltmeter.operators.classifiers.privacy.metrics import UNBINNED
 from tiltmeter.operators.text.normalisation import folded
 from tiltmeter.storage.corpora.sources import FoundFile
-from tiltmeter.storage.errors import InputError
-from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.records import numbers, read_records
+from tiltmeter.storage.records.cells import GIVEN, between
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 from tiltmeter.storage.store.tables import column
 
@@ -33,7 +32,7 @@ def read_lexicon(runner: Runner, lexicon: ValenceLexicon, num_classes: int, file
     """The words of the file; None without a file.
 
     Raises:
-        UnitsFailed: if a valence is no number, or lies outside the scale.
+        UnitsFailed: if it can't be read.
     """
     if file is None:
         return None
@@ -46,25 +45,14 @@ def read_lexicon(runner: Runner, lexicon: ValenceLexicon, num_classes: int, file
 
 def _read(_: Store, unit: Unit) -> Tables:
     file, read = unit.config["file"], unit.config["read"]
-    rows = read_records(file["uri"], list(dict.fromkeys([read["word"], read["valence"]])), header=read["header"])
-    values = numbers(rows, read["valence"], f"lexicon.path: {redacted(file['uri'])}")
-    _check(values, read, redacted(file["uri"]))
+    names, scale = list(dict.fromkeys([read["word"], read["valence"]])), between(read["low"], read["high"])
+    rows = read_records(file["uri"], names, header=read["header"], rules={read["valence"]: [GIVEN, scale]})
+    values = numbers(rows, read["valence"])
     words = rows[read["word"]].cast(pl.String).fill_null("").map_elements(folded, return_dtype=pl.String)
     table = pl.DataFrame({"word": words, "valence": values}).drop_nulls().group_by("word").mean().sort("word")
     bins = np.searchsorted(read["upper_ends"], table["valence"].to_numpy(), side="left")
     scaled = (pl.col("valence") - read["low"]) / (read["high"] - read["low"]) * 2.0 - 1.0
     yield "lexicon", table.with_columns(scaled, bin=pl.Series(bins)).to_arrow().cast(LEXICON)
-
-
-def _check(valences: pl.Series, read: Mapping[str, float], name: str) -> None:
-    outside = valences.filter((valences < read["low"]) | (valences > read["high"]))
-    if outside.len():
-        raise InputError(
-            f"lexicon.path: {name} has the valence {outside[0]:g}, outside the scale from {read['low']:g} to "
-            f"{read['high']:g}; set lexicon.low and lexicon.high"
-        )
-    if not valences.is_finite().any():
-        raise InputError(f"lexicon.path: {name} has no word with a valence")
 
 
 class BinnedLexicon(NamedTuple):

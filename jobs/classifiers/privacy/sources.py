@@ -1,14 +1,14 @@
 """What `privacy_metrics` starts from: files of texts, of vectors and of a lexicon, and a checkpoint."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tiltmeter.jobs.classifiers.config import EncoderSources, find_encoder
 from tiltmeter.jobs.classifiers.labelled_data import find_labelled_data
-from tiltmeter.jobs.classifiers.privacy.config import PrivacyMetricsRun, SpokenData
+from tiltmeter.jobs.classifiers.privacy.config import PrivacyMetricsRun, SpokenData, ValenceLexicon
 from tiltmeter.jobs.runtime.files import Files, find_table
 from tiltmeter.storage.corpora.sources import FoundFile
+from tiltmeter.storage.records.cells import GIVEN, TEXT, between
 
 
 @dataclass(frozen=True)
@@ -43,15 +43,21 @@ def find_sources(config: PrivacyMetricsRun) -> PrivacySources:
     return PrivacySources(
         find_labelled_data(data),
         {name: _find_single(corpus, name) for name, corpus in others.items()},
-        _find(lexicon.path, "lexicon.path", [lexicon.word, lexicon.valence], lexicon.header),
+        _find_lexicon(lexicon),
         find_encoder(config.models),
     )
 
 
 def _find_single(corpus: SpokenData, name: str) -> FoundFile:
     columns = list(dict.fromkeys(corpus.columns.values()))
-    return find_table(corpus.path, f"{name}.path", columns, header=corpus.header)
+    return find_table(corpus.path, f"{name}.path", columns, header=corpus.header, rules={corpus.text: [TEXT]})
 
 
-def _find(path: str | None, setting: str, columns: Sequence[str], header: bool) -> FoundFile | None:
-    return None if path is None else find_table(path, setting, columns, header=header)
+def _find_lexicon(lexicon: ValenceLexicon) -> FoundFile | None:
+    if lexicon.path is None:
+        return None
+    scale = between(lexicon.low, lexicon.high)._replace(
+        reason=f"no valence from {lexicon.low:g} to {lexicon.high:g}, as lexicon.low and lexicon.high say"
+    )
+    columns, rules = [lexicon.word, lexicon.valence], {lexicon.valence: [GIVEN, scale]}
+    return find_table(lexicon.path, "lexicon.path", columns, header=lexicon.header, rules=rules)

@@ -13,6 +13,7 @@ from tiltmeter.storage.corpora.sources import FoundFile, find_file
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.files import opened
 from tiltmeter.storage.models.checkpoints import Checkpoint
+from tiltmeter.storage.records.cells import LABEL, TEXT
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,5 @@ def _check_one(num: int, setting: str) -> None:
 
 def _task(name: str, task: Task) -> tuple[FoundFile, ...]:
     paths = {"path": task.path} | ({"test": task.test} if task.test else {})
-    return tuple(
-        find_table(path, f"utility.tasks.{name}.{key}", [task.text, task.label]) for key, path in paths.items()
-    )
+    rules = {task.text: [TEXT], task.label: [LABEL]}
+    return tuple(find_table(path, f"utility.tasks.{name}.{key}", [*rules], rules=rules) for key, path in paths.items())

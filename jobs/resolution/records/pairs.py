@@ -9,6 +9,7 @@ import pyarrow as pa
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.resolution import tables
+from tiltmeter.jobs.resolution.cells import GOLD_RULES, LABELLED_RULES, record_rules
 from tiltmeter.jobs.resolution.config import ResolutionRun
 from tiltmeter.jobs.resolution.pairs import Graph, graph_of, graph_tables, read_gold
 from tiltmeter.jobs.resolution.records.config import RecordScorer
@@ -59,20 +60,24 @@ def score_records(
 def _train(_: Store, unit: Unit) -> Tables:
     """What agreements mean, and the records of the clusters that it was learnt from."""
     scorer, files, seed = (unit.config[name] for name in ("scorer", "files", "seed"))
-    records, training = read_records(files["records"]["uri"], scorer.columns), pl.Series("record", [], pl.String)
+    records, training = _records(files["records"]["uri"], scorer), pl.Series("record", [], pl.String)
     if "clusters" in files:
-        gold = read_records(files["clusters"]["uri"], ["record", "cluster"])
+        gold = read_records(files["clusters"]["uri"], [*GOLD_RULES], rules=GOLD_RULES)
         labelled, training = draw_labelled(records, gold, scorer, seed), training_clusters(gold, scorer, seed)["record"]
     else:
-        labelled = read_records(files["labelled"]["uri"], ["left", "right", "is_match"])
+        labelled = read_records(files["labelled"]["uri"], [*LABELLED_RULES], rules=LABELLED_RULES)
     trained = train_scorer(records, labelled, scorer)
     yield "agreements", trained.select(tables.AGREEMENTS.names).to_arrow().cast(tables.AGREEMENTS)
     yield "training", pa.table({"record": training.to_arrow().cast(pa.string())})
 
 
+def _records(uri: str, scorer: RecordScorer) -> pl.DataFrame:
+    return read_records(uri, scorer.columns, rules=record_rules(scorer.id))
+
+
 def _score(store: Store, unit: Unit) -> Tables:
     scorer: RecordScorer = unit.config["scorer"]
-    records = read_records(unit.config["files"]["records"]["uri"], scorer.columns)
+    records = _records(unit.config["files"]["records"]["uri"], scorer)
     trained = pl.DataFrame(store.read(unit.input("scorer")))
     pairs = score_pairs(records, trained, scorer, unit.config["part"])
     kinds = pa.schema([("left", pa.string()), ("right", pa.string()), ("match_probability", pa.float64())])
@@ -82,7 +87,8 @@ def _score(store: Store, unit: Unit) -> Tables:
 def _gather(store: Store, unit: Unit) -> Tables:
     files: Mapping[str, Any] = unit.config["files"]
     rows = pl.concat(pl.DataFrame(store.read(ref)) for ref in unit.inputs["pairs"])
-    every = as_ids(read_records(files["records"]["uri"], [unit.config["id"]]).to_series())
+    id_ = unit.config["id"]
+    every = as_ids(read_records(files["records"]["uri"], [id_], rules=record_rules(id_)).to_series())
     ends = [rows["left"], rows["right"]]
     ids, [left, right] = numbered_ids(different_ids(ends), ends, [every])
     pairs = clean_pairs(left, right, weights_of(rows["match_probability"].to_numpy()), unit.config["threshold"])

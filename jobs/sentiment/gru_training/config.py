@@ -8,14 +8,11 @@ from pydantic import BeforeValidator, ConfigDict, Field
 from tiltmeter.jobs.runtime.config import CommonConfig
 from tiltmeter.jobs.runtime.files import Files, find_table
 from tiltmeter.operators.sentiment.gru import GRUConfig
+from tiltmeter.operators.text.normalisation import as_labels
+from tiltmeter.storage.records.cells import LABEL, TEXT, Rules, between, one_of
 
 _Path = Annotated[str, Field(min_length=1)]
 Value = Annotated[float, Field(ge=-1.0, le=1.0)]
-
-
-def _named(values: object) -> object:
-    """YAML takes a label such as 0 for a number."""
-    return {str(label): value for label, value in values.items()} if isinstance(values, dict) else values
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -44,13 +41,19 @@ class TrainingData:
     header: bool = True
     text: _Path = "text"
     label: _Path = "label"
-    values: Annotated[dict[str, Value], BeforeValidator(_named)] | None = None
+    values: Annotated[dict[str, Value], BeforeValidator(as_labels)] | None = None
 
     @property
     def paths(self) -> dict[str, str]:
         """Those that are given, by the part that they hold."""
         parts = {"training": self.path, "development": self.development, "test": self.test}
         return {part: path for part, path in parts.items() if path is not None}
+
+    @property
+    def rules(self) -> Rules:
+        """Of the cells of both columns."""
+        known = between(-1, 1) if self.values is None else one_of([*self.values])
+        return {self.text: [TEXT], self.label: [LABEL, known]}
 
 
 @pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
@@ -71,5 +74,5 @@ def find_labelled(config: GRUTrainingRun) -> Files:
     data, files = config.labelled, {}
     for part, path in data.paths.items():
         setting = "labelled.path" if part == "training" else f"labelled.{part}"
-        files[part] = find_table(path, setting, [data.text, data.label], header=data.header)
+        files[part] = find_table(path, setting, [data.text, data.label], header=data.header, rules=data.rules)
     return Files(files)

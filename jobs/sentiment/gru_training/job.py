@@ -21,6 +21,7 @@ from tiltmeter.operators.sentiment.gru_training import LabelledTexts, numeric_va
 from tiltmeter.storage.models.described_weights import DescribedWeights
 from tiltmeter.storage.models.gru_files import gru_content
 from tiltmeter.storage.records import read_records
+from tiltmeter.storage.records.cells import spelled
 from tiltmeter.storage.store.ledger import Store, Unit
 
 _FILE = "gru.safetensors"
@@ -75,8 +76,10 @@ def _parts(data: TrainingData, uris: Mapping[str, str]) -> dict[str, LabelledTex
 
 
 def _labelled(uri: str, data: TrainingData) -> LabelledTexts:
-    rows = read_records(uri, [data.text, data.label], header=data.header).drop_nulls()
-    return LabelledTexts(rows[data.text].cast(str).to_list(), rows[data.label].cast(str).to_list())
+    rows = read_records(uri, [data.text, data.label], header=data.header, rules=data.rules)
+    return LabelledTexts(
+        rows[data.text].cast(str).to_list(), spelled(rows[data.label], list(data.values or ())).to_list()
+    )
 
 
 def _evaluation(trained: TrainedGRU, part: LabelledTexts, values: Mapping[str, float]) -> dict[str, Any]:

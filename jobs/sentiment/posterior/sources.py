@@ -1,6 +1,6 @@
 """What a run of `sentiment_posterior` starts from, found before any work."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from importlib.metadata import version
 from importlib.util import find_spec
 
@@ -11,7 +11,8 @@ from tiltmeter.jobs.sentiment.posterior.config import SentimentPosteriorRun
 from tiltmeter.operators.sentiment.posterior.samplers import nuts
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
 from tiltmeter.storage.errors import InputError
-from tiltmeter.storage.records import check_flat, read_records
+from tiltmeter.storage.records import read_records
+from tiltmeter.storage.records.cells import GIVEN, LABEL, TEXT, Rules, one_of
 from tiltmeter.storage.vectors.files import check_pickle
 
 POLARITIES = ("positive", "negative")
@@ -25,7 +26,7 @@ def find_sources(config: SentimentPosteriorRun) -> Files:
 
     Raises:
         InputError: if a file is missing, can't be read, or lacks a column; if there are not two labels, one of which
-            is positive; or if the lexicon has another polarity, or no word of one.
+            is positive; or if the lexicon has no word of one polarity.
         EmbeddingFileError: for vectors in gensim's format, unless it is allowed.
     """
     files = Files(dict(_files(config)))
@@ -83,19 +84,15 @@ def lexicon_entries(uri: str, word: str, polarity: str) -> Iterator[tuple[str, s
     Args:
         uri: of the file.
         word, polarity: what it calls its columns.
-
-    Raises:
-        InputError: for another polarity.
     """
-    table = read_records(uri, [word, polarity]).cast(pl.String)
+    table = read_records(uri, [word, polarity], rules=lexicon_rules(word, polarity)).cast(pl.String)
     for entry, side in zip(table[word].to_list(), table[polarity].to_list(), strict=True):
-        if side not in POLARITIES:
-            raise InputError(
-                f"lexicon.polarity: {side!r} of the word {entry!r} is neither positive nor negative; correct it, or "
-                "leave the row out"
-            )
-        if entry is not None and entry.strip():
-            yield entry.strip().lower(), side
+        yield entry.strip().lower(), side.strip()
+
+
+def lexicon_rules(word: str, polarity: str) -> Rules:
+    """Of the cells of a lexicon with these columns."""
+    return {word: [GIVEN], polarity: [GIVEN, one_of(POLARITIES)]}
 
 
 def missing_packages() -> list[str]:
@@ -111,16 +108,20 @@ def package_versions() -> dict[str, str]:
 def _files(config: SentimentPosteriorRun) -> Iterator[tuple[str, FoundFile]]:
     data, vectors, lexicon = config.data, config.vectors, config.lexicon
     if data.path is not None:
-        yield "training", _find_flat(data.path, "data.path", [data.text, data.label], header=data.header)
+        yield (
+            "training",
+            find_table(
+                data.path,
+                "data.path",
+                [data.text, data.label],
+                header=data.header,
+                rules={data.text: [TEXT], data.label: [LABEL]},
+            ),
+        )
     if vectors.path is not None:
         file = find_file(vectors.path, "vectors.path")
         check_pickle(file.uri, vectors.allow_pickle, "vectors.allow_pickle")
         yield "vectors", file
     if lexicon.path is not None:
-        yield "lexicon", _find_flat(lexicon.path, "lexicon.path", [lexicon.word, lexicon.polarity])
-
-
-def _find_flat(path: str, setting: str, columns: Sequence[str], *, header: bool = True) -> FoundFile:
-    file = find_table(path, setting, columns, header=header)
-    check_flat(file.uri, columns, setting, header=header)
-    return file
+        columns = [lexicon.word, lexicon.polarity]
+        yield "lexicon", find_table(lexicon.path, "lexicon.path", columns, rules=lexicon_rules(*columns))

@@ -10,6 +10,7 @@ import pydantic
 from numpy.typing import NDArray
 from pydantic import ConfigDict, Field
 
+from tiltmeter.jobs.runtime.files import find_table
 from tiltmeter.jobs.runtime.resources import Device
 from tiltmeter.operators.sentiment import annotators, gru
 from tiltmeter.operators.sentiment import lexicons as sentiment
@@ -25,7 +26,8 @@ from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.models.checkpoints import find_checkpoint
 from tiltmeter.storage.models.gru_files import read_gru
 from tiltmeter.storage.models.load import check_classifier, load_classifier
-from tiltmeter.storage.records import check_columns, labels, numbers, read_records
+from tiltmeter.storage.records import numbers, read_records
+from tiltmeter.storage.records.cells import NUMBER, TEXT, Rules, one_of, spelled
 
 _Path = Annotated[str, Field(min_length=1)]
 _LABELS = {"negative": -1.0, "-1": -1.0, "neutral": 0.0, "0": 0.0, "positive": 1.0, "1": 1.0, "+1": 1.0}
@@ -92,6 +94,11 @@ class ScoresSystem:
     text: str = "text"
     sentiment: str = "sentiment"
 
+    @property
+    def rules(self) -> Rules:
+        """Of the cells of its columns."""
+        return {self.text: [TEXT], self.sentiment: [NUMBER]}
+
 
 @pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid", coerce_numbers_to_str=True))
 class AnnotatorsSystem:
@@ -114,6 +121,11 @@ class AnnotatorsSystem:
     def values(self) -> dict[str, float]:
         """What each label is worth."""
         return _LABELS if self.labels is None else self.labels
+
+    @property
+    def rules(self) -> Rules:
+        """Of the cells of its columns."""
+        return {self.text: [TEXT]} | dict.fromkeys(self.annotators, (one_of([*self.values]),))
 
 
 System = Annotated[
@@ -161,16 +173,15 @@ def find_system(name: str, system: System, seed: int) -> FoundSystem:
         case TransformerSystem():
             return _transformer(system, f"sentiment.{name}.model")
         case ScoresSystem():
-            file = find_file(system.path, f"sentiment.{name}.path")
-            check_columns(file.uri, [system.text, system.sentiment], f"sentiment.{name}")
-            settings = _identity("score_file/1", file) | {"columns": [system.text, system.sentiment]}
+            columns = [system.text, system.sentiment]
+            file = find_table(system.path, f"sentiment.{name}.path", columns, rules=system.rules, once=columns)
+            settings = _identity("score_file/1", file) | {"columns": columns}
             return FoundSystem(settings, partial(_from_file, file.uri, system), file)
         case AnnotatorsSystem():
-            file = find_file(system.path, f"sentiment.{name}.path")
-            check_columns(file.uri, [system.text, *system.annotators], f"sentiment.{name}")
+            columns = [system.text, *system.annotators]
+            file = find_table(system.path, f"sentiment.{name}.path", columns, rules=system.rules, once=columns)
             settings = _identity(annotators.VERSION, file) | {"labels": system.values, "seed": seed}
-            settings |= {"columns": [system.text, *system.annotators]}
-            _labels(file.uri, system, [])  # refuses unknown labels before any work
+            settings |= {"columns": columns}
             votes = partial(_votes, file.uri, system, seed)
             return FoundSystem(settings, votes, file, labels=partial(_labels, file.uri, system))
 
@@ -218,8 +229,8 @@ def _load_transformer(system: TransformerSystem, version: str, setting: str, dev
 
 
 def _from_file(uri: str, system: ScoresSystem, _: str) -> Score:
-    rows = read_records(uri, [system.text, system.sentiment])
-    scores = numbers(rows, system.sentiment, redacted(uri)).to_list()
+    rows = read_records(uri, [system.text, system.sentiment], rules=system.rules)
+    scores = numbers(rows, system.sentiment).to_list()
     known: dict[str, float | None] = {}
     for text, score in zip(rows[system.text].cast(str), scores, strict=True):
         if known.setdefault(text, score) != score:
@@ -233,8 +244,8 @@ def _votes(uri: str, system: AnnotatorsSystem, seed: int, _: str) -> Score:
 
 def _labels(uri: str, system: AnnotatorsSystem, texts: Sequence[str]) -> NDArray[np.float64]:
     """What each annotator says of the texts."""
-    rows = read_records(uri, [system.text, *system.annotators])
-    given = [labels(rows[name]).to_list() for name in system.annotators]
+    rows = read_records(uri, [system.text, *system.annotators], rules=system.rules)
+    given = [spelled(rows[name], [*system.values]).to_list() for name in system.annotators]
     codes = _codes(list(zip(*given, strict=True)), system, uri)
     known: dict[str, int] = {}
     for row, text in enumerate(rows[system.text].cast(str)):

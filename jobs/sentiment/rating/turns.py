@@ -13,7 +13,8 @@ from tiltmeter.operators.sentiment.protected_words import GENDERS, with_proxies
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.redaction import redacted
-from tiltmeter.storage.records import check_columns, labels, read_records
+from tiltmeter.storage.records import check_columns, labels, look_through, read_records
+from tiltmeter.storage.records.cells import TEXT, Rule, Rules, one_of, spelled
 
 VERSION = "sentence_file/2"
 
@@ -120,6 +121,18 @@ class FileSentences:
             )
         return self
 
+    @property
+    def rules(self) -> Rules:
+        """Of the cells of its columns."""
+        rules: dict[str, list[Rule]] = {self.columns.text: [TEXT]}
+        if self.columns.gender is not None:
+            known = one_of([*_meanings(self)])
+            advice = (
+                "sentences.genders={0: null, 1: male, 2: female} says what codes mean, null of what is not disclosed"
+            )
+            rules[self.columns.gender] = [known._replace(reason=f"a gender that is {known.reason} ({advice})")]
+        return rules
+
     def file(self) -> FoundFile:
         """The file, which has the columns, and in them no gender and no speaker that is not known.
 
@@ -127,9 +140,9 @@ class FileSentences:
             InputError: if it is missing, can't be read, lacks a column, or has such a value.
         """
         file = find_file(self.path, "sentences.path")
-        check_columns(file.uri, list(self.columns.named().values()), "sentences.columns")
-        if self.columns.gender is not None:
-            _check_genders(_column(file.uri, self.columns.gender), self, file.uri)
+        columns = list(dict.fromkeys(self.columns.named().values()))
+        check_columns(file.uri, columns, "sentences.columns")
+        look_through(file.uri, columns, rules=self.rules)
         if self.proxy_speakers is not None and self.columns.speaker is not None:
             _check_speakers(_column(file.uri, self.columns.speaker), self.proxy_speakers, file.uri)
         return file
@@ -142,19 +155,19 @@ def read_turns(config: FileSentences, uri: str) -> pl.DataFrame:
         InputError: if there is none, or the speakers with a proxy do not tell whom others speak with.
     """
     read = config.columns.named()
-    records = read_records(uri, list(dict.fromkeys(read.values())))
+    records = read_records(uri, list(dict.fromkeys(read.values())), rules=config.rules)
     rows = records.select(
         records[called].cast(pl.String).alias(name) if name == "text" else labels(records[called]).alias(name)
         for name, called in read.items()
     )
     rows = rows.with_columns(pl.lit(None, pl.String).alias(name) for name in _ATTRIBUTES if name not in read)
-    meaning = pl.col("gender").replace_strict(_meanings(config), default=None, return_dtype=pl.String)
-    rows = rows.with_columns(meaning)
+    meanings = _meanings(config)
+    genders = spelled(rows["gender"], [*meanings]).replace_strict(meanings, default=None, return_dtype=pl.String)
+    rows = rows.with_columns(genders)
     if config.proxy_speakers is not None:
         rows = rows.with_columns(_partners(rows, config, uri))
     if config.speakers is not None:
         rows = rows.filter(pl.col("speaker").is_in(config.speakers))
-    rows = rows.filter(pl.col("text").str.strip_chars() != "")
     if rows.is_empty():
         raise InputError(f"sentences.path={redacted(uri)}: has no text to rate (sentences.speakers={config.speakers})")
     group = pl.col("group") if config.columns.group else pl.col("speaker")
@@ -167,16 +180,6 @@ def _column(uri: str, name: str) -> pl.Series:
 
 def _meanings(config: FileSentences) -> Mapping[str, str | None]:
     return config.genders or {gender: gender for gender in config.proxies or GENDERS}
-
-
-def _check_genders(column: pl.Series, config: FileSentences, uri: str) -> None:
-    meanings = _meanings(config)
-    if unknown := column.drop_nulls().filter(~column.drop_nulls().is_in(list(meanings))).unique().sort().to_list():
-        raise InputError(
-            f"sentences.path={redacted(uri)}: gender {', '.join(map(repr, unknown))} is not known; there are "
-            f"{', '.join(map(repr, meanings))}. Say what each code means, as in sentences.genders="
-            "{0: null, 1: male, 2: female}, with null for what is not disclosed"
-        )
 
 
 def _check_speakers(column: pl.Series, proxy_speakers: Sequence[str], uri: str) -> None:

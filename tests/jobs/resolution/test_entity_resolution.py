@@ -283,18 +283,17 @@ def test_mentions_with_one_id_are_refused(run_job, tmp_path):
 @pytest.mark.parametrize(
     ("pairs", "message"),
     [
-        ([("a", "b", "much")], "weight 'much' is not a number"),
-        ([("a", "b", 0.5), ("a", "c", "inf")], "weight inf in row 2"),
-        ([("a", None, 0.5)], "row 1 lacks its left, right or weight"),
+        ([("a", "b", "much"), ("a", "c", "inf")], r"no number \(2, first at line 2, column 'weight': 'much'\)"),
+        ([("a", None, 0.5)], r"nothing where something is needed \(1, first at line 2, column 'right'\)"),
     ],
 )
 def test_bad_pairs_are_refused_with_their_row(resolve, pairs, message):
-    with pytest.raises(UnitsFailed, match=message):
+    with pytest.raises(InputError, match=message):
         resolve([tuple(map(str, pair)) if None not in pair else pair for pair in pairs])
 
 
 def test_a_probability_out_of_range_and_gold_of_other_records_are_refused(resolve):
-    with pytest.raises(UnitsFailed, match=r"match_probability 1.5 in row 1 of the pairs: must lie in \[0, 1\]"):
+    with pytest.raises(InputError, match=r"no number from 0 to 1 \(1, first at line 2, column 'match_probability'"):
         resolve([("a", "b", 1.5)], columns=("left", "right", "match_probability"))
     with pytest.raises(UnitsFailed, match="has none of the records of the pairs"):
         resolve(TRIANGLE, gold=[("other", 1)])

@@ -11,13 +11,15 @@ from tiltmeter.jobs.sentiment.rating.scoring import Rated, scores_table
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.redaction import redacted
-from tiltmeter.storage.records import check_columns, labels, numbers, read_records
+from tiltmeter.storage.records import check_columns, labels, look_through, numbers, read_records
+from tiltmeter.storage.records.cells import NEEDED, NUMBER, Rules
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 _SETTING = "scores"
 _NEEDED = ("variant", "group", "dataset", "system", "gender", "race", "emotion", "sentiment")
 _KNOWN = (*_NEEDED, "conversation")
 _INDEX = "index"
+_RULES: Rules = {"sentiment": [NUMBER]} | dict.fromkeys(("variant", "group", "dataset", "system"), (NEEDED,))
 
 
 def find_scores(path: str) -> FoundFile:
@@ -28,6 +30,7 @@ def find_scores(path: str) -> FoundFile:
     """
     file = find_file(path, _SETTING)
     check_columns(file.uri, _NEEDED, _SETTING)
+    look_through(file.uri, _NEEDED, rules=_RULES)
     return file
 
 
@@ -49,7 +52,7 @@ def _part(number: int) -> str:
 
 
 def _read(_: Store, unit: Unit) -> Tables:
-    rows = _checked(read_records(unit.config["uri"]), redacted(unit.config["uri"]))
+    rows = _checked(read_records(unit.config["uri"], rules=_RULES), redacted(unit.config["uri"]))
     parts = rows.partition_by("variant", "system", maintain_order=True)
     for number, part in enumerate(parts):
         scores = part.drop("variant", "system").with_row_index("sentence")
@@ -62,17 +65,12 @@ def _index_schema() -> Any:
 
 
 def _checked(rows: pl.DataFrame, name: str) -> pl.DataFrame:
-    """Typed columns; text that is empty, or not a number where one belongs, is refused or null."""
+    """Typed columns; text that is empty is null."""
     if rows.is_empty():
         raise InputError(f"{_SETTING}={name}: has no rows")
     rows = rows.select(
         pl.col(column) if column in rows.columns else pl.lit(None, pl.String).alias(column) for column in _KNOWN
     )
     words = [column for column in _KNOWN if column != "sentiment"]
-    rows = rows.with_columns(
-        numbers(rows, "sentiment", f"{_SETTING}={name}"), *(labels(rows[column]) for column in words)
-    )
-    for column in ("variant", "group", "dataset", "system"):
-        if rows[column].has_nulls():
-            raise InputError(f"{_SETTING}={name}: a row has no {column}; every row needs one")
+    rows = rows.with_columns(numbers(rows, "sentiment"), *(labels(rows[column]) for column in words))
     return rows

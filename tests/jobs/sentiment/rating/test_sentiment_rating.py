@@ -5,6 +5,8 @@ import polars as pl
 import pytest
 
 from tiltmeter.cluster.stages import UnitsFailed
+from tiltmeter.jobs.runtime.files import find_table
+from tiltmeter.jobs.sentiment.rating import systems
 
 ROUND_TRIP = (
     "+translator.es={kind: dictionary, language: es, there: {man: hombre, feels: siente}, "
@@ -201,10 +203,24 @@ def test_scores_from_a_file_are_a_system_and_texts_without_one_are_counted(rate,
     assert raw["warning"].startswith("68 of 72 texts have no score")
 
 
-def test_a_failing_system_leaves_the_others_alone(rate, tmp_path, outcome_of):
+@pytest.fixture
+def people(tmp_path, monkeypatch):
+    """Scores that say two things of a text from when they were found."""
     path = tmp_path / "people.csv"
-    path.write_text("text,sentiment\nhello,good\n")
-    with pytest.raises(UnitsFailed, match=r"people on original.*sentiment 'good' is not a number"):
+    path.write_text("text,sentiment\nhello,1\n")
+
+    def changed(*args, **settings):
+        file = find_table(*args, **settings)
+        path.write_text("text,sentiment\nhello,1\nhello,0\n")
+        return file
+
+    monkeypatch.setattr(systems, "find_table", changed)
+    return path
+
+
+def test_a_failing_system_leaves_the_others_alone(rate, people, tmp_path, outcome_of):
+    path = people
+    with pytest.raises(UnitsFailed, match=r"people on original.*has several scores for the text 'hello'"):
         rate(*FEW, "sentiment=[vader]", f"+sentiment.people={{kind: scores, path: {path}}}", f"run_dir={tmp_path}/run")
     assert {row["system"] for row in outcome_of(tmp_path / "run").rows("ratings")} == {"vader"}
 
@@ -252,8 +268,6 @@ def test_people_are_a_system_and_systems_agree_with_their_votes(rate, tmp_path):
     assert biased["percent_agreeing"] == 100 * biased["num_agreeing"] / 8
 
 
-def test_a_run_of_which_every_system_fails_says_why(rate, tmp_path):
-    path = tmp_path / "people.csv"
-    path.write_text("text,sentiment\nhello,good\n")
-    with pytest.raises(UnitsFailed, match=r"sentiment 'good' is not a number"):
-        rate(*FEW, "sentiment=[]", f"+sentiment.people={{kind: scores, path: {path}}}")
+def test_a_run_of_which_every_system_fails_says_why(rate, people):
+    with pytest.raises(UnitsFailed, match=r"has several scores for the text 'hello'"):
+        rate(*FEW, "sentiment=[]", f"+sentiment.people={{kind: scores, path: {people}}}")

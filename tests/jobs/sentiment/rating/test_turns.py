@@ -104,10 +104,9 @@ def test_without_a_column_of_genders_conversations_are_dealt_and_the_chatbot_say
     [
         (
             {"genders": None},
-            r"gender '0', '1', '2' is not known; there are 'neutral', 'male', 'female'.*sentences\.genders",
+            r"a gender that is none of neutral, male, female \(sentences\.genders=.*line 2, column 'User_gender'",
         ),
-        ({"genders": {1: "male"}}, r"gender '0', '2' is not known; there are '1'"),
-        ({"genders": None, "proxies": None, "proxy_speakers": None}, r"there are 'male', 'female', 'neutral'"),
+        ({"genders": None, "proxies": None, "proxy_speakers": None}, r"a gender that is none of male, female, neutral"),
         ({"proxy_speakers": ["user"]}, r"proxy_speakers: .*has no turn of 'user'; its speakers are '0', '1'"),
         ({"speakers": ["bot"]}, r"has no text to rate \(sentences.speakers=\('bot',\)\)"),
     ],

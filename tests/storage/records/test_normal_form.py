@@ -1,0 +1,27 @@
+"""Cells are in one form of Unicode, whatever the file's."""
+
+import json
+
+import polars as pl
+import pytest
+
+from tiltmeter.storage.records.cells import labels
+from tiltmeter.storage.records.tables import read_records
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet"])
+def test_texts_labels_and_ids_are_composed(ending, tmp_path):
+    rows = pl.DataFrame({"id": ["re\u0301"], "text": ["un cafe\u0301"], "label": ["caf\u00e9"]})
+    path = f"{tmp_path}/rows.{ending}"
+    match ending:
+        case "jsonl":
+            (tmp_path / "rows.jsonl").write_text(json.dumps(rows.to_dicts()[0]))
+        case "parquet":
+            rows.write_parquet(path)
+        case _:
+            rows.write_csv(path, separator="," if ending == "csv" else "\t")
+    assert read_records(path).row(0) == ("ré", "un café", "café")
+
+
+def test_labels_of_two_forms_are_one_class():
+    assert labels(pl.Series(["cafe\u0301 ", "café"])).n_unique() == 1
