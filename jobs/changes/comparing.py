@@ -170,15 +170,11 @@ class _ComparedTable:
             changes += value_changes(matched, differing, {"table": name, "column": column}, detail)
         return [self._verdict(sum(change.get("beyond") is True for change in changes), num_judged), *changes]
 
-    @property
-    def _is_apart(self) -> bool:
-        matched = self.matched
-        return not matched.pairs.height and bool(matched.gone.len()) and bool(matched.came.len())
-
     def _verdict(self, num_beyond: int, num_judged: int) -> Change:
         verdict = f"{num_beyond:,} of {plural(num_judged, 'number')} with an interval moved beyond it"
         if not num_judged:
-            verdict = f"{NO_ROW}{_advice(self.matched)}" if self._is_apart else "it has no numbers with an interval"
+            is_apart = self.matched.pairs.is_empty() and self.matched.gone.len() and self.matched.came.len()
+            verdict = f"{NO_ROW}{_advice(self.matched)}" if is_apart else "it has no numbers with an interval"
         heights = self.matched.before.height, self.matched.after.height
         return _differs(self.name, *heights, verdict, num_beyond, num_judged)
 

@@ -4,7 +4,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from types import MappingProxyType
 
 import polars as pl
 import pyarrow as pa
@@ -13,7 +12,6 @@ from tiltmeter.jobs.changes.wording import row_name
 from tiltmeter.jobs.runtime.wording import plural
 from tiltmeter.storage.store.tables import key_columns
 
-EMPTY: Mapping[str, str] = MappingProxyType({})
 _MOST_ALIASES = 8
 
 
@@ -100,7 +98,7 @@ class Matched:
         return [name for name in self.keys if keys[name].n_unique() > 1] or list(self.keys)
 
 
-def match(before: pa.Table, after: pa.Table, aliases: Mapping[str, str] = EMPTY) -> Matched:
+def match(before: pa.Table, after: pa.Table, aliases: Mapping[str, str] | None = None) -> Matched:
     """Match the rows of two tables by the key columns that the later one declares, or else the earlier one.
 
     A key column that one of them does not have yet, as a table of an earlier release, is left out where the others tell

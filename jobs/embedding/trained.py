@@ -28,25 +28,13 @@ def read(run: Run[EmbeddingsRun, Sources]) -> Corpora:
     config, cluster = run.config, run.config.cluster
     embedding = cast(EmbeddingConfig, config.embedding)
     corpora = read_corpora(
-        run.runner,
-        run.sources.texts,
-        config.reading,
-        embedding.min_count,
-        cluster.worker_data_bytes,
-        run.leave_out,
+        run.runner, run.sources.texts, config.reading, embedding.min_count, cluster.worker_data_bytes
     )
     return without_small(corpora, _of_one_document(run.runner.store, corpora.tokenised, embedding))
 
 
 def without_small(corpora: Corpora, small: Mapping[str, str]) -> Corpora:
-    """The corpora, less those that are too small, which are noted.
-
-    Args:
-        small: why each of those is that is, by name.
-
-    Raises:
-        InputError: if all are.
-    """
+    """The corpora, less those that are too small, which are noted with the reasons; raises InputError if all are."""
     check_any_large(small, len(corpora.tokenised))
     large = {name: corpus for name, corpus in corpora.tokenised.items() if name not in small}
     return replace(corpora, tokenised=large, small={**corpora.small, **small})

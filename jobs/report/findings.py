@@ -1,7 +1,6 @@
 """What a page says of rows: what was measured and what not, which belong together, how two columns correlate."""
 
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 from typing import NamedTuple, TypeVar, get_args
 
 import numpy as np
@@ -13,11 +12,7 @@ from tiltmeter.jobs.report.wording import isolated, number, some
 from tiltmeter.operators.statistics.correlation import Kind, replicated
 
 _Part = TypeVar("_Part")
-
 Tables = Mapping[str, pl.DataFrame]
-"""Of a page, by name."""
-
-EMPTY: Tables = MappingProxyType({})
 
 
 class Correlations(NamedTuple):
@@ -96,14 +91,14 @@ def split(rows: pl.DataFrame, *columns: str, label: Callable[..., str] = str) ->
 # --- several models -------------------------------------------------------------------------------------------------
 
 
-def labels_of(rows: pl.DataFrame, frames: Tables = EMPTY) -> dict[tuple[str, str], str]:
+def labels_of(rows: pl.DataFrame, frames: Tables | None = None) -> dict[tuple[str, str], str]:
     """What models are called, by name and language; the label names the language too where a page has several.
 
     Args:
         rows: with ``model`` and ``language``.
         frames: tables of the page, whose ``corpora`` come first, whether or not they have rows.
     """
-    corpora = frames["corpora"].select("corpus", "language").rows() if "corpora" in frames else []
+    corpora = frames["corpora"].select("corpus", "language").rows() if frames and "corpora" in frames else []
     models = dict.fromkeys([*corpora, *rows.select("model", "language").rows()])
     has_several = len({language for _, language in models}) > 1
     return {
@@ -112,14 +107,14 @@ def labels_of(rows: pl.DataFrame, frames: Tables = EMPTY) -> dict[tuple[str, str
     }
 
 
-def by_model(rows: pl.DataFrame, frames: Tables = EMPTY) -> dict[str, pl.DataFrame]:
+def by_model(rows: pl.DataFrame, frames: Tables | None = None) -> dict[str, pl.DataFrame]:
     """Rows by the label of their model; none of corpora of the page of which nothing was measured."""
     parts = rows.partition_by("model", "language", maintain_order=True, as_dict=True)
     return {label: parts.get(model, rows.clear()) for model, label in labels_of(rows, frames).items()}
 
 
 def each_model(
-    rows: pl.DataFrame, frames: Tables, make: Callable[[pl.DataFrame], Sequence[_Part]]
+    rows: pl.DataFrame, frames: Tables | None, make: Callable[[pl.DataFrame], Sequence[_Part]]
 ) -> dict[str, Sequence[_Part]]:
     """What is made of the rows of each model, by its label; nothing of corpora without rows."""
     return {label: make(part) if part.height else [] for label, part in by_model(rows, frames).items()}
@@ -130,7 +125,7 @@ def of_model(table: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     return table.join(rows, on=["model", "language"], how="semi")
 
 
-def in_model(rows: pl.DataFrame, label: Callable[[Row], str], frames: Tables = EMPTY) -> Callable[[Row], str]:
+def in_model(rows: pl.DataFrame, label: Callable[[Row], str], frames: Tables | None = None) -> Callable[[Row], str]:
     """How a row is called, after the label of its model where the page has several."""
     models = labels_of(rows, frames)
     return lambda row: f"{models[row['model'], row['language']]}: {label(row)}" if len(models) > 1 else label(row)

@@ -5,7 +5,7 @@ sharding that yields the same content, leads to the same units downstream. Each 
 corpus of which a part can't be read goes on as far as its other parts allow, and leaves the rest to the others.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
@@ -22,7 +22,7 @@ from tiltmeter.jobs.embedding.corpus.left_out import left_out_of, left_out_table
 from tiltmeter.jobs.embedding.corpus.pages import SOURCE, PageRow, ReadCorpus, page_row, pages_table
 from tiltmeter.jobs.embedding.corpus.parts import Part, PartPages, parts_of
 from tiltmeter.jobs.embedding.corpus.sliced_pages import OPERATOR, read_sliced_pages
-from tiltmeter.jobs.embedding.corpus.slices import Cut, Uncut, check_any_large, cut
+from tiltmeter.jobs.embedding.corpus.slices import Cut, check_any_large, cut
 from tiltmeter.jobs.embedding.corpus.texts import Text
 from tiltmeter.jobs.embedding.corpus.vocabulary import (
     Parts,
@@ -33,9 +33,9 @@ from tiltmeter.jobs.embedding.corpus.vocabulary import (
     words_stage,
 )
 from tiltmeter.jobs.runtime.config import CommonReading
+from tiltmeter.jobs.runtime.rows import Row
 from tiltmeter.operators.compute import slicing
 from tiltmeter.operators.text import wikitext
-from tiltmeter.storage.bad_records import BadRecords
 from tiltmeter.storage.corpora.lines import PART_LENGTH
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
@@ -74,31 +74,26 @@ class Corpora:
     Attributes:
         tokenised: the corpora and slices that could be read whole, by name.
         cuts: the corpora that were cut into slices.
-        uncut: the others, by name.
+        uncut: ``language`` and ``num_documents`` of the others, by name.
         small: why a corpus or slice is too small to be measured, by its name.
     """
 
     tokenised: Mapping[str, TokenisedCorpus]
     cuts: Sequence[Cut]
-    uncut: Mapping[str, Uncut]
+    uncut: Mapping[str, Row]
     small: Mapping[str, str]
 
 
 def read_corpora(
-    runner: Runner,
-    texts: Sequence[Text],
-    reading: ReadingConfig,
-    min_count: int,
-    worker_bytes: int,
-    leave_out: Callable[[BadRecords], None],
+    runner: Runner, texts: Sequence[Text], reading: ReadingConfig, min_count: int, worker_bytes: int
 ) -> Corpora:
-    """Run the stages; what records were left out is handed to ``leave_out``.
+    """Run the stages.
 
     Raises:
         UnitsFailed: if no corpus could be read whole.
         InputError: if a corpus is to be cut by a field that none of its documents has, or if all are too small.
     """
-    read, by_name, cuts = _read(runner, {text.name: text for text in texts}, reading, worker_bytes, leave_out)
+    read, by_name, cuts = _read(runner, {text.name: text for text in texts}, reading, worker_bytes)
     documents = _documents_stage(runner, _inventory_stage(runner, read, worker_bytes))
     shards = tokens_stage(runner, by_name, documents)
     whole = {name: finished for name, finished in shards.items() if not runner.failures[name]}
@@ -111,7 +106,7 @@ def read_corpora(
     check_any_large(small, len(words))
     large = {name: counted for name, counted in words.items() if name not in small}
     uncut = {
-        name: Uncut(text.corpus.language, sum(pages.num_rows for pages, _ in read[name].shards))
+        name: {"language": text.corpus.language, "num_documents": sum(ref.num_rows for ref, _ in read[name].shards)}
         for name, text in by_name.items()
         if not text.slice and name in read
     }
@@ -119,18 +114,14 @@ def read_corpora(
 
 
 def _read(
-    runner: Runner,
-    texts: Mapping[str, Text],
-    reading: ReadingConfig,
-    worker_bytes: int,
-    leave_out: Callable[[BadRecords], None],
+    runner: Runner, texts: Mapping[str, Text], reading: ReadingConfig, worker_bytes: int
 ) -> tuple[dict[str, ReadCorpus], dict[str, Text], list[Cut]]:
     """What the corpora, and the slices of those that are to be cut, were read into; which texts these are; the cuts."""
     parts = {
         name: list(parts_of(text.sources, reading.span_megabytes, reading.shard_megabytes))
         for name, text in texts.items()
     }
-    done = _read_stage(runner, texts, parts, reading, worker_bytes, leave_out)
+    done = _read_stage(runner, texts, parts, reading, worker_bytes)
     read = {name: _read_corpus(finished) for name, finished in done.items() if not texts[name].slicing}
     by_name = {name: text for name, text in texts.items() if not text.slicing}
     cuts = [
@@ -147,15 +138,11 @@ def _read(
 
 
 def read_lines(
-    runner: Runner,
-    texts: Sequence[Text],
-    reading: ReadingConfig,
-    worker_bytes: int,
-    leave_out: Callable[[BadRecords], None],
+    runner: Runner, texts: Sequence[Text], reading: ReadingConfig, worker_bytes: int
 ) -> dict[str, list[Finished]]:
     """The shards of every corpus as plain lines, whatever its format: tables ``lines`` (document, line and text, the
     lines of a document one behind the other in one shard) and ``unreadable``; what has failed is missing."""
-    read, _, _ = _read(runner, {text.name: text for text in texts}, reading, worker_bytes, leave_out)
+    read, _, _ = _read(runner, {text.name: text for text in texts}, reading, worker_bytes)
     return _documents_stage(runner, _inventory_stage(runner, read, worker_bytes))
 
 
@@ -168,7 +155,6 @@ def _read_stage(
     parts: Mapping[str, Sequence[Part]],
     reading: ReadingConfig,
     worker_bytes: int,
-    leave_out: Callable[[BadRecords], None],
 ) -> dict[str, list[Finished]]:
     """The units of all parts but those of files of which too many records are bad.
 
@@ -182,7 +168,7 @@ def _read_stage(
     for name, finished in done.items():
         by_place = {unit.place: part for unit, part in zip(units[name], parts[name], strict=True)}
         bad = left_out_of(runner.store, by_place, finished)
-        leave_out(bad)
+        runner.leave_out(bad)
         refused |= refuse_bad_files(runner, name, units[name], by_place, bad, reading.max_bad_share)
     sound = {name: [unit for unit in finished if unit.place not in refused] for name, finished in done.items()}
     if refused and not any(sound.values()):

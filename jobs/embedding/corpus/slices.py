@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import polars as pl
 
@@ -18,13 +17,6 @@ from tiltmeter.storage.store.streaming import pieces
 
 _Piece = tuple[TableRef, TableRef]
 """Pages of a slice that follow one another in a span, and the table that describes their source."""
-
-
-class Uncut(NamedTuple):
-    """What is said of a corpus that was not cut."""
-
-    language: str
-    num_documents: int
 
 
 @dataclass(frozen=True)
@@ -90,7 +82,7 @@ def check_any_large(small: Mapping[str, str], num: int) -> None:
 
 
 def slice_rows(
-    cuts: Sequence[Cut], uncut: Mapping[str, Uncut], tokenised: Collection[str], small: Mapping[str, str]
+    cuts: Sequence[Cut], uncut: Mapping[str, Row], tokenised: Collection[str], small: Mapping[str, str]
 ) -> Iterator[Row]:
     """Rows of the table ``corpus_slices``.
 
@@ -101,8 +93,7 @@ def slice_rows(
         small: why others have none, by name.
     """
     for name in sorted(uncut.keys() & small.keys()):
-        row = {"corpus": name, "language": uncut[name].language, "whole": name, "field": ""}
-        yield row | {"num_documents": uncut[name].num_documents} | failed("too_small", small[name])
+        yield uncut[name] | {"corpus": name, "whole": name, "field": ""} | failed("too_small", small[name])
     for parts in cuts:
         corpus = parts.text.corpus
         same = {"language": corpus.language, "whole": parts.text.name, "field": corpus.slices}
