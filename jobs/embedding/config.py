@@ -118,14 +118,9 @@ class EmbeddingsRun(CommonConfig):
         return self
 
     @pydantic.model_validator(mode="after")
-    def _slices_can_be_made(self) -> Self:
+    def _corpora_can_be_cut(self) -> Self:
         for corpus in self.corpora:
             _check_slices(corpus)
-        return self
-
-    @pydantic.model_validator(mode="after")
-    def _words_can_be_told(self) -> Self:
-        for corpus in self.corpora:
             check_language(corpus)
         return self
 
