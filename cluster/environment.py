@@ -3,11 +3,16 @@
 import functools
 import hashlib
 import importlib.metadata
+import os
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tiltmeter.storage.store.scratch import temporary_folder
 
 PACKAGES = ("cluster", "conf", "jobs", "operators", "storage")
 """Tiltmeter's own."""
@@ -15,6 +20,7 @@ PACKAGES = ("cluster", "conf", "jobs", "operators", "storage")
 _SETTINGS = "conf"
 _DIGEST_BYTES = 8
 _ABSENT = "not there"
+_CACHE = "NUMBA_CACHE_DIR"
 _CODE = "code of "
 
 
@@ -65,6 +71,23 @@ def differences(environments: Mapping[str, Environment]) -> list[str]:
             versions = (f"{version} {', '.join(nodes)}" for version, nodes in groups.items())
             sentences.append(f"{name}: {'; '.join(versions)}")
     return sentences
+
+
+@contextmanager
+def kernels_kept() -> Iterator[None]:
+    """Let numba keep what it compiles where it can write neither beside our code nor in the user's home, and would
+    refuse to compile anything: for this process and those that it starts, in a folder that is gone after the block.
+
+    Raises:
+        StorageError: if there is no folder for temporary files.
+    """
+    places = [Path(__file__).parents[1] / "operators", os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~")]
+    if os.environ.get(_CACHE) or any(os.access(place, os.W_OK) for place in places):
+        yield
+        return
+    with TemporaryDirectory(prefix="tm-", dir=temporary_folder(), ignore_cleanup_errors=True) as folder:
+        os.environ[_CACHE] = folder
+        yield
 
 
 def processor() -> str:

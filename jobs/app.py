@@ -106,9 +106,12 @@ def _run() -> None:
     # All libraries together have a million objects, which the collector would look through again and again.
     gc.set_threshold(50_000, 20, 100)
     # Whoever asks for help does not wait for them.
-    from tiltmeter.jobs.command import run
+    from tiltmeter.cluster.environment import kernels_kept
 
-    run(exit_status)
+    with kernels_kept():
+        from tiltmeter.jobs.command import run
+
+        run(exit_status)
 
 
 if __name__ == "__main__":

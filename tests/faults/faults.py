@@ -126,6 +126,18 @@ def interrupt_driver(scene):
     scene.process.send_signal(signal.SIGINT)
 
 
+def terminate_driver(scene):
+    scene.process.send_signal(signal.SIGTERM)
+
+
+def hang_up_driver(scene):
+    scene.process.send_signal(signal.SIGHUP)
+
+
+def quit_driver(scene):
+    scene.process.send_signal(signal.SIGQUIT)
+
+
 def fill_disk(scene):
     """Until nothing more fits: what is free changes meanwhile, as the run writes too."""
     block = bytes(2**16)
@@ -243,6 +255,9 @@ FAULTS = {
     "head killed": Fault(kill_head, 1, says=KILLED),
     "driver killed": Fault(kill_driver, 6, says=KILLED),
     "driver interrupted": Fault(interrupt_driver, 2, says="interrupted; the same command goes on"),
+    "driver terminated": Fault(terminate_driver, 2, says="interrupted by SIGTERM; the same command goes on"),
+    "driver hung up": Fault(hang_up_driver, 1, says="interrupted by SIGHUP; the same command goes on"),
+    "driver quit": Fault(quit_driver, 1, says="interrupted by SIGQUIT; the same command goes on"),
     "disk full": Fault(fill_disk, 4, says=_DISK_FULL, remedy=empty_disk, store="small disk"),
     "store slow for 20 s": Fault(slow_down, 2, store="bucket"),
     "store away for 30 s": Fault(go_away, 3, store="bucket"),
