@@ -81,6 +81,8 @@ def past_run(path: Path, *, allow_failed: bool = False) -> PastRun:
     """
     record, settings = recorded(path), _settings(path)
     status = record.get("status")
+    if status == "interrupted":
+        raise _refusal(path, "was interrupted: start it again with the same run_dir")
     if status not in ("succeeded", "failed"):
         raise _refusal(path, "is at work, or was killed: wait for it, or start it again with the same run_dir")
     if status == "failed" and not allow_failed:

@@ -43,8 +43,8 @@ class RunDirectory:
     """A directory with ``<table>.parquet``, ``config.yaml``, ``run.json`` and ``report.html``.
 
     It shows one run only: what an earlier run left is removed when a new one begins. Every file is whole or
-    absent, and ``run.json`` says with ``status`` whether the run is ``running``, ``succeeded`` or ``failed``; a run
-    that was killed goes on saying ``running``, and is simply started again.
+    absent, and ``run.json`` says with ``status`` whether the run is ``running``, ``succeeded``, ``failed`` or
+    ``interrupted``; a run that was killed goes on saying ``running``, and is simply started again.
     """
 
     path: Path

@@ -3,20 +3,22 @@
 import dataclasses
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import tiltmeter
 from tiltmeter.cluster.config import ClusterConfig
+from tiltmeter.cluster.interrupts import kept_waiting
 from tiltmeter.jobs.runtime.settings.hydra_limits import quoted
 from tiltmeter.jobs.upkeep.overnight.config import ListedJob
+from tiltmeter.jobs.upkeep.overnight.notifying import TOKEN, URL
+
+INTERRUPTED = "interrupted"
 
 _STORE = "TILTMETER_STORE"
 _SECONDS_TO_STOP = 60.0
@@ -29,14 +31,15 @@ class Ended:
     """How a job ended.
 
     Attributes:
-        status: ``ok``, ``failed``, ``refused`` (before any work) or ``stopped`` (it took too long).
+        status: ``ok``, ``failed``, ``refused`` (before any work), ``stopped`` (it took too long) or ``interrupted``
+            (the night was).
         reason: why it did not succeed.
         record: its ``run.json``, or nothing if it did not get that far.
     """
 
     status: str
     reason: str
-    exit_status: int
+    exit_status: int | None
     seconds: float
     run_dir: Path
     record: dict[str, Any] = field(default_factory=dict)
@@ -58,36 +61,28 @@ def run_job(
     # -P: a file in the working directory must not be taken for one of our modules, or of anybody's.
     command = [sys.executable, "-P", "-m", "tiltmeter.jobs.app", *words(listed, run_dir, cluster)]
     started = time.monotonic()
-    with open(log, "wb") as output, _terminated_like_interrupted():
-        process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env=_environment(store)
-        )
+    with open(log, "wb") as output:
         try:
+            with kept_waiting():
+                process = subprocess.Popen(
+                    command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env=_environment(store)
+                )
             exit_status = process.wait(None if max_hours is None else max_hours * 3600)
             status = _EXIT_STATUSES.get(exit_status, "failed")
         except subprocess.TimeoutExpired:
             exit_status, status = stop(process), "stopped"
-        except BaseException:
-            stop(process)
-            raise
+        except KeyboardInterrupt:
+            exit_status, status = stop(process), INTERRUPTED
     reason = "" if status == "ok" else _reason(log, status, exit_status, max_hours)
     return Ended(status, reason, exit_status, time.monotonic() - started, run_dir, _record(run_dir))
 
 
-@contextmanager
-def _terminated_like_interrupted() -> Iterator[None]:
-    """Let SIGTERM raise, so that it ends the job as well."""
-    handler = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, handler)
-
-
 def _environment(store: str) -> dict[str, str]:
-    """Everybody can see the words of a command, but not its environment: that is where a store with keys belongs."""
+    """Everybody can see the words of a command, but not its environment: that is where a store with keys belongs. Whom
+    the night tells is no business of its jobs."""
+    inherited = {name: value for name, value in os.environ.items() if name not in (URL, TOKEN)}
     path = [str(Path(tiltmeter.__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return os.environ | {_STORE: store, "PYTHONPATH": os.pathsep.join(path)}
+    return inherited | {_STORE: store, "PYTHONPATH": os.pathsep.join(path)}
 
 
 def words(listed: ListedJob, run_dir: Path, cluster: ClusterConfig) -> list[str]:
@@ -127,6 +122,8 @@ def stop(process: subprocess.Popen[bytes]) -> int:
 
 
 def _reason(log: Path, status: str, exit_status: int, max_hours: float | None) -> str:
+    if status == INTERRUPTED:
+        return "the night was interrupted while it ran"
     if status == "stopped":
         return f"took more than job.max_hours={max_hours:g}"
     lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()

@@ -6,6 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tiltmeter.cluster.interrupts import interruption
 from tiltmeter.jobs.catalogue import job
 from tiltmeter.jobs.changes.differences import Limits, corrected, limits_of
 from tiltmeter.jobs.changes.history import History, as_past_run, history
@@ -13,12 +14,12 @@ from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.job import Job
 from tiltmeter.jobs.runtime.wording import left_out_sentences, plural
 from tiltmeter.jobs.upkeep.overnight import tables
-from tiltmeter.jobs.upkeep.overnight.child import Ended, run_job
+from tiltmeter.jobs.upkeep.overnight.child import INTERRUPTED, Ended, run_job
 from tiltmeter.jobs.upkeep.overnight.config import JobList, ListedJob, OvernightRun, find_jobs
 from tiltmeter.jobs.upkeep.overnight.gates import verdicts
 from tiltmeter.jobs.upkeep.overnight.junit import junit_xml
 from tiltmeter.jobs.upkeep.overnight.notifying import NotificationFailed, notify
-from tiltmeter.jobs.upkeep.overnight.outcome import as_json, failure_of, outcome, sentences
+from tiltmeter.jobs.upkeep.overnight.outcome import as_json, failure_of, moves, outcome, sentences
 from tiltmeter.storage.store.ledger import Store
 from tiltmeter.storage.store.registry import Registry
 from tiltmeter.storage.store.runs import read_run_table
@@ -30,7 +31,10 @@ def run(run: Run[OvernightRun, JobList]) -> None:
         # None of them may be a link to somewhere else.
         for place in (f"exports/{listed.name}.log", f"runs/{listed.name}"):
             run.directory.inside(place)
-    nights = [_night(run, listed) for listed in run.sources.jobs]
+    nights: list[_Night] = []
+    for listed in run.sources.jobs:
+        is_over = bool(nights) and nights[-1][1].status == INTERRUPTED
+        nights.append((listed, _not_begun(run, listed), History()) if is_over else _night(run, listed))
     comparisons = [past.comparison for _, _, past in nights if past.comparison]
     limits = limits_of([p_values for comparison in comparisons for p_values in comparison.p_values])
     rows, changes, gates = [], [], []
@@ -57,6 +61,11 @@ def _night(run: Run[OvernightRun, JobList], listed: ListedJob) -> _Night:
     ended = _run(run, listed)
     _print_outcome(run, ended)
     return listed, ended, _since_last_time(run.runner.store, listed) if ended.status == "ok" else History()
+
+
+def _not_begun(run: Run[OvernightRun, JobList], listed: ListedJob) -> Ended:
+    run_dir = run.directory.path / "runs" / listed.name
+    return Ended(INTERRUPTED, "the night was interrupted before it began", None, 0.0, run_dir)
 
 
 def _named(listed: ListedJob, table: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -93,6 +102,8 @@ def _verdicts(
 
 def _row(listed: ListedJob, ended: Ended, past: History, changes: pa.Table) -> dict[str, Any]:
     units = ended.record.get("units", {})
+    p_values = [numbers["p"].count() for numbers in past.comparison.p_values] if past.comparison else []
+    moved = changes.filter(pc.and_(pc.fill_null(changes["beyond"], False), pc.is_valid(changes["p"])))
     return {
         "name": listed.name,
         "job": listed.job,
@@ -103,6 +114,8 @@ def _row(listed: ListedJob, ended: Ended, past: History, changes: pa.Table) -> d
         **{f"num_{name}": units.get(name, 0) for name in ("done", "reused", "failed")},
         "compared_with": past.since,
         "num_changes": changes.num_rows if past.since else None,
+        "num_judged": sum(p_values) if past.since else None,
+        "num_moved": moved.num_rows if past.since else None,
         "num_beyond": pc.sum(changes["beyond"]).as_py() or 0 if past.since else None,
         "left_out": "\n".join(left_out_sentences(ended.record.get("left_out", []))),
         "run_dir": str(ended.run_dir),
@@ -119,10 +132,8 @@ def _print_outcome(run: Run[OvernightRun, JobList], ended: Ended) -> None:
 def _print_changes(run: Run[OvernightRun, JobList], row: Mapping[str, Any]) -> None:
     """Once all have run, as what moved depends on the numbers of the whole night."""
     if row["compared_with"]:
-        moved = plural(row["num_beyond"], "number")
-        whose = "its interval" if row["num_beyond"] == 1 else "their intervals"
         changes = f"{plural(row['num_changes'], 'change')} since {row['compared_with']}"
-        _print(run, f"{row['name']}: {changes}; {moved} moved beyond {whose}")
+        _print(run, f"{row['name']}: {changes}; {moves(row)}")
     elif row["num_done"] + row["num_reused"] > 0 and row["status"] == "ok":
         _print(run, f"{row['name']}: no earlier run to compare with")
 
@@ -138,6 +149,7 @@ def _conclude(run: Run[OvernightRun, JobList]) -> None:
         JobsFailed: if a job did not succeed.
         LimitExceeded: if all did, and a gate failed.
         NotificationFailed: if nobody could be told; of a night that failed otherwise, a note says so.
+        KeyboardInterrupt: if the night was interrupted.
     """
     jobs, gates = (read_run_table(run.directory.path, name).to_pylist() for name in ("jobs", "gates"))
     failure = failure_of(jobs, gates)
@@ -146,6 +158,8 @@ def _conclude(run: Run[OvernightRun, JobList]) -> None:
             notify(run.config.job.notify, sentences(jobs, gates), outcome(run.directory.path, jobs, gates))
     except NotificationFailed as error:
         raise (type(failure)(f"{failure}; {error}") if failure else error) from error
+    if any(row["status"] == INTERRUPTED for row in jobs):
+        raise interruption() or KeyboardInterrupt
     if failure:
         raise failure
 

@@ -28,15 +28,22 @@ def failure_of(jobs: Rows, gates: Rows) -> JobsFailed | LimitExceeded | None:
     return None
 
 
+def moves(row: Mapping[str, Any]) -> str:
+    """How many numbers of a job moved: those that were judged, and behind them how many nothing judges.
+
+    >>> moves({"num_judged": 1930, "num_moved": 0, "num_beyond": 34})
+    '0 of 1,930 judged numbers moved; 34 without draws left their interval (by chance one in six)'
+    """
+    judged = f"{row['num_moved']:,} of {plural(row['num_judged'], 'judged number')} moved"
+    rest = row["num_beyond"] - row["num_moved"]
+    return f"{judged}; {rest:,} without draws left their interval (by chance one in six)" if rest else judged
+
+
 def sentences(jobs: Rows, gates: Rows) -> list[str]:
     """The same for people, a sentence a line."""
     failure = failure_of(jobs, gates)
-    moved = [
-        f"{row['name']}: {plural(row['num_beyond'], 'number')} moved beyond "
-        f"{'its interval' if row['num_beyond'] == 1 else 'their intervals'} since {row['compared_with']}."
-        for row in jobs
-        if row["num_beyond"]
-    ]
+    compared = [row for row in jobs if row["num_judged"] or row["num_beyond"]]
+    moved = [f"{row['name']}, since {row['compared_with']}: {moves(row)}." for row in compared]
     failed = [f"{row['name']}: {row['sentence']}" for row in gates if row["verdict"] == "failed"]
     reasons = [f"{row['name']} {row['status']}: {row['reason']}" for row in jobs if row["status"] != "ok"]
     left_out = [f"{row['name']}: {line}." for row in jobs for line in row["left_out"].splitlines()]
@@ -53,6 +60,8 @@ def outcome(path: Path, jobs: Rows, gates: Rows) -> dict[str, Any]:
     """
     failure = failure_of(jobs, gates)
     status = "succeeded" if failure is None else "jobs_failed" if isinstance(failure, JobsFailed) else "gates_failed"
+    if any(row["status"] == "interrupted" for row in jobs):
+        status = "interrupted"
     return {"status": status, "run_dir": str(path), "jobs": list(jobs), "gates": list(gates)}
 
 

@@ -38,14 +38,23 @@ def page(_: Run[Any, Any], frames: Frames) -> Body:
 _ASKED = "What moved since each job of the list last succeeded, and did all succeed this time?"
 
 
+_CHANCE = "About one in six would by chance."
+
+
 def _moves(jobs: pl.DataFrame, changes: Mapping[str, pl.DataFrame]) -> Iterator[Block]:
-    """The number of each job that moved most, then the jobs of which none did, and those without an earlier run."""
+    """The judged number of each job that moved most, the jobs of which none did, numbers that nothing judges, and jobs
+    without an earlier run."""
     compared = jobs.filter(pl.col("compared_with").is_not_null())
-    moved = compared.filter(pl.col("num_beyond") > 0).sort("num_beyond", descending=True, maintain_order=True)
+    moved = compared.filter(pl.col("num_moved") > 0).sort("num_moved", descending=True, maintain_order=True)
     if moved.height:
-        yield Bullets([move_of(name, changes[name]) for name in moved["name"]])
-    if quiet := [_changed(row) for row in compared.filter(num_beyond=0).to_dicts()]:
-        yield Paragraph(f"No number moved beyond its interval in {listed(quiet)}.")
+        yield Bullets([move_of(row["name"], row["num_judged"], changes[row["name"]]) for row in moved.to_dicts()])
+    if quiet := [_changed(row) for row in compared.filter(num_moved=0).to_dicts()]:
+        yield Paragraph(f"No judged number moved in {listed(quiet)}.")
+    unjudged = compared.filter(pl.col("num_beyond") > pl.col("num_moved")).to_dicts()
+    if named := [f"{row['name']} ({row['num_beyond'] - row['num_moved']:,})" for row in unjudged]:
+        yield Paragraph(
+            f"Numbers without draws to judge them by left their earlier interval in {listed(named)}. {_CHANCE}"
+        )
     # A job without units, such as prune, is compared with none.
     did = pl.sum_horizontal("num_done", "num_reused") > 0
     if first := jobs.filter(pl.col("compared_with").is_null(), did, status="ok")["name"].to_list():
@@ -53,7 +62,12 @@ def _moves(jobs: pl.DataFrame, changes: Mapping[str, pl.DataFrame]) -> Iterator[
 
 
 def _changed(row: Row) -> str:
-    return f"{row['name']} ({plural(row['num_changes'], 'other change') if row['num_changes'] else 'nothing changed'})"
+    changes = plural(row["num_changes"], "other change") if row["num_changes"] else "nothing changed"
+    return (
+        f"{row['name']} ({plural(row['num_judged'], 'number')} judged, {changes})"
+        if row["num_judged"]
+        else f"{row['name']} ({changes})"
+    )
 
 
 def _outcome(jobs: pl.DataFrame) -> Paragraph:
@@ -75,7 +89,9 @@ def _by_job(jobs: pl.DataFrame) -> Grid:
         number("seconds", "minutes", 1, scale=1 / 60),
         "compared_with",
         count("num_changes"),
-        count("num_beyond", "beyond intervals"),
+        count("num_judged", "numbers judged"),
+        count("num_moved", "of these moved"),
+        count("num_beyond", "moved, judged or not"),
     )
 
 

@@ -1,7 +1,7 @@
 """A night of jobs, each a process of its own, and what is told of them."""
 
-import re
 import json
+import re
 import signal
 import socket
 import time
@@ -172,6 +172,8 @@ def test_a_night_that_is_terminated_says_so_and_ends_its_job_which_had_the_night
     reasons = [(row["status"], row["reason"].rpartition(" ")[2]) for row in outcome["jobs"]]
     assert reasons == [("interrupted", "ran"), ("interrupted", "began")]
     assert (night.path / "exports/junit.xml").read_text().count('type="interrupted"') == 2
+    with pytest.raises(ConfigError, match="was interrupted: start it again with the same run_dir"):
+        past_run(night.path)
 
 
 @pytest.mark.parametrize(
