@@ -1,20 +1,19 @@
 """Logs of evaluation harnesses: JSON lines, an object for each item, some of whose columns lie within others."""
 
-import json
 import math
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any, NamedTuple
 
+from tiltmeter.storage.bad_records import BadRecords, collect
 from tiltmeter.storage.corpora.packed import unpacked
 from tiltmeter.storage.errors import InputError, choices
 from tiltmeter.storage.files.files import opened
 from tiltmeter.storage.files.redaction import redacted
+from tiltmeter.storage.records.objects import json_line
 
-FIRST_LINES = 1000
-"""That have every column which a log has."""
-
+_TASK = re.compile(r"samples_(.+)_\d{4}-\d{2}-\d{2}(T[\d.-]+)?\.jsonl(\.\w+)?")
 _ABSENT = object()
 
 
@@ -26,12 +25,23 @@ class LogColumns:
         settings: by column, the setting that names it. A column within others has dots, such as ``doc.id``, and one
             within a list the number of its place, such as ``filtered_resps.0.1``.
         only: by column, the value of the lines that are read; others are passed over.
+        labels, numbers: those of the columns without which a line is a bad record.
         setting: that names these.
     """
 
     settings: Mapping[str, str]
     only: Mapping[str, str] = field(default_factory=dict)
     setting: str = "logs.only"
+    labels: Sequence[str] = ()
+    numbers: Sequence[str] = ()
+
+    def fault(self, record: dict[str, Any]) -> str:
+        """What a line lacks; empty if nothing."""
+        for names, meaning, kind in ((self.labels, label_in, "label"), (self.numbers, number_in, "number")):
+            for path in names:
+                if meaning(_value(record, path)) is None:
+                    return f"no {kind} in {path}, which {self.settings[path]} names"
+        return ""
 
 
 class ItemLog(NamedTuple):
@@ -39,76 +49,89 @@ class ItemLog(NamedTuple):
     name: of the file, for messages.
     lines: the number of each line that was read, from 1.
     values: by column, what each line has; None for null, and where it lacks the column.
+    bad: the lines that were left out.
     """
 
     name: str
     lines: list[int]
     values: dict[str, list[Any]]
+    bad: BadRecords
 
     def where(self, row: int) -> str:
         """File and line of a row, for messages."""
         return f"{self.name}, line {self.lines[row]}"
 
 
-def read_item_log(uri: str, name: str, columns: LogColumns, most_lines: int | None = None) -> ItemLog:
-    """Columns of the lines of a log; blank lines are passed over.
+def read_item_log(uri: str, name: str, columns: LogColumns) -> ItemLog:
+    """Columns of the lines of a log; blank lines are passed over, and what is no JSON object is counted and left out.
 
     Args:
         uri: of the file, which bzip2, gzip or zstd may have packed.
         name: what the log is, for messages, such as ``logs.first``.
         columns: which.
-        most_lines: that are read; None: all.
 
     Raises:
-        InputError: if a line is no JSON object, naming file, line and column; if there is no line, or none that has a
-            column or the values that are asked for.
+        InputError: if there is no line that can be used, or none that has a column or the values that are asked for.
     """
-    log = ItemLog(f"{name}: {redacted(uri)}", [], {path: [] for path in columns.settings})
+    file, bad = redacted(uri), BadRecords()
+    log = ItemLog(f"{name}: {file}", [], {path: [] for path in columns.settings}, bad)
     paths = [*columns.settings, *columns.only]
     seen: set[str] = set()
     first: dict[str, Any] | None = None
-    for number, record in islice(_records(uri, log.name), most_lines):
+    for number, record in _records(uri, file, bad):
         first = record if first is None else first
         values = [_value(record, path) for path in paths]
         seen.update(path for path, value in zip(paths, values, strict=True) if value is not _ABSENT)
         kept, wanted = values[: len(columns.settings)], values[len(columns.settings) :]
-        if [*map(label_in, wanted)] == [*columns.only.values()]:
+        if [*map(label_in, wanted)] != [*columns.only.values()]:
+            continue
+        bad.read(file, 1)
+        if fault := columns.fault(record):
+            bad.add(file, fault, f"line {number:,}")
+        else:
             log.lines.append(number)
             for column, value in zip(log.values.values(), kept, strict=True):
                 column.append(None if value is _ABSENT else value)
     _check_columns(log, columns, seen, first)
+    collect(bad)
     return log
 
 
 def _check_columns(log: ItemLog, columns: LogColumns, seen: set[str], first: dict[str, Any] | None) -> None:
     if first is None:
-        raise InputError(f"{log.name} has no lines: there must be one at least")
+        reasons = log.bad.reasons(log.name.partition(": ")[2])
+        raise InputError(f"{log.name} has no lines that can be read: {reasons or 'there must be one at least'}")
     for path, setting in (dict.fromkeys(columns.only, columns.setting) | {**columns.settings}).items():
         if path not in seen:
             names = choices(path.rpartition(".")[2], _names_beside(first, path))
             raise InputError(f"{log.name} has no column {path!r}, which {setting} names; it has {names}")
+    if not log.lines and log.bad.num_records:
+        raise InputError(f"{log.name}: no line can be used: {log.bad.reasons(log.name.partition(': ')[2])}")
     if not log.lines:
         wanted = ", ".join(f"{path} {value!r}" for path, value in columns.only.items())
         raise InputError(f"{log.name} has no line with {wanted}, which {columns.setting} asks for")
 
 
-def _records(uri: str, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
+def _records(uri: str, file: str, bad: BadRecords) -> Iterator[tuple[int, dict[str, Any]]]:
     with opened(uri) as packed:
         for number, line in enumerate(unpacked(packed), start=1):
             if line.strip():
-                yield number, _record(line, f"{name} cannot be read as JSON lines: line {number}")
+                place, record, fault = json_line(line, f"line {number:,}")
+                if fault:
+                    bad.read(file, 1)
+                    bad.add(file, fault, place)
+                else:
+                    yield number, record
 
 
-def _record(line: bytes, where: str) -> dict[str, Any]:
-    try:
-        record = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise InputError(f"{where}, column {error.colno}: {error.msg}") from error
-    except (ValueError, RecursionError) as error:  # of its encoding, of a number with too many digits, of its depth
-        raise InputError(f"{where}: {error}") from error
-    if not isinstance(record, dict):
-        raise InputError(f"{where} holds a JSON {type(record).__name__}, not an object")
-    return record
+def task_of(uri: str) -> str | None:
+    """The task of a file that is called as lm-evaluation-harness calls its samples.
+
+    >>> task_of("m1/samples_winogender_male_2026-11-22T10-00-00.000000.jsonl"), task_of("m1/log.jsonl")
+    ('winogender_male', None)
+    """
+    match = _TASK.fullmatch(redacted(uri).rpartition("/")[2])
+    return match[1] if match else None
 
 
 def _value(record: dict[str, Any], path: str) -> Any:

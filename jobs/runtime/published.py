@@ -49,7 +49,7 @@ class PublishedTable(NamedTuple):
 
 def _labelled(paths: Sequence[Path], labels: Mapping[str, str]) -> pl.LazyFrame:
     columns = [pl.lit(value).alias(name) for name, value in labels.items()]
-    return pl.scan_parquet(list(paths), hive_partitioning=False).select(*columns, pl.all())
+    return pl.scan_parquet(list(paths), hive_partitioning=False, glob=False).select(*columns, pl.all())
 
 
 def published_tables(directory: RunDirectory) -> dict[str, PublishedTable]:

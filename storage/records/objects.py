@@ -13,7 +13,6 @@ from tiltmeter.storage.errors import InputError
 
 _SUFFIXES = (".json", ".jsonl", ".ndjson")
 _START = re.compile(rb'(\xef\xbb\xbf)?\s*(\{\s*("|\})|\[\s*\{)')
-_NO_JSON = object()
 _HALVES = re.compile("[\ud800-\udfff]")
 
 
@@ -46,8 +45,8 @@ def read_objects(content: bytes, file: str, bad: BadRecords, columns: Sequence[s
     kept: list[dict[str, Any]] = []
     places: list[str] = []
     records = [*_records(content.removeprefix(codecs.BOM_UTF8), file)]
-    for place, record in records:
-        if reason := "no JSON" if record is _NO_JSON else _fault(record, columns):
+    for place, record, fault in records:
+        if reason := fault or _fault(record, columns):
             bad.add(file, reason, place)
         else:
             kept.append(record)
@@ -57,27 +56,41 @@ def read_objects(content: bytes, file: str, bad: BadRecords, columns: Sequence[s
     return Objects(pl.DataFrame([_column(name, [record.get(name) for record in kept]) for name in names]), places)
 
 
-def _records(content: bytes, file: str) -> Iterator[tuple[str, Any]]:
+def _records(content: bytes, file: str) -> Iterator[tuple[str, Any, str]]:
+    """Where each record is, what it is, and why it is none."""
     if content.lstrip()[:1] == b"[":
         try:
             records = json.loads(content)
         except (ValueError, RecursionError) as error:
             raise InputError(f"{file}: cannot be read as a JSON array: {error}") from error
-        yield from ((f"item {number:,}", record) for number, record in enumerate(records, start=1))
+        yield from ((f"item {number:,}", record, _kind(record)) for number, record in enumerate(records, start=1))
         return
-    for number, line in enumerate(content.replace(b"\r\n", b"\n").split(b"\n"), start=1):
+    for number, line in enumerate(content.split(b"\n"), start=1):
         if line.strip():
-            try:
-                yield f"line {number:,}", json.loads(line)
-            except (ValueError, RecursionError) as error:
-                column = f", column {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
-                yield f"line {number:,}{column}", _NO_JSON
+            yield json_line(line, f"line {number:,}")
 
 
-def _fault(record: Any, columns: Sequence[str] | None) -> str:
+def json_line(line: bytes, place: str) -> tuple[str, Any, str]:
+    """Where in a line the record is, or where it breaks off; what it is; and why it is none, or nothing.
+
+    >>> json_line(b'{"a": 1}', "line 3"), json_line(b'{"a": 1,', "line 4")
+    (('line 3', {'a': 1}, ''), ('line 4, column 9', None, 'no JSON'))
+    """
+    try:
+        record = json.loads(line)
+    except json.JSONDecodeError as error:
+        return f"{place}, column {error.colno:,}", None, "no JSON"
+    except (ValueError, RecursionError):  # of its encoding, of a number with too many digits, of its depth
+        return place, None, "no JSON"
+    return place, record, _kind(record)
+
+
+def _kind(record: object) -> str:
+    return "" if isinstance(record, dict) else "JSON, but no object"
+
+
+def _fault(record: dict[str, Any], columns: Sequence[str] | None) -> str:
     """Why a record can't be read; empty if it can."""
-    if not isinstance(record, dict):
-        return "JSON, but no object"
     values = record.values() if columns is None else [record.get(name) for name in columns]
     if any(isinstance(value, dict | list) for value in values):
         return "a list or an object in a column"

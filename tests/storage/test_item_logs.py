@@ -34,9 +34,9 @@ def sample(number, **more):
 def read(tmp_path):
     """Reads what is written as a log."""
 
-    def read_text(text, columns=ITEM, most_lines=None):
+    def read_text(text, columns=ITEM):
         (tmp_path / "log.jsonl").write_bytes(text if isinstance(text, bytes) else text.encode())
-        return read_item_log(str(tmp_path / "log.jsonl"), "logs.first", columns, most_lines)
+        return read_item_log(str(tmp_path / "log.jsonl"), "logs.first", columns)
 
     return read_text
 
@@ -73,23 +73,28 @@ def test_a_packed_log_is_read_as_it_is(read):
     assert read(gzip.compress(lines(sample(7)).encode())).values == {"doc_id": [7]}
 
 
-def test_a_line_may_lack_a_column_that_others_have_and_the_first_lines_may_be_read_alone(read):
+def test_a_line_may_lack_a_column_that_others_have(read):
     text = lines({"doc_id": 0}, {"doc_id": None}, {"other": 1})
     assert read(text).values == {"doc_id": [0, None, None]}
-    assert read(text, most_lines=2).lines == [1, 2]
+    needing = LogColumns({"doc_id": "logs.item"}, labels=["doc_id"], numbers=["doc_id"])
+    log = read(text, needing)
+    assert log.lines == [1]
+    [row] = log.bad.rows()
+    assert (row["num"], row["first"], row["reason"]) == (2, "line 2", "no label in doc_id, which logs.item names")
+
+
+def test_a_line_that_is_no_json_costs_itself_alone(read):
+    log = read(b'{"doc_id": 1}\n{"doc_id": 2,}\n[1]\n{"doc_id": "\x80"}\n' + b"[" * 10**5 + b'\n{"doc_id": 3}\n')
+    assert log.values == {"doc_id": [1, 3]}
+    counted = {(row["reason"], row["num"], row["first"]) for row in log.bad.rows()}
+    assert counted == {("no JSON", 3, "line 2, column 14"), ("JSON, but no object", 1, "line 3")}
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (
-            '{"doc_id": 1}\n{"doc_id": 2,}\n',
-            r"logs.first: \S+log.jsonl cannot be read as JSON lines: line 2, column 14: ",
-        ),
-        ('{"doc_id": 1}\n[1]\n', r"line 2 holds a JSON list, not an object"),
-        ('{"doc_id": "' + "\udc80", r"log.jsonl cannot be read as JSON lines: line 1"),
-        ("[" * 100_000, r"line 1: .*recursion"),
-        ("\n\n", r"log.jsonl has no lines: there must be one at least"),
+        ("[1]\n{", r"log.jsonl has no lines that can be read: JSON, but no object \(1, first at line 1\); no JSON \(1"),
+        ("\n\n", r"log.jsonl has no lines that can be read: there must be one at least"),
         (lines({"id": 3, "doc": {}}), r"log.jsonl has no column 'doc_id', which logs.item names; it has id, doc"),
     ],
 )

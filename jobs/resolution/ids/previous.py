@@ -70,7 +70,7 @@ def check_fits(store: Store, records: Mapping[str, TableRef], files: Mapping[str
         return
     uri = files["previous clusters"].uri
     for name, ref in records.items():
-        before = pl.scan_parquet(uri).filter(pl.col("graph").cast(pl.String) == name)
+        before = pl.scan_parquet(uri, glob=False).filter(pl.col("graph").cast(pl.String) == name)
         for piece in pieces(store, [ref]):
             known = before.filter(pl.col("record").is_in(pl.Series(piece["record"]).implode()))
             if known.head(1).collect(engine="streaming").height:
@@ -121,7 +121,7 @@ def earlier_labels(previous: Identity, graph: str, records: pl.Series) -> Earlie
 
 def rows_of(previous: Identity, table: str, graph: str, columns: Sequence[str]) -> pl.DataFrame:
     """Columns of the rows of a graph in a table of the previous run."""
-    scan = pl.scan_parquet(previous[table]["uri"])
+    scan = pl.scan_parquet(previous[table]["uri"], glob=False)
     return scan.filter(pl.col("graph").cast(pl.String) == graph).select(columns).collect()
 
 

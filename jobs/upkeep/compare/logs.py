@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -15,15 +15,17 @@ from tiltmeter.jobs.runtime.rows import OK, Row, failed, table_of
 from tiltmeter.jobs.runtime.wording import plural, verb
 from tiltmeter.operators.statistics.multiplicity import benjamini_hochberg
 from tiltmeter.operators.statistics.paired_items import paired_items
-from tiltmeter.operators.statistics.units import Units, each, units_of
+from tiltmeter.operators.statistics.units import each, units_of
 from tiltmeter.storage.corpora.sources import FoundFile, find_files
 from tiltmeter.storage.errors import InputError
-from tiltmeter.storage.item_logs import ItemLog, LogColumns, label_in, number_in, read_item_log
+from tiltmeter.storage.item_logs import ItemLog, LogColumns, label_in, number_in, read_item_log, task_of
 
 _Path = Annotated[str, Field(min_length=1)]
+_NO_TASK = "items"
 
 SYSTEMS = pa.schema(
     [
+        text("task", "that the items are of, by the names of files of lm-evaluation-harness; or items", key=True),
         text("score", "column of the scores", key=True),
         count("num_items", "that both systems have a score for", "items"),
         count("num_clusters", "clusters of them, which are the units; items, where they have none", "clusters"),
@@ -80,7 +82,9 @@ class Logs:
     def columns(self) -> LogColumns:
         """What is read of each line."""
         settings = {self.item: "logs.item"} | ({self.cluster: "logs.cluster"} if self.cluster else {})
-        return LogColumns(settings | dict.fromkeys(self.score, "logs.score"), self.only)
+        settings |= dict.fromkeys(self.score, "logs.score")
+        labels = [self.item, *([self.cluster] if self.cluster else [])]
+        return LogColumns(settings, self.only, labels=labels, numbers=self.score)
 
     @property
     def is_set(self) -> bool:
@@ -105,25 +109,30 @@ def find_logs(logs: Logs) -> TwoLogs:
     """The files of both systems.
 
     Raises:
-        InputError: if a path names none.
+        InputError: if a path names none, or as :func:`compare_logs` of one system.
     """
-    return TwoLogs(find_files(logs.first, "logs.first"), find_files(logs.second, "logs.second"))
+    files = TwoLogs(find_files(logs.first, "logs.first"), find_files(logs.second, "logs.second"))
+    for side in ("first", "second"):
+        _read(getattr(files, side), side, logs)
+    return files
 
 
 def compare_logs(logs: Logs, files: TwoLogs) -> pa.Table:
-    """The table ``systems``: a row for each score.
+    """The table ``systems``: a row for each task and score.
 
     Raises:
-        InputError: if a file is not of JSON lines or lacks a column; an item comes twice, or one of the systems lacks
-            it; a score is no number.
+        InputError: if a file lacks a column, an item comes twice, or one of the systems lacks more items than lines of
+            its files were left out.
     """
-    first = _read(files.first, "first", logs)
-    second = _read(files.second, "second", logs)
+    first, second = (_read(side, name, logs) for side, name in ((files.first, "first"), (files.second, "second")))
+    first, second = _of_one_task(first, second)
     _check_items(first, second)
-    both = first.join(second.drop("cluster"), on="item", suffix="_second", maintain_order="left")
-    clusters = both["cluster"].to_list()
-    units = units_of(clusters, f"value of {logs.cluster}") if logs.cluster else each(both.height, "item")
-    rows = [_row(both, units, logs, place) for place in range(len(logs.score))]
+    both = first.rows.join(second.rows.drop("cluster"), on=["task", "item"], suffix="_second", maintain_order="left")
+    rows = [
+        _row(of_task, logs, place) | {"task": task}
+        for (task,), of_task in both.partition_by("task", maintain_order=True, as_dict=True).items()
+        for place in range(len(logs.score))
+    ]
     q = benjamini_hochberg(np.array([row["p"] for row in rows], dtype=np.float64))
     return table_of([row | {"q": float(value)} for row, value in zip(rows, q, strict=True)], SYSTEMS)
 
@@ -131,45 +140,51 @@ def compare_logs(logs: Logs, files: TwoLogs) -> pa.Table:
 # --- reading --------------------------------------------------------------------------------------------------------
 
 
-def _read(files: Sequence[FoundFile], side: str, logs: Logs) -> pl.DataFrame:
-    """Columns ``item``, ``cluster`` and ``score_<number>`` of one system, each item once."""
-    rows = pl.concat([_rows(file, side, logs) for file in files])
-    if repeated := rows.filter(pl.col("item").is_duplicated())["item"].unique().sort().to_list():
+class _System(NamedTuple):
+    """Attributes:
+    rows: columns ``task``, ``item``, ``cluster`` and ``score_<number>``, each item of a task once.
+    num_left_out: lines that could not be read.
+    """
+
+    rows: pl.DataFrame
+    num_left_out: int
+
+
+def _read(files: Sequence[FoundFile], side: str, logs: Logs) -> _System:
+    read = [read_item_log(file.uri, f"logs.{side}", logs.columns) for file in files]
+    rows = pl.concat([_rows(log, task_of(file.uri), logs) for log, file in zip(read, files, strict=True)])
+    if repeated := rows.filter(pl.struct("task", "item").is_duplicated())["item"].unique().sort().to_list():
         names = f"{plural(len(repeated), 'item')} {verb(len(repeated), 'come')} more than once, such as {repeated[0]!r}"
         advice = f"give each item one score, choose lines by logs.only, or another logs.item than {logs.item}"
         raise InputError(f"logs.{side}: {names}; {advice}")
-    return rows
+    return _System(rows, sum(row["num"] for log in read for row in log.bad.rows()))
 
 
-def _rows(file: FoundFile, side: str, logs: Logs) -> pl.DataFrame:
-    log = read_item_log(file.uri, f"logs.{side}", logs.columns)
-    columns = {"item": _labels(log, "item", logs.item)}
-    columns["cluster"] = _labels(log, "cluster", logs.cluster) if logs.cluster else [None] * len(log.lines)
-    columns |= {f"score_{place}": _scores(log, name) for place, name in enumerate(logs.score)}
-    kinds = dict.fromkeys(columns, pl.Float64) | {"item": pl.String, "cluster": pl.String}
+def _rows(log: ItemLog, task: str | None, logs: Logs) -> pl.DataFrame:
+    columns: dict[str, list[Any]] = {"task": [task or _NO_TASK] * len(log.lines)}
+    columns |= {"item": [label_in(value) for value in log.values[logs.item]], "cluster": [None] * len(log.lines)}
+    columns |= {"cluster": [label_in(value) for value in log.values[logs.cluster]]} if logs.cluster else {}
+    columns |= {
+        f"score_{place}": [number_in(value) for value in log.values[name]] for place, name in enumerate(logs.score)
+    }
+    kinds = dict.fromkeys(columns, pl.Float64) | dict.fromkeys(("task", "item", "cluster"), pl.String)
     return pl.DataFrame(columns, schema=kinds)
 
 
-def _labels(log: ItemLog, setting: str, path: str) -> list[Any]:
-    labels = [label_in(value) for value in log.values[path]]
-    if None in labels:
-        raise InputError(f"{log.where(labels.index(None))}: has no {path}, which logs.{setting} names")
-    return labels
+def _of_one_task(first: _System, second: _System) -> tuple[_System, _System]:
+    """Systems whose files are of one task each are compared whatever the files are called."""
+    names = [side.rows["task"].unique().to_list() for side in (first, second)]
+    if names[0] == names[1] or any(len(tasks) > 1 for tasks in names):
+        return first, second
+    alike = pl.lit(_NO_TASK).alias("task")
+    return first._replace(rows=first.rows.with_columns(alike)), second._replace(rows=second.rows.with_columns(alike))
 
 
-def _scores(log: ItemLog, path: str) -> list[Any]:
-    values = log.values[path]
-    numbers = [number_in(value) for value in values]
-    if None in numbers:
-        row = numbers.index(None)
-        raise InputError(f"{log.where(row)}: has no number in {path}, which logs.score names: it has {values[row]!r}")
-    return numbers
-
-
-def _check_items(first: pl.DataFrame, second: pl.DataFrame) -> None:
+def _check_items(first: _System, second: _System) -> None:
+    """That each system has the items of the other, but for those of lines that were left out."""
     for one, other, names in ((first, second, ("second", "first")), (second, first, ("first", "second"))):
-        missing = one.join(other, on="item", how="anti")["item"]
-        if missing.len():
+        missing = one.rows.join(other.rows, on=["task", "item"], how="anti")["item"]
+        if missing.len() > other.num_left_out:
             lacks = f"lacks {plural(missing.len(), 'item')} of logs.{names[1]}, such as {missing[0]!r}"
             raise InputError(f"logs.{names[0]}: {lacks}; only systems on the same items can be compared")
 
@@ -177,7 +192,9 @@ def _check_items(first: pl.DataFrame, second: pl.DataFrame) -> None:
 # --- comparing ------------------------------------------------------------------------------------------------------
 
 
-def _row(both: pl.DataFrame, units: Units, logs: Logs, place: int) -> Row:
+def _row(both: pl.DataFrame, logs: Logs, place: int) -> Row:
+    clusters = both["cluster"].to_list()
+    units = units_of(clusters, f"value of {logs.cluster}") if logs.cluster else each(both.height, "item")
     first, second = (both[f"score_{place}{ending}"].to_numpy() for ending in ("", "_second"))
     comparison = paired_items(first, second, units, logs.level)
     return {

@@ -23,6 +23,7 @@ def page_of_systems(logs: Logs, systems: pl.DataFrame) -> Body:
     table = grid(
         "Scores of both systems; the difference with its interval over clusters.",
         systems,
+        *(["task"] if systems["task"].n_unique() > 1 else []),
         "score",
         count("num_items", "items"),
         count("num_clusters", "clusters"),
@@ -44,24 +45,25 @@ def page_of_systems(logs: Logs, systems: pl.DataFrame) -> Body:
     )
     return Body(
         "Two systems on the same items",
-        {"job": "compare", "items": f"{systems['num_items'][0]:,}"},
+        {"job": "compare", "items": f"{systems.unique('task')['num_items'].sum():,}"},
         Lead(
             [Paragraph("Which of two systems scores higher on the same items, and could that be chance?")],
-            [Bullets([_finding(row) for row in systems.to_dicts()])],
+            [Bullets([_finding(row, several=systems["task"].n_unique() > 1) for row in systems.to_dicts()])],
             [Paragraph(sure)],
         ),
         [Section("systems", "Scores", [table])],
     )
 
 
-def _finding(row: Row) -> str:
+def _finding(row: Row, *, several: bool) -> str:
     low, high = row["difference_low"], row["difference_high"]
     is_known = low is not None and (low > 0.0 or high < 0.0) and row["q"] is not None and row["q"] <= _ALPHA
     verdict = ("higher" if row["difference"] > 0.0 else "lower") if is_known else "neither clearly higher nor lower"
     means = f"{wording.number(row['second'], 3)} against {wording.number(row['first'], 3)}"
     clusters = f" in {plural(row['num_clusters'], 'cluster')}" if row["num_clusters"] < row["num_items"] else ""
     tested = p_equals(row["p"]) if row["p"] is not None else f"no p-value: {row['reason']}"
+    score = f"{row['task']}, {row['score']}" if several else row["score"]
     return (
-        f"{row['score']}: the second system is {verdict}, {means} on {plural(row['num_items'], 'item')}{clusters}: "
+        f"{score}: the second system is {verdict}, {means} on {plural(row['num_items'], 'item')}{clusters}: "
         f"difference {wording.estimate(row, 'difference')}, {tested}."
     )

@@ -11,6 +11,7 @@ from scipy import stats
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.upkeep.compare.logs import Logs, compare_logs, find_logs
 from tiltmeter.jobs.upkeep.compare.logs_page import page_of_systems
+from tiltmeter.storage.bad_records import collected
 from tiltmeter.storage.errors import InputError
 
 ITEMS = 40
@@ -128,20 +129,44 @@ def test_a_system_beside_itself_does_not_differ(logs, systems):
         (
             lambda lines: lines,
             {"score": "doc.question"},
-            r"jsonl, line 1: has no number in doc.question, which logs.score names: it has 'question 0'",
+            r"no line can be used: no number in doc.question, which logs.score names \(40, first at line 1\)",
         ),
         (lambda lines: lines[:-2], {}, r"logs.second: lacks 2 items of logs.first, such as '38'"),
         (lambda lines: [*lines, sample(99, 1.0)], {}, r"logs.first: lacks 1 item of logs.second, such as '99'"),
         (lambda lines: [*lines, lines[3]], {}, r"logs.second: 1 item comes more than once, such as '3'"),
-        (lambda lines: [*lines[:3], lines[3] | {"acc": None}, *lines[4:]], {}, r"jsonl, line 4: has no number in acc"),
-        (lambda lines: [lines[0] | {"doc_id": None}, *lines[1:]], {}, r"line 1: has no doc_id, which logs.item names"),
-        (lambda _: [], {}, r"logs.second: \S+ has no lines: there must be one at least"),
+        (lambda _: [], {}, r"logs.second: \S+ has no lines that can be read: there must be one at least"),
     ],
 )
 def test_what_cannot_be_paired_is_refused_with_its_key(logs, systems, change, settings, message):
     lines, _ = systems
     with pytest.raises(InputError, match=message):
         compared(logs(lines[0], change(lines[1]), **settings))
+
+
+def test_tasks_are_compared_by_themselves_and_corrected_together(tmp_path):
+    for side, scores in (("m1", "00000000"), ("m2", "11111100")):
+        for task in ("a", "b"):
+            lines = [json.dumps(sample(number, float(acc))) for number, acc in enumerate(scores)]
+            place = tmp_path / side / f"samples_{task}_2026-11-22T10-00-00.000000.jsonl"
+            place.parent.mkdir(exist_ok=True)
+            place.write_text("\n".join(lines if task == "a" else lines[:6]))
+    logs = Logs(str(tmp_path / "m1"), str(tmp_path / "m2"))
+    rows = compared(logs)
+    assert [(row["task"], row["num_items"], row["difference"], row["first_only"]) for row in rows] == [
+        ("a", 8, 0.75, 0),
+        ("b", 6, 1.0, 0),
+    ]
+    [findings] = page_of_systems(logs, pl.DataFrame(compare_logs(logs, find_logs(logs)))).lead.findings
+    assert [finding.partition(":")[0] for finding in findings.items] == ["a, acc", "b, acc"]
+
+
+def test_a_bad_line_costs_its_item_in_both_systems_and_is_counted(logs, systems):
+    lines, _ = systems
+    broken = [*lines[1][:3], lines[1][3] | {"acc": "good"}, lines[1][4] | {"doc_id": None}, *lines[1][5:]]
+    with collected() as bad:
+        [row] = compared(logs(lines[0], broken))
+    assert row["num_items"] == ITEMS - 2
+    assert [(row["num"], row["first"]) for row in bad.rows()] == [(1, "line 4"), (1, "line 5")]
 
 
 def test_lines_of_one_filter_are_chosen(logs, systems):
@@ -157,7 +182,9 @@ def test_lines_of_one_filter_are_chosen(logs, systems):
 def test_what_is_no_json_is_refused(logs, systems, tmp_path):
     settings = logs(*systems[0])
     (tmp_path / "samples_second_2026-11-22.jsonl").write_text("not json\n")
-    with pytest.raises(InputError, match=r"logs.second: \S+ cannot be read as JSON lines"):
+    with pytest.raises(
+        InputError, match=r"logs.second: \S+ has no lines that can be read: no JSON \(1, first at line 1, column 1"
+    ):
         compared(settings)
 
 

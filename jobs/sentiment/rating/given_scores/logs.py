@@ -1,6 +1,5 @@
 """Scores that evaluation harnesses logged item by item: of several systems, each with files of its own."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Self
 
@@ -14,15 +13,12 @@ from tiltmeter.jobs.sentiment.rating import tables
 from tiltmeter.jobs.sentiment.rating.scoring import ORIGINAL, Rated, scores_table
 from tiltmeter.storage.corpora.sources import FoundFile, Paths, find_files
 from tiltmeter.storage.errors import InputError
-from tiltmeter.storage.item_logs import FIRST_LINES, ItemLog, LogColumns, label_in, number_in, read_item_log
+from tiltmeter.storage.item_logs import ItemLog, LogColumns, label_in, number_in, read_item_log, task_of
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 VERSION = "item_logs/1"
 
 _Name = Annotated[str, Field(min_length=1)]
-_TASK = re.compile(r"samples_(.+)_\d{4}-\d{2}-\d{2}(T[\d.-]+)?\.jsonl(\.\w+)?")
-"""What lm-evaluation-harness calls the samples of a task."""
-
 _NO_TASK = "items"
 _KEY = ("group", "dataset", "item")
 _ATTRIBUTES = ("gender", "race", "emotion", "conversation")
@@ -85,17 +81,20 @@ LogFiles = Mapping[str, Sequence[FoundFile]]
 
 
 def find_logs(logs: ScoreLogs) -> dict[str, list[FoundFile]]:
-    """The files of each system, whose first lines have the columns.
+    """The files of each system, whose lines have the columns and tell the same items.
 
     Raises:
-        InputError: if a path names no file, or a file is not of JSON lines or lacks a column.
+        InputError: if a path names no file, a file lacks a column, an item comes twice, or two logs tell otherwise whom
+            it is about.
     """
-    settings = _settings(logs.paths) | dict.fromkeys(logs.only, "logs.only")
     files = {name: find_files(paths, f"logs.systems.{name}") for name, paths in logs.systems.items()}
-    for name, of_system in files.items():
-        for file in of_system:
-            read_item_log(file.uri, f"logs.systems.{name}", LogColumns(settings), FIRST_LINES)
+    _items({name: _of_system(name, _config(logs, files)) for name in files})
     return files
+
+
+def _config(logs: ScoreLogs, files: LogFiles) -> dict[str, Any]:
+    identities = {name: [file.identity for file in files[name]] for name in sorted(files)}
+    return {"systems": identities, "paths": logs.paths, "only": logs.only}
 
 
 def read_logs(runner: Runner, logs: ScoreLogs, files: LogFiles) -> tuple[TableRef, dict[Rated, TableRef]]:
@@ -104,10 +103,10 @@ def read_logs(runner: Runner, logs: ScoreLogs, files: LogFiles) -> tuple[TableRe
     Raises:
         UnitsFailed: if they can't be read.
     """
-    identities = {name: [file.identity for file in files[name]] for name in sorted(files)}
-    unit = Unit(VERSION, "logs", {"systems": identities, "paths": logs.paths, "only": logs.only})
+    config = _config(logs, files)
+    unit = Unit(VERSION, "logs", config)
     [finished] = runner.run_whole(Stage("read logs", each(_read), {"logs": [unit]}))["logs"]
-    parts = {name: finished.tables[_part(number)] for number, name in enumerate(identities)}
+    parts = {name: finished.tables[_part(number)] for number, name in enumerate(config["systems"])}
     return finished.tables["items"], {(ORIGINAL, name): parts[name] for name in files}
 
 
@@ -117,6 +116,11 @@ def _part(number: int) -> str:
 
 def _settings(paths: Mapping[str, str]) -> dict[str, str]:
     return {path: f"logs.{name}" for name, path in paths.items()}
+
+
+def _needed(paths: Mapping[str, str]) -> list[str]:
+    """The columns without which a line says nothing of an item."""
+    return [paths[name] for name in _KEY if name in paths]
 
 
 def _read(_: Store, unit: Unit) -> Tables:
@@ -131,7 +135,7 @@ def _read(_: Store, unit: Unit) -> Tables:
 
 def _of_system(name: str, config: Mapping[str, Any]) -> pl.DataFrame:
     """A row for each item of a system's log."""
-    columns = LogColumns(_settings(config["paths"]), config["only"])
+    columns = LogColumns(_settings(config["paths"]), config["only"], labels=_needed(config["paths"]))
     logs = [read_item_log(file["uri"], f"logs.systems.{name}", columns) for file in config["systems"][name]]
     rows = pl.DataFrame(
         [row for log in logs for row in _rows(log, config["paths"])],
@@ -151,14 +155,10 @@ def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _rows(log: ItemLog, paths: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-    task = _TASK.fullmatch(log.name.rpartition("/")[2])
-    usual = {"group": task[1] if task else _NO_TASK, "dataset": task[1] if task else _NO_TASK}
+    usual = dict.fromkeys(("group", "dataset"), task_of(log.name) or _NO_TASK)
     for row in range(len(log.lines)):
         values = {name: log.values[path][row] for name, path in paths.items()}
         labels = {name: label_in(values[name]) for name in (*_KEY, *_ATTRIBUTES) if name in paths}
-        for name in _KEY:
-            if name in labels and labels[name] is None:
-                raise InputError(f"{log.where(row)}: has no {paths[name]}, which logs.{name} names")
         where = log.where(row)
         yield usual | labels | _score(values, paths, where) | {"where": where}
 

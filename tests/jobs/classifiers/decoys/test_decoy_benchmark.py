@@ -225,7 +225,7 @@ def test_what_cannot_be_benchmarked_is_refused(configured, run_job, reviews, tmp
 
 @pytest.mark.slow
 def test_units_of_texts_or_decoys_that_do_not_fit_fail_with_the_reason(run_job, reviews, tmp_path):
-    with pytest.raises(UnitsFailed, match="classes, among them .*, and the training texts have"):
+    with pytest.raises(UnitsFailed, match=r"classes, among them .*, and the training texts have"):
         run_job(*reviews, *SMALL, "explanations.methods=[random]", "data.label=review", f"store={tmp_path}/store")
 
 

@@ -5,7 +5,6 @@ import random
 
 import pytest
 
-from tiltmeter.cluster.stages import UnitsFailed
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.sentiment.rating.sources import find_sources
 from tiltmeter.storage.errors import InputError
@@ -160,7 +159,7 @@ def test_numbers_in_the_answers_of_a_model_are_scores_too(run_job, write):
         ),
         (lambda rows: rows, ("logs.race=doc.race",), r"no column 'doc.race', which logs.race names; it has sentid"),
         (lambda rows: rows, ("logs.only={task: x}",), r"no column 'task', which logs.only names"),
-        (lambda _: '{"doc_id": 0,,}', (), r"cannot be read as JSON lines: line 1, column 14"),
+        (lambda _: '{"doc_id": 0,,}', (), r"has no lines that can be read: no JSON \(1, first at line 1, column 14\)"),
     ],
 )
 def test_what_the_first_lines_tell_is_refused_before_any_work(configured, write, change, settings, message):
@@ -173,7 +172,7 @@ def test_what_the_first_lines_tell_is_refused_before_any_work(configured, write,
     [
         ({"a": [*samples(fair), sample(3, 1.0)]}, (), r"line 37: has the item '3', as logs.systems.a: \S+, line 4 has"),
         ({"a": samples(fair)}, ("logs.only={filter: x}",), r"no line with filter 'x', which logs.only asks for"),
-        ({"a": [*samples(fair), sample(36, 1.0, doc_id=None)]}, (), r"line 37: has no doc_id, which logs.item names"),
+        ({"a": [sample(36, 1.0, doc_id=None)]}, (), r"no line can be used: no label in doc_id, which logs.item names"),
         (
             {"a": samples(fair), "b": [sample(0, 1.0, doc={"gender": "male"})]},
             (),
@@ -181,9 +180,9 @@ def test_what_the_first_lines_tell_is_refused_before_any_work(configured, write,
         ),
     ],
 )
-def test_logs_that_are_not_of_the_same_items_are_refused_with_file_and_line(run_job, write, logs, settings, message):
-    with pytest.raises(UnitsFailed, match=message):
-        run_job(*write(logs, *settings))
+def test_logs_that_are_not_of_the_same_items_are_refused_with_file_and_line(configured, write, logs, settings, message):
+    with pytest.raises(InputError, match=message):
+        find_sources(configured(*write(logs, *settings)))
 
 
 @pytest.mark.parametrize(
