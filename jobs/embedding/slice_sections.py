@@ -113,7 +113,8 @@ def _chart(group: pl.DataFrame, numbers: Compared, rows: pl.DataFrame) -> Chart:
 
 def _over(rows: pl.DataFrame, numbers: Compared) -> Figure:
     """A line over the places of slices, with its band, and their names below."""
-    ordered = rows.sort("place")
+    # From 0 on, as a page keeps so few digits that months of a year would fall together.
+    ordered = rows.sort("place").with_columns(pl.col("place") - pl.col("place").min())
     drawn = curves(ordered, "place", "value", titles=("", numbers.axis), hover=_hover)
     places, names = _ticks(ordered)
     below = {"tickvals": places, "ticktext": [plain(name) for name in names]}

@@ -1,6 +1,7 @@
 """What the gender tables of a run say, in sentences; a side is named only where an interval names it."""
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
 import polars as pl
 
@@ -161,11 +162,11 @@ def _sides(professions: pl.DataFrame) -> str:
     if not professions["bias_low"].count():
         return f"{what} none can be put on a side of the gender direction: without replicas there are no intervals."
     above, below, neither, doubtful, _ = on_sides(professions, BIAS)
-    named = profession_in(labels.len())
+    named = partial(furthest, name="bias", label=profession_in(labels.len()), most=_NUM_NAMED)
     return (
-        f"{what} {above.height} {verb(above.height, 'lie')} on the female side{furthest(above, 'bias', named)} and "
-        f"{below.height} on the male side{furthest(below, 'bias', named)} of the gender direction with their whole "
-        f"interval; for {neither.height} it includes 0{contradictory('for', doubtful.height)}."
+        f"{what} {above.height} {verb(above.height, 'lie')} on the female side{named(above)} and "
+        f"{below.height} on the male side{named(below)} of the gender direction with their whole interval; for "
+        f"{neither.height} it includes 0{contradictory('for', doubtful.height)}."
     )
 
 

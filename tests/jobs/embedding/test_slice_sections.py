@@ -1,10 +1,13 @@
 """Slices of a corpus, and corpora of one language, beside each other on a page."""
 
+import json
+
 import polars as pl
 import pytest
 
 from tests.fixtures.figures import drawn
 from tiltmeter.jobs.embedding.slice_sections import Compared, slice_sections
+from tiltmeter.jobs.report.html.charts import as_json
 from tiltmeter.jobs.report.html.elements import Chart, Details
 
 TESTS = ("flowers", "instruments")
@@ -61,15 +64,23 @@ def test_slices_with_an_order_are_lines_over_their_places_with_a_gap_for_what_ha
     section, shown = figures(frames, compared(*names, missing=["a/2001"]))
     assert list(shown) == list(TESTS)
     low, high, curve, stems = drawn(shown["flowers"]).data
-    assert list(stems.x)[:2] == [1999, 1999]
+    assert list(stems.x)[:2] == [0, 0]
     assert list(stems.y)[:2] == [-0.5, 0.5]
-    assert list(curve.x) == [1999, 2000, 2001]
+    assert list(curve.x) == [0, 1, 2]
     assert list(curve.y) == pytest.approx([0, 2, float("nan")], nan_ok=True)
     assert [list(edge.y)[:2] for edge in (low, high)] == [[-0.5, 1.5], [0.5, 2.5]]
     assert list(drawn(shown["flowers"]).layout.xaxis.ticktext) == ["1999", "2000", "2001"]
     [table] = [block for block in section.blocks if isinstance(block, Details)]
     assert table.summary == "3 slices, and what is in none"
     assert [row[2] for row in table.blocks[0].rows] == ["(in no slice)", "1999", "2001", "2000"]
+
+
+def test_months_of_a_year_stand_apart_in_the_digits_that_a_page_keeps():
+    months = {f"2016-{number:02d}": 2016 + (number - 1) / 12 for number in range(1, 13)}
+    names = [f"a/{month}" for month in months]
+    _, shown = figures({"corpora": corpora(*names), "corpus_slices": sliced(months)}, compared(*names))
+    *_, curve, _ = json.loads(as_json([shown["flowers"]]))[0]["data"]
+    assert len(set(curve["x"])) == 12
 
 
 def test_a_few_slices_without_an_order_are_dots_on_the_line_of_each_number():
