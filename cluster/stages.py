@@ -11,6 +11,7 @@ from typing import Protocol
 from tiltmeter.cluster.dealing import Deck, longest_first, threads_per_unit
 from tiltmeter.cluster.progress import Display
 from tiltmeter.cluster.work import Death, Failure, FinishedElsewhere, Outcome, Report, Work
+from tiltmeter.storage.bad_records import BadRecords
 from tiltmeter.storage.errors import WorkFailed
 from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
 from tiltmeter.storage.store.registry import Entry
@@ -133,6 +134,7 @@ class Runner:
 
     Attributes:
         entry: of the run in the store's register, where units are named before they are looked for.
+        leave_out: takes the records that units left out of what they read.
         draws: of the units' tables of that name, which no stage asks for, by the place of the unit.
     """
 
@@ -143,6 +145,7 @@ class Runner:
     records: list[StageRecord] = field(default_factory=list)
     failures: dict[str, list[Failure]] = field(default_factory=dict)
     draws: dict[str, TableRef] = field(default_factory=dict)
+    leave_out: Callable[[BadRecords], None] = field(default_factory=lambda: BadRecords().merge)
 
     def run(self, stage: Stage) -> dict[str, list[Finished]]:
         """The finished units of each group, in their order; those that failed are missing, and in ``failures``."""

@@ -29,7 +29,7 @@ def run(run: Run[RelationRulesRun, RelationSources]) -> None:
     written = write_rules(runner, config, parts, evidence, models)
     judged = judge_rules(runner, config, parts, evidence, written)
     known_and_new = [counted, *judged["rules"]]
-    in_texts = run_over_texts(runner, config, run.sources, known_and_new, joint_models(config, models), run.leave_out)
+    in_texts = run_over_texts(runner, config, run.sources, known_and_new, joint_models(config, models))
     run.publish("rules", [*known_and_new, *in_texts.pop("rules", [])])
     run.publish_all({"explanations": judged["explanations"], **in_texts})
     run.publish_all(measure(runner, config, parts, evidence, models, judged["explanations"]))

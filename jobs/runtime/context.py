@@ -45,6 +45,9 @@ class Run(Generic[Config, Found]):
     lead: Any = None
     bad_records: BadRecords = field(default_factory=BadRecords)
 
+    def __post_init__(self) -> None:
+        self.runner.leave_out = self.leave_out
+
     def leave_out(self, bad: BadRecords) -> None:
         """Count records that were left out, for ``run.json``, the page, the terminal and the mail of a night."""
         self.bad_records.merge(bad)

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from tiltmeter.storage.bad_records import BadRecords
 from tiltmeter.storage.corpora.dump_parser import FIELDS
-from tiltmeter.storage.corpora.jsonarrays import read_json_array
+from tiltmeter.storage.corpora.jsonarrays import array_fields, read_json_array
 from tiltmeter.storage.corpora.jsonlines import json_fields, read_json_lines
 from tiltmeter.storage.corpora.mediawiki import read_dump
 from tiltmeter.storage.corpora.pages import Format, Page, PageKind, Repairs, Source, Span
-from tiltmeter.storage.corpora.parquet_pages import parquet_fields, read_arrow, read_parquet
+from tiltmeter.storage.corpora.parquet_pages import arrow_fields, parquet_fields, read_arrow, read_parquet
 from tiltmeter.storage.corpora.plain_text import read_plain_text
 from tiltmeter.storage.corpora.sources import CorpusConfig, archived, find_sources, read_unreadable
 from tiltmeter.storage.corpora.spans import is_divisible, split
@@ -157,11 +157,21 @@ def fields_of(source: Source) -> list[str]:
     Raises:
         InputError: if the file is damaged.
     """
-    if source.format == "mediawiki":
-        return list(FIELDS)
-    if source.format == "parquet":
-        return parquet_fields(source.uri)
-    return json_fields(source) if source.format == "jsonl" else []
+    match source.format:
+        case "mediawiki":
+            return list(FIELDS)
+        case "parquet":
+            return parquet_fields(source.uri)
+        case "arrow":
+            return arrow_fields(source.uri)
+        case "jsonl":
+            return json_fields(source)
+        case "json":
+            return array_fields(source)
+        case "archive":
+            return next((fields_of(member) for member in archived(source.uri, source.name)), [])
+        case _:
+            return []
 
 
 def check_any_readable(sources: Sequence[Source]) -> None:

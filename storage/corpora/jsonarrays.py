@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from tiltmeter.storage.corpora.decoding import Decoder
 from tiltmeter.storage.corpora.documents import page_of
@@ -19,6 +20,7 @@ _GAP_CHARACTERS = 1000
 """That may lie between two items."""
 
 _PIECE_CHARACTERS = 2**20
+_NUM_LOOKED_AT = 1000
 _CUT_CHARACTERS = 16
 """From the end of what has been read, where an error may come of what has not been."""
 
@@ -33,15 +35,29 @@ def read_json_array(
     Raises:
         InputError: for an object that is too long, or if the file can't be read on.
     """
-    unpacked = Unpacked(source.uri, source.compression, span.start, span.stop)
-    decoder = Decoder(source.encoding, repairs)
-    items = _Items((decoder.decode(chunk) for _, chunk in unpacked), document_bytes, redacted(source.uri))
-    for number, (line, item) in enumerate(items):
+    for number, (line, item) in enumerate(_items(source, span, repairs, document_bytes)):
         place = f"line {line:,}, item {number:,}"
         if not isinstance(item, dict):
             repairs.leave_out("no JSON object", place)
         elif page := page_of(item, repairs, place, f"{source.name}#{number}", field):
             yield page
+
+
+def array_fields(source: Source) -> list[str]:
+    """The keys of the first documents, but for their texts.
+
+    Raises:
+        InputError: if they can't be read.
+    """
+    items = _items(source, Span(0, source.num_bytes), Repairs(), _PIECE_CHARACTERS)
+    first = (item for _, item in islice(items, _NUM_LOOKED_AT))
+    return sorted({key for item in first if isinstance(item, dict) for key in item} - {"text"})
+
+
+def _items(source: Source, span: Span, repairs: Repairs, document_bytes: int) -> Iterable[tuple[int, object]]:
+    unpacked = Unpacked(source.uri, source.compression, span.start, span.stop)
+    decoder = Decoder(source.encoding, repairs)
+    return _Items((decoder.decode(chunk) for _, chunk in unpacked), document_bytes, redacted(source.uri))
 
 
 class _Items:

@@ -13,6 +13,7 @@ import pydantic
 from pyarrow import fs
 from pydantic import ConfigDict, Field
 
+from tiltmeter.storage.bad_records import BadRecords, collect
 from tiltmeter.storage.corpora.archives import members
 from tiltmeter.storage.corpora.mediawiki import read_header
 from tiltmeter.storage.corpora.pages import Compression, Format, Markup, Repairs, Source, Span
@@ -117,15 +118,16 @@ def find_sources(config: CorpusConfig) -> list[Source]:
     """
     files = find_files(config.paths, _SETTING)
     _check_each_once(files)
+    files = list(_not_empty(files))
     names = _names([unquote(redacted(file.uri)) if "://" in file.uri else file.uri for file in files])
-    name, number = Counter(names).most_common(1)[0]
-    if number > 1:
-        raise InputError(f"corpus.path: {number} files are called {name!r}; name each file once, under its own name")
+    for name, number in Counter(names).items():
+        if number > 1:
+            raise InputError(f"corpus.path: {number} files are called {name!r}; name each file once, under its own")
     with ThreadPoolExecutor(_NUM_THREADS) as threads:
         sources = threads.map(lambda file, name: _source(file, name, config), files, names)
         documents = [source for source in sources if source is not None]
     if not documents:
-        raise InputError(f"{_where(config.paths[0])}: only indexes of multistream dumps; name the dumps themselves")
+        raise InputError(f"{_where(config.paths[0])}: only empty files and indexes of dumps; name those that hold text")
     return documents
 
 
@@ -162,13 +164,24 @@ def _check_each_once(files: Sequence[FoundFile]) -> None:
             raise InputError(f"corpus.path: {redacted(uri)} and {redacted(file.uri)} are one file; name it once")
 
 
+def _not_empty(files: Sequence[FoundFile]) -> Iterator[FoundFile]:
+    """The files that hold something; of a folder or pattern, others are counted and left out."""
+    for file in files:
+        if file.state.num_bytes:
+            yield file
+        elif file.is_named:
+            raise InputError(f"corpus.path: {redacted(file.uri)} is empty (0 bytes)")
+        else:
+            empty = BadRecords({redacted(file.uri): 0})
+            empty.add(redacted(file.uri), "an empty file", "byte 0", kind="empty")
+            collect(empty)
+
+
 def _where(path: str, setting: str = _SETTING) -> str:
     return f"{setting}={redacted(path)}"
 
 
 def _source(file: FoundFile, name: str, config: CorpusConfig) -> Source | None:
-    if not file.state.num_bytes:
-        raise InputError(f"corpus.path: {redacted(file.uri)} is empty (0 bytes)")
     chosen = None if config.format == "auto" else config.format
     try:
         form, compression, encoding, prefixes = _content(file.uri, chosen)
@@ -245,7 +258,7 @@ def _files(path: str, setting: str) -> Iterator[FoundFile]:
     files = []
     if "*" in place or info.type == fs.FileType.Directory:
         with reading(path):
-            files = listed_files(filesystem, place)
+            files = listed_files(filesystem, place, is_pattern=info.type == fs.FileType.NotFound)
     if not files:
         what = "no file matches" if "*" in place else "there is no file"
         raise InputError(f"{_where(path, setting)}: {what} {place}; set {setting} to one that is there")

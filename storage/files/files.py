@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -15,6 +16,8 @@ from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.redaction import reason, redacted
 from tiltmeter.storage.files.state import FileState
 
+_KEPT = "%/?:@!$&'()*+,;=~"
+_NO_ESCAPE = re.compile("%(?![0-9A-Fa-f]{2})")
 _BUFFER_BYTES = 2**20
 """Read in one request."""
 
@@ -33,14 +36,22 @@ def resolve(uri: str) -> tuple[fs.FileSystem, str]:
     """
     if "://" not in uri:
         return fs.LocalFileSystem(), in_utf8(os.path.abspath(os.path.expanduser(uri)))
+    quoted = _quoted(uri)
     try:
-        filesystem, path = fs.FileSystem.from_uri(uri)
+        filesystem, path = fs.FileSystem.from_uri(quoted)
     except (pa.ArrowException, OSError) as error:
         name = redacted(uri)
         # The error quotes the URI with its credentials, and a traceback would show it.
-        message = str(error).replace(uri, name)
+        message = str(error).replace(quoted, name)
         raise InputError(f"{name}: neither a path nor a URI of a known file system ({message})") from None
     return filesystem, path
+
+
+def _quoted(uri: str) -> str:
+    """A URI in whose path a space, a bracket, # and the like may be written as they are; ? begins its options."""
+    scheme, _, rest = uri.partition("://")
+    host, slash, place = rest.partition("/")
+    return f"{scheme}://{host}{slash}{quote(_NO_ESCAPE.sub('%25', place), _KEPT)}"
 
 
 def in_utf8(path: str) -> str:
@@ -62,7 +73,7 @@ def uri_of(path: str, beside: str) -> str:
     filesystem, _ = resolve(beside)
     if isinstance(filesystem, fs.LocalFileSystem):
         return path
-    parts = urlsplit(beside)
+    parts = urlsplit(_quoted(beside))
     credentials, separator, _ = parts.netloc.rpartition("@")
     bucket, _, inside = path.partition("/")
     return urlunsplit((parts.scheme, f"{credentials}{separator}{bucket}", f"/{quote(inside)}", parts.query, ""))

@@ -33,7 +33,7 @@ class _Step(NamedTuple):
 _Steps = tuple[_Step, ...]
 
 
-def listed_files(filesystem: fs.FileSystem, place: str) -> list[fs.FileInfo]:
+def listed_files(filesystem: fs.FileSystem, place: str, *, is_pattern: bool = True) -> list[fs.FileInfo]:
     """The files under a folder, or that match a path, by name.
 
     ``*`` stands for any part of a name, ``**`` between slashes for any number of folders, at the end for whatever is
@@ -43,12 +43,13 @@ def listed_files(filesystem: fs.FileSystem, place: str) -> list[fs.FileInfo]:
     Args:
         filesystem: where.
         place: path of the folder, or with wildcards.
+        is_pattern: whether ``*`` is one; a folder may be called so.
 
     Raises:
         OSError: if a folder can't be read.
         InputError: if a name is not UTF-8.
     """
-    folder, steps = _taken_apart(place)
+    folder, steps = _taken_apart(place, is_pattern=is_pattern)
     if isinstance(filesystem, fs.LocalFileSystem):
         return list(filesystem.get_file_info([in_utf8(path) for path in _on_disk(folder, steps)]))
     is_deep = len(steps) > 1
@@ -63,9 +64,9 @@ def file_identity(uri: str) -> tuple[int, int] | str:
     return uri if "://" in uri else _identity(uri)
 
 
-def _taken_apart(place: str) -> tuple[str, _Steps]:
+def _taken_apart(place: str, *, is_pattern: bool) -> tuple[str, _Steps]:
     """The folder that holds all files, and what has to lie below it."""
-    if "*" not in place:
+    if "*" not in place or not is_pattern:
         return place.rstrip("/") or "/", (_Step(_ANY_DEPTH, _HIDDEN), _Step("*", _HIDDEN))
     folder, _, first = place.partition("*")[0].rpartition("/")
     names = (first + place[len(folder) + 1 + len(first) :]).split("/")

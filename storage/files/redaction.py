@@ -50,4 +50,5 @@ def redacted_values(node: Any) -> Any:
 
 def reason(error: Exception) -> str:
     """What an error says, in one line, or its kind if it says nothing; libraries quote the URI that they were given."""
-    return redacted_text(" ".join(str(error).split())) or type(error).__name__
+    shown = "".join(character if character.isprintable() else " " for character in str(error))
+    return redacted_text(" ".join(shown.split())) or type(error).__name__

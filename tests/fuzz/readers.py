@@ -1,8 +1,11 @@
 """The readers of all formats, each with files that it reads, from which those that it is tried on are made."""
 
+import gzip
 import io
 import json
 import os
+import tarfile
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
@@ -121,6 +124,24 @@ def _arrow(rows: Sequence[Mapping[str, Any]]) -> bytes:
     return stream.getvalue()
 
 
+def _zip(rows: Sequence[Mapping[str, Any]]) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.jsonl", _lines(rows))
+        archive.writestr("b.parquet", _parquet(rows))
+    return stream.getvalue()
+
+
+def _tar(rows: Sequence[Mapping[str, Any]]) -> bytes:
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w") as archive:
+        for name, content in (("a.jsonl", _lines(rows)), ("b.arrow", _arrow(rows))):
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return stream.getvalue()
+
+
 TABLE = b'id,text,label,score\n1,"one, two",0,0.5\n2,three,1,0.25\n3,"a ""b""",0,1\n'
 VECTORS = [
     {"word": word, "vector": [0.5, 0.25, float(number)]} for number, word in enumerate(("king", "queen", "new york"))
@@ -136,6 +157,7 @@ READERS: dict[str, Reader] = {
     "plain text": Reader([".txt"], [b"The first line.\nThe second.\n" * 5], partial(_pages, form="text"), [".txt"]),
     "parquet corpus": Reader([".parquet"], [_parquet(DOCUMENTS)], _pages, [".parquet"]),
     "arrow corpus": Reader([".arrow"], [_arrow(DOCUMENTS)], _pages),
+    "archives": Reader([".zip", ".tar"], [_zip(DOCUMENTS), _tar(DOCUMENTS), gzip.compress(_tar(DOCUMENTS))], _pages),
     "csv": Reader([".csv", ".txt"], [TABLE, TABLE.replace(b",", b";")], _records, [".csv"]),
     "tsv": Reader([".tsv", ".tab"], [b"id\ttext\tlabel\n1\tone\t0\n2\ttwo\t1\n"], _records, [".tsv"]),
     "json records": Reader(

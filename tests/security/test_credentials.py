@@ -199,7 +199,7 @@ def documents(word: str) -> str:
 @pytest.fixture
 def web(tmp_path):
     """URLs of files on a server that wants a password; a flaky one can be asked for a few times only."""
-    files = {"good": documents("a"), "broken": documents("b") + "{broken\n", "flaky": documents("c")}
+    files = {"good": documents("a"), "broken": documents("b") + "{broken\n" * 20, "flaky": documents("c")}
     for name, text in files.items():
         (tmp_path / f"{name}.jsonl").write_text(text)
     asked = []

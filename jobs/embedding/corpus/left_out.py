@@ -1,6 +1,8 @@
 """Records that were left out of a corpus: counted by the units that read it, held against the share that is allowed."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 
 import pyarrow as pa
 
@@ -8,6 +10,7 @@ from tiltmeter.cluster.stages import Runner
 from tiltmeter.cluster.work import Failure, Tables
 from tiltmeter.jobs.embedding.corpus.parts import Part
 from tiltmeter.storage.bad_records import BadRecords
+from tiltmeter.storage.corpora.corpora import Source
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.store.ledger import Finished, Store, Unit
@@ -56,16 +59,17 @@ def refuse_bad_files(
 ) -> Iterator[tuple[str, InputError]]:
     """Enter the units of files of which too many records are bad among the failures of a corpus; yields their places
     and why."""
-    for file, num_records in bad.num_records.items():
-        of_file = BadRecords()
-        of_file.read(file, num_records)
-        of_file.add_rows(row for row in bad.rows() if row["file"] == file)
+    for file, rows in groupby(sorted(bad.rows(), key=itemgetter("file")), itemgetter("file")):
+        of_file = BadRecords({file: bad.num_records[file]})
+        of_file.add_rows(rows)
         try:
             of_file.check(max_share)
         except InputError as error:
-            # A member of an archive has the archive's name and its own.
-            reading = [
-                u for u in units if any(f"{file}/".startswith(f"{redacted(s.uri)}/") for s in parts[u.place].sources)
-            ]
+            reading = [unit for unit in units if any(_holds(source, file) for source in parts[unit.place].sources)]
             runner.failures[name].append(Failure(reading[0], f"InputError: {error}", ""))
             yield from ((unit.place, error) for unit in reading)
+
+
+def _holds(source: Source, file: str) -> bool:
+    """Whether it is the file, or the archive that the file is in, whose name begins with the archive's."""
+    return f"{file}/".startswith(f"{redacted(source.uri)}/")

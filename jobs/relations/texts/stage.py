@@ -1,7 +1,7 @@
 """Stages from unlabelled texts to how often each rule matches in them, and how right it is there."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -22,7 +22,6 @@ from tiltmeter.operators.relations.rules.grammar import LANGUAGE, DependencyRule
 from tiltmeter.operators.relations.rules.parsing import parsed
 from tiltmeter.operators.statistics import means
 from tiltmeter.operators.statistics.means import share_of_counts
-from tiltmeter.storage.bad_records import BadRecords
 from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
 
 _KEPT = ("rule_id", "relation", "text", "source", "is_used", "status", "reason")
@@ -34,21 +33,19 @@ def run_over_texts(
     sources: RelationSources,
     rules: Sequence[TableRef],
     models: Sequence[TableRef],
-    leave_out: Callable[[BadRecords], None],
 ) -> dict[str, list[TableRef]]:
     """Rows of ``rules`` whose part is 'texts', and the tables ``texts`` and ``text_matches``; nothing without texts.
 
     Args:
         rules: known ones and new ones, of the schema ``RULES``.
         models: joint ones, which say what they think of a pair that a rule matches.
-        leave_out: takes the records that were left out.
     """
     if sources.texts is None:
         return {}
     lists = read_lists(runner, sources.lists)
     texts, workers = config.texts, config.cluster
     reading = ReadingConfig(**asdict(texts.reading), max_bad_share=config.reading.max_bad_share)
-    documents = read_lines(runner, [sources.texts], reading, workers.worker_data_bytes, leave_out)
+    documents = read_lines(runner, [sources.texts], reading, workers.worker_data_bytes)
     settings = {"operators": [plain_text.VERSION, LANGUAGE], "most_between": texts.most_between}
     settings |= {"examples": texts.examples, "seed": config.seed}
     inputs = {name: [ref] for name, ref in lists.items()} | {"rules": list(rules), "models": list(models)}

@@ -2,16 +2,19 @@ import bz2
 import gzip
 import io
 import json
+import lzma
 import os
 import tarfile
 import traceback
 import zipfile
 from pathlib import Path
+from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tiltmeter.storage.bad_records import collected
 from tiltmeter.storage.corpora.corpora import (
     CorpusConfig,
     Source,
@@ -93,7 +96,7 @@ def test_indexes_of_multistream_dumps_hold_no_pages(folder):
     assert len(_sources(folder)) == 4
     with pytest.raises(InputError, match=r"index.txt.bz2: is the index of a multistream dump; name the dump"):
         _sources(folder / "index.txt.bz2")
-    with pytest.raises(InputError, match="only indexes of multistream dumps"):
+    with pytest.raises(InputError, match="only empty files and indexes of dumps"):
         _sources(folder / "index*")
     assert _ids(_sources(folder / "index.txt.bz2", format="text"))[1] == "index.txt.bz2@27"
 
@@ -121,7 +124,7 @@ def test_paths_that_name_no_file_are_refused(path, message):
 def test_empty_and_repeated_files_are_refused(folder):
     (folder / "empty").touch()
     with pytest.raises(InputError, match="corpus/empty is empty"):
-        _sources(folder)
+        _sources(folder / "empty")
     (folder / "hollow").mkdir()
     with pytest.raises(InputError, match="hollow: there is no file"):
         _sources(folder / "hollow")
@@ -316,6 +319,89 @@ def test_object_stores(s3_bucket):
     assert len(split(sources[0], 0.001)) == 3
     assert _ids(sources, 0.001) == _ids(sources)
     assert _ids(sources)[:2] == ["a 1.jsonl@0", "a 1.jsonl@24"]
+
+
+_ODD = [
+    "q?.jsonl",
+    "h#1.jsonl",
+    "100%.jsonl",
+    "%41.jsonl",
+    "a[1].jsonl",
+    "star*.jsonl",
+    "{x} é=ü, &+;@.jsonl",
+    "b 中文.jsonl",
+]
+
+
+def test_odd_names_are_names_in_a_bucket(s3_bucket):
+    for name in _ODD:
+        body = json.dumps({"id": name, "text": "a"}).encode()
+        s3_bucket.client.put_object(Bucket="tilt", Key=f"odd [1] %/{name}", Body=body)
+    sources = _sources(s3_bucket.uri("odd%20%5B1%5D%20%25"))
+    assert {source.name for source in sources} == set(_ODD)
+    assert set(_ids(sources)) == set(_ODD)
+    assert _ids(_sources(s3_bucket.uri("odd%20%5B1%5D%20%25/star*.jsonl"))) == ["star*.jsonl"]
+    assert _ids(_sources(s3_bucket.uri("odd [1] %/{x} é=ü, &+;@.jsonl"))) == ["{x} é=ü, &+;@.jsonl"]
+    assert _ids(_sources(s3_bucket.uri("odd [1] %/h#1.jsonl"))) == ["h#1.jsonl"]
+    for name in _ODD:
+        uri = s3_bucket.uri("odd%20%5B1%5D%20%25/" + quote(name))
+        assert _ids(_sources(uri)) == [name]
+
+
+def test_odd_names_are_names_on_a_disk(tmp_path):
+    folder = tmp_path / "dir [1] *?%#"
+    (folder / "sub*").mkdir(parents=True)
+    (tmp_path / "dir [1] other").mkdir()
+    places = [folder / name for name in _ODD] + [folder / "sub*/x.jsonl", tmp_path / "dir [1] other/y.jsonl"]
+    for place in places:
+        place.write_text(json.dumps({"id": place.name, "text": "a"}))
+    assert set(_ids(_sources(folder))) == {*_ODD, "x.jsonl"}
+    assert _ids(_sources(folder / "sub*")) == ["x.jsonl"]
+    assert _ids(_sources(folder / "star*.jsonl")) == ["star*.jsonl"]
+    assert _ids(_sources(folder / "../dir [1] other/y.jsonl")) == ["y.jsonl"]
+    for place in places:
+        assert _ids(_sources(place)) == [place.name]
+
+
+def test_a_name_that_is_not_utf8_is_refused_and_shown(tmp_path):
+    (tmp_path / "good.jsonl").write_text(_LINES)
+    Path(os.fsdecode(os.fsencode(tmp_path) + b"/b\xe9.jsonl")).write_text(_LINES)
+    with pytest.raises(InputError, match=r"b\\xe9\.jsonl: this path is not in UTF-8; rename it"):
+        _sources(tmp_path)
+
+
+def test_empty_files_of_a_folder_are_left_out_and_counted(tmp_path):
+    (tmp_path / "good.jsonl").write_text(_LINES)
+    (tmp_path / "empty.jsonl").touch()
+    with collected() as bad:
+        assert _ids(_sources(tmp_path)) == ["7", "8"]
+    assert [(row["file"], row["kind"]) for row in bad.rows()] == [(f"{tmp_path}/empty.jsonl", "empty")]
+    with pytest.raises(InputError, match=r"empty.jsonl is empty \(0 bytes\)"):
+        _sources(tmp_path / "empty.jsonl")
+    (tmp_path / "good.jsonl").write_text("")
+    with pytest.raises(InputError, match="only empty files and indexes"):
+        _sources(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "form"),
+    [
+        ("a.txt", "<3 words of prose\n", "text"),
+        ("a.txt.xz", "{words} of prose\n", "text"),
+        ("a.txt", '{"text": "a"}\n', "jsonl"),
+        ("a.jsonl", 'broken\n{"text": "a"}\n', "jsonl"),
+        ("a.xml", '[\n{"text": "a"}]\n', "json"),
+    ],
+)
+def test_the_content_says_what_a_file_is_and_where_it_does_not_the_name(tmp_path, name, content, form):
+    (tmp_path / name).write_bytes(lzma.compress(content.encode()) if name.endswith("xz") else content.encode())
+    assert [source.format for source in _sources(tmp_path / name)] == [form]
+
+
+def test_text_whose_lines_end_in_carriage_returns_alone_is_refused(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"words of prose\r" * 20)
+    with pytest.raises(InputError, match=r"a.txt: its lines end in carriage returns alone"):
+        _sources(tmp_path / "a.txt")
 
 
 def test_messages_do_not_show_keys(s3_bucket):
