@@ -190,7 +190,11 @@ def _advice(matched: Matched) -> str:
     """Which setting holds the rows against each other."""
     pairs = [": ".join(map(_as_setting, pair)) for pair in matched.apart.items()]
     setting = f"'job.aliases={{{', '.join(pairs)}}}' of job=compare"
-    return f"; to hold rows against each other that have other names in the two, set {setting}" if pairs else ""
+    return (
+        f"; to hold rows against each other that have other names in the two, set for example {setting}"
+        if pairs
+        else ""
+    )
 
 
 def _as_setting(name: str) -> str:

@@ -12,7 +12,8 @@ from tiltmeter.jobs.changes.wording import row_name
 from tiltmeter.jobs.runtime.wording import plural
 from tiltmeter.storage.store.tables import key_columns
 
-_MOST_ALIASES = 8
+_MANY = 10
+"""Values of a key column, that are not listed."""
 
 
 class UnmatchableError(ValueError):
@@ -53,18 +54,16 @@ class Matched:
     @property
     def apart(self) -> dict[str, str]:
         """Why no row matches: values of key columns that only the earlier run has, and those of the later in place."""
-        values = [
-            [frame[name].drop_nulls().unique(maintain_order=True) for frame in (self.before, self.after)]
-            for name in self.keys
-            if self.before.schema[name] == self.after.schema[name] == pl.String
-        ]
-        few = [(one, other) for one, other in values if one.len() == other.len() <= _MOST_ALIASES]
-        return {
-            first: second
-            for one, other in few
-            if set(one).isdisjoint(other)
-            for first, second in zip(one, other, strict=True)
-        }
+        aliases: dict[str, str] = {}
+        for name in self.keys:
+            one, other = (frame[name].drop_nulls().unique(maintain_order=True) for frame in (self.before, self.after))
+            if (
+                one.dtype == other.dtype == pl.String
+                and set(one).isdisjoint(other)
+                and max(one.len(), other.len()) < _MANY
+            ):
+                aliases |= dict(zip(one, other, strict=False))
+        return aliases
 
     def both(self, name: str) -> pl.DataFrame:
         """Columns ``before`` and ``after``: a column's values in the rows that match."""

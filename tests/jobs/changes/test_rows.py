@@ -51,7 +51,7 @@ def test_slices_have_no_row_in_common_which_is_said_with_the_setting_that_holds_
     changes = pl.DataFrame(compare(*runs))
     sentence = changes.filter(kind="table")["sentence"][0]
     assert "no row of it is in both runs" in sentence
-    assert "set 'job.aliases={x/1990s: x/2000s}' of job=compare" in sentence
+    assert "'job.aliases={x/1990s: x/2000s}' of job=compare" in sentence
     assert change_findings(changes)[0].endswith(sentence[1:])
     held = pl.DataFrame(compare(*runs, Detail(aliases={"x/1990s": "x/2000s"})))
     assert held.filter(kind="table")["num_compared"].to_list() == [2]
