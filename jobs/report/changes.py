@@ -67,17 +67,19 @@ def change_findings(changes: pl.DataFrame, num_tables: int | None = None) -> lis
     return [_first(changes, num_tables), *largest, *_not_compared(changes), *_rows(changes), _circumstances(changes)]
 
 
-def move_of(name: str, changes: pl.DataFrame) -> str:
-    """The number of a job that moved most beyond its interval, in a sentence that says how many did.
+def move_of(name: str, num_judged: int, changes: pl.DataFrame) -> str:
+    """The judged number of a job that moved most, in a sentence that says how many did.
 
     Args:
         name: of the job in the list of a night.
-        changes: its rows of the table ``changes``, of which at least one is a number that moved so.
+        num_judged: its numbers that have draws in both runs.
+        changes: its rows of the table ``changes``, of which at least one is such a number that moved.
     """
-    tables = changes.filter(kind="table")
-    largest, num = _beyond(changes)["sentence"][0].removesuffix("."), int(tables["num_changed"].sum())
-    which = f"the largest of {plural(num, 'number')} that did" if num > 1 else "the only number that did"
-    return f"{name}: {largest}; {which}, of {int(tables['num_compared'].sum()):,} that have one."
+    moved = _beyond(changes).drop_nulls("p")["sentence"]
+    which = (
+        f"the largest of {plural(moved.len(), 'number')} that did" if moved.len() > 1 else "the only number that did"
+    )
+    return f"{name}: {moved[0].removesuffix('.')}; {which}, of {num_judged:,} that were judged."
 
 
 def _first(changes: pl.DataFrame, num_tables: int | None) -> str:
@@ -97,6 +99,8 @@ def _first(changes: pl.DataFrame, num_tables: int | None) -> str:
         return " ".join([f"{differ}; no number was compared that has an interval.", *map(_capitalised, apart)])
     far = changes.filter("beyond", pl.col("half_widths") >= 1).height
     by = f", {far:,} of them by half its width or more" if num_beyond else ""
+    if unjudged := changes.filter("beyond", pl.col("p").is_null()).height:
+        by += f", and {unjudged:,} without draws to judge them by"
     return f"{num_beyond:,} of {plural(num_judged, 'number')} with an interval moved beyond it{by}; {differ}."
 
 
@@ -105,8 +109,9 @@ def _capitalised(sentence: str) -> str:
 
 
 def _beyond(changes: pl.DataFrame) -> pl.DataFrame:
-    """Numbers that moved beyond their interval, those first that moved most."""
-    return changes.filter("beyond").sort("half_widths", descending=True, nulls_last=True, maintain_order=True)
+    """Numbers that moved beyond their interval, the judged ones first, and of these those that moved most."""
+    order = [pl.col("p").is_null(), -pl.col("half_widths")]
+    return changes.filter("beyond").sort(order, nulls_last=True, maintain_order=True)
 
 
 def _not_compared(changes: pl.DataFrame) -> list[str]:

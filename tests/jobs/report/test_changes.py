@@ -26,8 +26,8 @@ def night(history):
 
 def test_the_findings_come_in_order_of_importance(night):
     counts, largest, *others = change_findings(night, 2)
-    far = "25 of them by half its width or more"
-    assert counts == f"25 of 29 numbers with an interval moved beyond it, {far}; 1 of 2 tables differs."
+    far, without = "25 of them by half its width or more", ", and 25 without draws to judge them by"
+    assert counts == f"25 of 29 numbers with an interval moved beyond it, {far}{without}; 1 of 2 tables differs."
     moved = "d of word word25 moved beyond its interval, from 1 [0, 2] to 14.5 [0, 2], by 13.5 half-widths."
     assert largest == f"The largest move: tests: {moved}"
     assert others == [
@@ -104,10 +104,21 @@ def test_the_first_run_has_no_earlier_one():
     assert block.text.startswith("This is the first run of its kind in this store")
 
 
-def test_a_job_of_a_night_is_led_by_the_number_that_moved_most(history, night):
-    moved = "tests: d of word word25 moved beyond its interval, from 1 [0, 2] to 14.5 [0, 2], by 13.5 half-widths"
-    assert move_of("ratings", night) == f"ratings: {moved}; the largest of 25 numbers that did, of 29 that have one."
-    tables = [history.table({"a": {"d": d}, "b": {}}) for d in (1.0, 3.0)]
-    one = pl.DataFrame(compare(*(history.run({"tests": table}) for table in tables)))
-    moved = "tests: d of word a moved beyond its interval, from 1 [0, 2] to 3 [0, 2], by 2 half-widths"
-    assert move_of("ratings", one) == f"ratings: {moved}; the only number that did, of 2 that have one."
+def judged(night, *words):
+    """The same changes, of which the numbers of some words have been judged by draws."""
+    is_judged = pl.col("row").is_in(words) & pl.col("beyond")
+    return night.with_columns(p=pl.when(is_judged).then(0.001))
+
+
+def test_a_job_of_a_night_is_led_by_the_judged_number_that_moved_most(night):
+    """Not by word25, which left its earlier interval by more and has no draws."""
+    moved = "tests: d of word word9 moved beyond its interval, from 1 [0, 2] to 6.5 [0, 2], by 5.5 half-widths"
+    some = judged(night, "word word3", "word word9")
+    assert (
+        move_of("ratings", 28, some) == f"ratings: {moved}; the largest of 2 numbers that did, of 28 that were judged."
+    )
+    one = judged(night, "word word9")
+    assert move_of("ratings", 9, one) == f"ratings: {moved}; the only number that did, of 9 that were judged."
+    first, largest, *_ = change_findings(one, 2)
+    assert ", and 24 without draws to judge them by; " in first
+    assert largest == f"The largest move: {moved}."

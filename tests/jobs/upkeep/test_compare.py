@@ -87,7 +87,9 @@ def test_what_changed_is_said_first(directory, tmp_path):
     question, findings, _ = report_of(before, after, tmp_path / "found")
     assert [row[3] for row in question[1].rows] == [str(before), str(after)]
     counts, largest, rows, circumstances = findings[0].items
-    assert counts.startswith("1 of 1 number with an interval moved beyond it, 1 of them by half its width or more; ")
+    assert counts.startswith(
+        "1 of 1 number with an interval moved beyond it, 1 of them by half its width or more, and 1 "
+    )
     assert largest.endswith("d of word a moved beyond its interval, from 1 [0, 2] to 9 [0, 2], by 8 half-widths.")
     assert rows == "1 row came, 1 row went."
     assert circumstances == "How the runs were made differs: 13 settings."

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from junitparser import Error, Failure, JUnitXml, Skipped
 
-from tests.fixtures.nights import NIGHT
+from tests.fixtures.nights import MOVES, NIGHT
 from tiltmeter.jobs.app import exit_status
 from tiltmeter.jobs.command import execute
 from tiltmeter.jobs.upkeep.overnight.junit import junit_xml
@@ -56,7 +56,7 @@ def test_the_page_leads_with_gates_that_failed(gates):
         "changes": pl.DataFrame(CHANGES.empty_table()),
         "differences": pl.DataFrame(DIFFERENCES.empty_table()),
     }
-    frames["jobs"] = frames["jobs"].with_columns(num_beyond=0)
+    frames["jobs"] = frames["jobs"].with_columns(num_moved=0, num_beyond=0)
     body = page(None, frames)
     assert body.lead.findings[0].text == "A gate failed in bias: tests: d of model en, word a went from 1 to 9."
     assert [section.title for section in body.sections] == ["The jobs", "Gates"]
@@ -65,7 +65,7 @@ def test_the_page_leads_with_gates_that_failed(gates):
 def test_the_text_says_each_thing_once(gates):
     assert sentences(NIGHT[:1], []) == [
         "All jobs succeeded.",
-        "bias: 1 number moved beyond its interval since yesterday.",
+        MOVES,
     ]
     assert sentences(NIGHT[:1], gates[:1])[:2] == [
         "1 of 1 gate failed.",

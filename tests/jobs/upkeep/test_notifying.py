@@ -8,7 +8,7 @@ import traceback
 
 import pytest
 
-from tests.fixtures.nights import NIGHT
+from tests.fixtures.nights import MOVES, NIGHT
 from tiltmeter.jobs.command import execute
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.upkeep.overnight.notifying import NotificationFailed, check_notification, notify
@@ -28,7 +28,8 @@ def test_a_webhook_is_posted_the_outcome(webhook, gates, tmp_path):
         "lost refused: no file",
         "second line",
         "bias: tests: d of model en, word a went from 1 to 9.",
-        "bias: 1 number moved beyond its interval since yesterday.",
+        MOVES,
+        "lost: 3 records left out: no JSON; first in a.csv, line 7.",
     ]
 
 
