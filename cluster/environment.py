@@ -81,7 +81,8 @@ def kernels_kept() -> Iterator[None]:
     Raises:
         StorageError: if there is no folder for temporary files.
     """
-    places = [Path(__file__).parents[1] / "operators", os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~")]
+    home = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~"))
+    places = [Path(__file__).parents[1] / "operators", home]
     if os.environ.get(_CACHE) or any(os.access(place, os.W_OK) for place in places):
         yield
         return

@@ -68,7 +68,7 @@ def standard_streams() -> Iterator[None]:
     codecs.register_error("plain", _plain)
     _fill_descriptors()
     out, err = _redacted("standard output", 1, sys.stdout), _redacted("standard error", 2, sys.stderr)
-    with redirect_stdout(out), redirect_stderr(err):  # type: ignore[type-var]
+    with redirect_stdout(out), redirect_stderr(err):
         try:
             yield
         finally:
