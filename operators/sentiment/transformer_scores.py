@@ -105,7 +105,10 @@ def _setting(names: Sequence[str]) -> str:
     example = ", ".join(
         f"{name}: {value:.2g}" for name, value in zip(names, np.linspace(-1, 1, len(names)), strict=True)
     )
-    return f"set classifier.labels to a number from -1 to 1 for each, such as {{{example}}} if the first is the worst"
+    return (
+        "set sentiment.<name>.classifier.labels to a number from -1 to 1 for each, such as "
+        f"{{{example}}} if the first is the worst"
+    )
 
 
 def sentiments(

@@ -187,6 +187,53 @@ def test_kinds_are_those_of_a_list(composed, key):
         build(changed)
 
 
+# --- commands that files of others have been tried with ---------------------------------------------------------------
+
+
+def test_a_word_list_sets_no_command_that_a_night_runs(command, tmp_path):
+    (tmp_path / "evil/wordset").mkdir(parents=True)
+    (tmp_path / "evil/wordset/glob.yaml").write_text(f"# @package _global_\njob:\n  notify: touch {tmp_path}/made\n")
+    (tmp_path / "night.yaml").write_text("a: job=prune")
+    status, said = command("--config-dir", "evil", "job=overnight", "+wordset=glob", "jobs=night.yaml")
+    assert (status, "the group wordset sets wordset alone" in said) == (2, True), said
+    assert not (tmp_path / "made").exists()
+    assert not (tmp_path / "store").exists()
+
+
+CORPUS = """
+# @package corpus.leaky
+name: leaky
+language: en
+path: "http://127.0.0.1:1/${oc.env:TILTMETER_WEBHOOK_TOKEN}/a.txt"
+format: text
+"""
+WORDS = """
+# @package wordset.en
+language: en
+associations: {trees: {source: "${oc.env:TILTMETER_WEBHOOK_TOKEN}"}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "words"),
+    [
+        ("corpus/leaky", CORPUS, ["job=bootstrap", "corpus=leaky"]),
+        ("wordset/tok", WORDS, ["job=association", "embedding=file", "embedding.path=v.txt", "wordset=[tok]"]),
+    ],
+)
+def test_a_token_goes_nowhere(command, monkeypatch, tmp_path, file, text, words):
+    monkeypatch.setenv("TILTMETER_WEBHOOK_TOKEN", SECRET)
+    path = tmp_path / f"evil/{file}.yaml"
+    path.parent.mkdir(parents=True)
+    path.write_text(text.lstrip())
+    for more in ([], ["--cfg", "job", "--resolve"], ["--multirun"]):
+        status, said = command("--config-dir", "evil", *words, *more)
+        assert (status, "takes a value from elsewhere" in said, SECRET in said) == (2, True, False), said
+    status, said = command(*NOWHERE, "series=${oc.env:TILTMETER_WEBHOOK_TOKEN}")
+    assert (status, "none of a webhook, token" in said, SECRET in said) == (2, True, False), said
+    assert [path.name for path in tmp_path.iterdir()] == ["evil"]
+
+
 # --- credentials ----------------------------------------------------------------------------------------------------
 
 

@@ -98,7 +98,8 @@ def _explain(details: ErrorDetails, kind: type[CommonConfig], known: Known) -> s
         keys.append(str(details["loc"][-1]))
         named = len(details["loc"])
     key, value, rest = ".".join(keys), details["input"], details["loc"][named:]
-    if not key or "=" in message.split(":")[0] or message.startswith(key):
+    message = _placed(message, keys, known.composed)
+    if not key or "=" in message.split(":")[0] or message.startswith((key, f"{'.'.join(keys[:2])}.")):
         return message
     is_listed = any(isinstance(part, int) for part in rest)
     shown = "" if isinstance(value, Mapping) or dataclasses.is_dataclass(value) else f"={written(value)}"
@@ -113,6 +114,18 @@ def _explain(details: ErrorDetails, kind: type[CommonConfig], known: Known) -> s
         return f"{where}: {_one_of(details['ctx']['expected'], str(value))}"
     reason = _kinds(details) or _STRUCTURES.get(details["type"], f"{message[0].lower()}{message[1:]}")
     return f"{where}: {reason}; {advice}"
+
+
+def _placed(message: str, keys: Sequence[str], composed: Mapping[str, Any]) -> str:
+    """A message about one of several of a kind, which it does not know the name of.
+
+    >>> _placed("wordset.cues: none", ["wordset", "en", "cues"], {"wordset": {"en": {"cues": []}}})
+    'wordset.en.cues: none'
+    """
+    match keys:
+        case [group, name, *_] if (match := re.match(rf"{group}\.(\w+)", message)) and match[1] not in composed[group]:
+            return message.replace(f"{group}.", f"{group}.{name}.")
+    return message
 
 
 def _inside(location: Sequence[int | str]) -> str:
