@@ -50,7 +50,8 @@ def execute(job: Job[Any, Any], config: CommonConfig) -> Path:
         sources = job.find_sources(config)
     bad.check(config.reading.max_bad_share)
     settings = recorded_settings(config, store.name)
-    console = terminal.console()
+    # It takes longest of what comes before the record, in which a signal would leave no trace.
+    console, facts = terminal.console(), provenance()
     with opened(_run_directory(config, store)) as directory:
         if job.has_units and open_store(store):
             console.print(EARLIER_VERSION.format(store.name), soft_wrap=True, highlight=False, markup=False)
@@ -58,7 +59,7 @@ def execute(job: Job[Any, Any], config: CommonConfig) -> Path:
         requests, note = partial(job.resources, config, sources), partial(_note_cluster, directory, console)
         workers = Workers(config.cluster, store, requests, RECORDED_PACKAGES, note)
         run = Run(config, sources, Runner(store, workers, Display(console), entry), directory, console)
-        directory.begin(job.tables, job=config.job.name, seed=config.seed, **provenance())
+        directory.begin(job.tables, job=config.job.name, seed=config.seed, **facts)
         with _outcome_printed(run), _recorded(run):
             directory.write_text("config.yaml", _yaml(settings))
             directory.record["inputs"] = redacted_values(sources.record())

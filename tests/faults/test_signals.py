@@ -27,7 +27,7 @@ def start(tiltmeter):
 def wait_for(process, folder, moment):
     """Wait for the start of Ray, of the first unit, or of the page."""
     moments = {
-        "start": lambda: psutil.Process(process.pid).children(),
+        "start": lambda: (folder / "run/run.json").exists() and psutil.Process(process.pid).children(),
         "work": lambda: any(path.is_file() for path in (folder / "store/ledger").rglob("*")),
         "tables": lambda: any((folder / "run").glob("*.parquet")),
     }
