@@ -196,9 +196,7 @@ class Store:
         return unlinked(self.path, place) if self._is_on_disk else f"{self.path}/{place}"
 
     def unit_files(self, folder: str) -> Iterator[tuple[str, fs.FileInfo]]:
-        """Files of units in ``ledger``, ``states`` or ``units``, each with the unit's place.
-
-        They have the names and the depth of such files, and are no links; what is in them is not looked at.
+        """What has the name and the depth of a unit's files in ``ledger``, ``states`` or ``units``, with its place.
 
         Raises:
             StorageError: if the folder is a link, or the store does not answer.

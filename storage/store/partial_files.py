@@ -37,12 +37,7 @@ def temporary_path(path: str, fence: str | None = None) -> str:
 
 @contextmanager
 def partial_file(path: str, mode: int, fence: str | None = None) -> Iterator[IO[bytes]]:
-    """A file to write, and to move to its path when it is whole; it is gone after the ``with`` block if it was not.
-
-    Args:
-        path: its place.
-        mode: of the file.
-        fence: the folder to write in; None: beside its place.
+    """A new file of a mode, to write and to move to its path when it is whole; if it was not, it goes with the block.
 
     Raises:
         OSError: if it can't be made.
@@ -95,11 +90,7 @@ def sweep_partial_files(folders: Iterable[Path], *, is_recursive: bool = True) -
     """Remove what processes left half-written when they were killed; returns the number of files.
 
     What :meth:`.Process.is_alive` takes for alive keeps its files; where locks don't reach, by when it wrote, or
-    renewed its fence, last. Links are neither followed nor removed.
-
-    Args:
-        folders: to look through; one that is a link is left out.
-        is_recursive: at any depth, or in the folders themselves alone.
+    renewed its fence, last. It is looked for at any depth, or in the folders themselves alone; links are left alone.
     """
     places = [folder for folder in folders if not folder.is_symlink()]
     return sum(_sweep_files(folder, is_recursive) + _sweep_fences(folder / FENCES) for folder in places)
@@ -108,7 +99,7 @@ def sweep_partial_files(folders: Iterable[Path], *, is_recursive: bool = True) -
 def _sweep_files(folder: Path, is_recursive: bool) -> int:
     levels = os.walk(folder)
     files = (Path(place, name) for place, _, names in (levels if is_recursive else islice(levels, 1)) for name in names)
-    return sum(_swept(path, match[1], Path.unlink) for path in files if (match := _BESIDE.fullmatch(path.name)))
+    return sum(_swept(path, match[1], _remove_file) for path in files if (match := _BESIDE.fullmatch(path.name)))
 
 
 def _sweep_fences(folder: Path) -> int:
@@ -117,7 +108,7 @@ def _sweep_fences(folder: Path) -> int:
     return sum(_swept(fence, match[1], _remove_fence) for fence, match in matches if match)
 
 
-def _swept(path: Path, process: str, remove: Callable[[Path], int | None]) -> int:
+def _swept(path: Path, process: str, remove: Callable[[Path], int]) -> int:
     """Remove what is abandoned; returns the number of files that it was."""
     # Nobody locks it between a look and its removal.
     with examined(path) as is_locked, suppress(FileNotFoundError):
@@ -125,9 +116,13 @@ def _swept(path: Path, process: str, remove: Callable[[Path], int | None]) -> in
         seen = datetime.fromtimestamp(state.st_mtime, UTC)
         is_abandoned = path.suffix == _REMOVED or not Process.named(process).is_alive(seen, is_locked)
         if is_abandoned and not stat.S_ISLNK(state.st_mode):
-            num_files = remove(path)
-            return 1 if num_files is None else num_files
+            return remove(path)
     return 0
+
+
+def _remove_file(path: Path) -> int:
+    path.unlink()
+    return 1
 
 
 def _remove_fence(fence: Path) -> int:
@@ -136,7 +131,7 @@ def _remove_fence(fence: Path) -> int:
     removed = fence if fence.suffix == _REMOVED else fence.with_name(fence.name + _REMOVED)
     with suppress(FileNotFoundError):
         fence.rename(removed)
-    files = [path for path in (removed.iterdir() if removed.exists() else ()) if _FENCED.fullmatch(path.name)]
+    files = [removed / name for name in next(os.walk(removed), ("", [], []))[2] if _FENCED.fullmatch(name)]
     for path in files:
         path.unlink(missing_ok=True)
     # What others have put there stays, and what a server keeps that is still open: the next run removes that.

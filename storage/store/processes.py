@@ -15,8 +15,7 @@ NAME = r"\d+-\d+\.\d+(?:-[0-9a-f.]+)?@[^/@]+"
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _BOOT_DIGITS = 12
-_STATE, _START = 0, 19
-"""Of the fields of /proc/<number>/stat behind the name of the program."""
+_START = 18  # among the numbers of /proc/<number>/stat
 
 
 @dataclass(frozen=True)
@@ -83,11 +82,11 @@ class Process:
 def _created(number: str) -> float | None:
     """The moment of creation of a process that runs."""
     try:
-        fields = Path("/proc", number, "stat").read_bytes().rpartition(b")")[2].split()
+        state, *numbers = Path("/proc", number, "stat").read_bytes().rpartition(b")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
         return None
     # One whose end nobody has asked for yet keeps its number, and nothing else.
-    return None if fields[_STATE] in (b"Z", b"X") else float(fields[_START])
+    return None if state in (b"Z", b"X") else float(numbers[_START])
 
 
 def _space() -> str:
