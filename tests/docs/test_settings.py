@@ -29,6 +29,7 @@ def settings_of(folders: SettingsFolders) -> set[str]:
     names = [f"{group}/{option}" for group in folders.groups for option in folders.options(group)]
     names += [path.stem for path in (ROOT / "conf").glob("*.yaml")]
     keys = {setting.key for name in names for setting in folders.file(name).settings}
+    keys |= {key for name in names for key in folders.gathered(name, {}).settings}
     keys |= {f"{block}.{setting.key}" for name, block in TAKEN_IN.items() for setting in folders.file(name).settings}
     return {".".join(parts[:num]) for parts in (key.split(".") for key in keys) for num in range(1, len(parts) + 1)}
 

@@ -55,10 +55,7 @@ def is_there(key: str) -> bool:
 
 @cache
 def settings() -> set[str]:
-    """Of all files, with those that they take in."""
-    folders = catalogue.settings_folders()
-    names = [f"{group}/{option}" for group in folders.groups for option in folders.options(group)]
-    return settings_of(folders) | {key for name in names for key in folders.gathered(name, {}).settings}
+    return settings_of(catalogue.settings_folders())
 
 
 def wrong_names(source: str) -> list[tuple[int, str]]:

@@ -87,4 +87,6 @@ def find_text(corpus: CorpusConfig, wordset: WordSets | None, *, fold_case: bool
         tokenizer = Tokenizer(corpus.language, fold_case, phrases(wordset, plain))
         return Text(corpus.name, corpus, sources, tokenizer, word_lists(normalised(wordset, plain)))
     except ValueError as error:
-        raise WordSetError(f"wordset.{corpus.language}: {error}; fix the list in its file") from error
+        key = f"wordset.{corpus.language}"
+        reason = str(error).replace("wordset.", f"{key}.")
+        raise WordSetError(f"{'' if reason.startswith(key) else f'{key}: '}{reason}; fix the list in its file") from error

@@ -22,7 +22,7 @@ _STRUCTURES = {"dict_type": "must be values by their names", "tuple_type": "must
 _STRUCTURES |= {"dataclass_type": _STRUCTURES["dict_type"], "list_type": _STRUCTURES["tuple_type"]}
 _STRUCTURES |= {"model_attributes_type": _STRUCTURES["dict_type"]}
 _QUOTE = "'"
-_SCALARS = ("bool", "float", "int", "str")
+_SCALARS = ("bool", "float", "int")
 _OPAQUE = ("default", "metadata", "serialization")
 
 
