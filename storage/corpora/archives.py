@@ -11,7 +11,6 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import PurePosixPath
-from shutil import COPY_BUFSIZE
 from tempfile import SpooledTemporaryFile
 from typing import IO, BinaryIO, NamedTuple, cast
 
@@ -25,6 +24,7 @@ ZIP_MAGICS = (b"PK\x03\x04", b"PK\x05\x06")
 TAR_MAGIC, TAR_PLACE = b"ustar", 257
 
 _MEMORY_BYTES = 2**24
+_PIECE_BYTES = 2**17
 _DAMAGE = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, EOFError)
 
 _OPEN: dict[str, BinaryIO] = {}
@@ -69,10 +69,12 @@ def members(uri: str) -> Iterator[Member]:
     with files.opened(uri) as raw:
         try:
             num_bytes = 0
-            for name, content in _zipped(raw, uri) if raw.peek(4)[:4] in ZIP_MAGICS else _tarred(raw):
+            is_zip = raw.read(4) in ZIP_MAGICS
+            raw.seek(0)
+            for name, content in _zipped(raw, uri) if is_zip else _tarred(raw):
                 member = f"{redacted(uri)}/{name}"
                 with SpooledTemporaryFile(_MEMORY_BYTES) as copy:
-                    while piece := content.read(COPY_BUFSIZE):
+                    while piece := content.read(_PIECE_BYTES):
                         num_bytes += copy.write(piece)
                         check_growth(raw.tell(), num_bytes)
                     _OPEN[member] = cast(BinaryIO, copy)

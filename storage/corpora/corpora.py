@@ -4,16 +4,16 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from tiltmeter.storage.bad_records import BadRecords
-from tiltmeter.storage.corpora.dump_parser import FIELDS
-from tiltmeter.storage.corpora.jsonarrays import array_fields, read_json_array
-from tiltmeter.storage.corpora.jsonlines import json_fields, read_json_lines
-from tiltmeter.storage.corpora.mediawiki import read_dump
+from tiltmeter.storage.corpora.formats.dump_parser import FIELDS
+from tiltmeter.storage.corpora.formats.jsonarrays import array_fields, read_json_array
+from tiltmeter.storage.corpora.formats.jsonlines import json_fields, read_json_lines
+from tiltmeter.storage.corpora.formats.mediawiki import read_dump
+from tiltmeter.storage.corpora.formats.parquet_pages import arrow_fields, parquet_fields, read_arrow, read_parquet
+from tiltmeter.storage.corpora.formats.plain_text import read_plain_text
+from tiltmeter.storage.corpora.formats.wikiextractor import read_wikiextractor
 from tiltmeter.storage.corpora.pages import Format, Page, PageKind, Repairs, Source, Span
-from tiltmeter.storage.corpora.parquet_pages import arrow_fields, parquet_fields, read_arrow, read_parquet
-from tiltmeter.storage.corpora.plain_text import read_plain_text
 from tiltmeter.storage.corpora.sources import CorpusConfig, archived, find_sources, read_unreadable
 from tiltmeter.storage.corpora.spans import is_divisible, split
-from tiltmeter.storage.corpora.wikiextractor import read_wikiextractor
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.files import file_state, is_web
 from tiltmeter.storage.files.redaction import redacted

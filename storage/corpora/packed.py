@@ -172,6 +172,7 @@ class _XzStream:
             raise OSError(f"the xz data are damaged: {error}") from error
 
 
+_DECOMPRESSORS: dict[Codec, type[bz2.BZ2Decompressor] | type[_GzipStream] | type[_XzStream]]
 _DECOMPRESSORS = {"bz2": bz2.BZ2Decompressor, "gzip": _GzipStream, "xz": _XzStream}
 
 

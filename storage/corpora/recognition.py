@@ -6,10 +6,10 @@ import re
 from typing import NamedTuple
 
 from tiltmeter.storage.corpora.archives import TAR_MAGIC, TAR_PLACE, ZIP_MAGICS, opened
+from tiltmeter.storage.corpora.formats.parquet_pages import ARROW_MAGICS
+from tiltmeter.storage.corpora.formats.parquet_pages import MAGIC as PARQUET
 from tiltmeter.storage.corpora.packed import MAGIC_BYTES, codec_of
 from tiltmeter.storage.corpora.pages import Compression, Format
-from tiltmeter.storage.corpora.parquet_pages import ARROW_MAGICS
-from tiltmeter.storage.corpora.parquet_pages import MAGIC as PARQUET
 from tiltmeter.storage.corpora.unpacking import Unpacked
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.redaction import redacted

@@ -15,7 +15,7 @@ from pydantic import ConfigDict, Field
 
 from tiltmeter.storage.bad_records import BadRecords, collect
 from tiltmeter.storage.corpora.archives import members
-from tiltmeter.storage.corpora.mediawiki import read_header
+from tiltmeter.storage.corpora.formats.mediawiki import read_header
 from tiltmeter.storage.corpora.pages import Compression, Format, Markup, Repairs, Source, Span
 from tiltmeter.storage.corpora.recognition import recognised
 from tiltmeter.storage.errors import InputError
@@ -123,8 +123,9 @@ def find_sources(config: CorpusConfig) -> list[Source]:
     for name, number in Counter(names).items():
         if number > 1:
             raise InputError(f"corpus.path: {number} files are called {name!r}; name each file once, under its own")
+    chosen = None if config.format == "auto" else config.format
     with ThreadPoolExecutor(_NUM_THREADS) as threads:
-        sources = threads.map(lambda file, name: _source(file, name, config), files, names)
+        sources = threads.map(lambda file, name: _source(file, name, chosen), files, names)
         documents = [source for source in sources if source is not None]
     if not documents:
         raise InputError(f"{_where(config.paths[0])}: only empty files and indexes of dumps; name those that hold text")
@@ -181,8 +182,7 @@ def _where(path: str, setting: str = _SETTING) -> str:
     return f"{setting}={redacted(path)}"
 
 
-def _source(file: FoundFile, name: str, config: CorpusConfig) -> Source | None:
-    chosen = None if config.format == "auto" else config.format
+def _source(file: FoundFile, name: str, chosen: Format | None = None) -> Source | None:
     try:
         form, compression, encoding, prefixes = _content(file.uri, chosen)
     except InputError as error:
@@ -215,10 +215,9 @@ def archived(uri: str, name: str) -> Iterator[Source]:
         InputError: if the archive is damaged, or a member in no known format.
     """
     for member in members(uri):
-        form, *rest, prefixes = _content(member.uri, None) if member.num_bytes else (None, "", "", ())
-        if form is not None:
-            markup: Markup = "wikitext" if prefixes else "plain"
-            yield Source(member.uri, f"{name}/{member.name}", member.num_bytes, "", form, *rest, markup, prefixes)
+        file = FoundFile(member.uri, FileState(member.num_bytes, version="", has_ranges=True), is_named=False)
+        if member.num_bytes and (source := _source(file, f"{name}/{member.name}")):
+            yield source
 
 
 def read_unreadable(

@@ -2,8 +2,8 @@
 
 from itertools import pairwise
 
+from tiltmeter.storage.corpora.formats.parquet_pages import row_group_bytes
 from tiltmeter.storage.corpora.pages import Source, Span
-from tiltmeter.storage.corpora.parquet_pages import row_group_bytes
 from tiltmeter.storage.corpora.unpacking import bz2_stream_starts
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.files import file_state, opened

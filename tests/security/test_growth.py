@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tiltmeter.storage.corpora import dump_parser, jsonlines, packed, wikiextractor
+from tiltmeter.storage.corpora import packed
 from tiltmeter.storage.corpora.corpora import CorpusConfig, find_sources, read_pages, split
+from tiltmeter.storage.corpora.formats import dump_parser, jsonlines, wikiextractor
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.models.gru_files import GRUFileError, read_gru
 from tiltmeter.storage.records import read_records, record_columns

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from tiltmeter.storage.corpora.archives import opened
 from tiltmeter.storage.corpora.decoding import decoded
-from tiltmeter.storage.corpora.documents import page_of
+from tiltmeter.storage.corpora.formats.documents import page_of
 from tiltmeter.storage.corpora.packed import check_growth, check_parquet
 from tiltmeter.storage.corpora.pages import Page, Repairs, Source, Span
 from tiltmeter.storage.errors import InputError
@@ -134,7 +134,7 @@ def _pages(
         columns = {name: [_plain(value) for value in _values(batch.column(name))] for name in batch.schema.names}
         for number in range(batch.num_rows):
             record = {name: values[number] for name, values in columns.items()}
-            num_bytes += sum(len(record[name]) for name in texts if isinstance(record[name], bytes))
+            num_bytes += sum(len(value) for value in map(record.get, texts) if isinstance(value, bytes))
             check_growth(source.num_bytes, num_bytes)
             plain = {name: decoded(v, repairs) if isinstance(v, bytes) else v for name, v in record.items()}
             page = page_of(plain, repairs, f"row {row:,}", f"{source.name}#{row}", field)
@@ -171,12 +171,12 @@ def _check_type(schema: pa.Schema, name: str, uri: str) -> None:
 def _is_text(kind: pa.DataType) -> bool:
     types = pa.types
     is_text = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
-    return is_text or types.is_binary(kind) or types.is_large_binary(kind) or types.is_binary_view(kind)
+    return bool(is_text or types.is_binary(kind) or types.is_large_binary(kind) or types.is_binary_view(kind))
 
 
 def _is_number(kind: pa.DataType) -> bool:
     """Whole numbers; pandas writes them as floats where some are missing."""
-    return pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind)
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind))
 
 
 def _check_lengths(columns: Iterable[pa.Array], uri: str, document_bytes: int) -> None:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from itertools import islice
 
-from tiltmeter.storage.corpora.documents import page_of
+from tiltmeter.storage.corpora.formats.documents import page_of
 from tiltmeter.storage.corpora.lines import Lines
 from tiltmeter.storage.corpora.pages import Page, Repairs, Source, Span
 from tiltmeter.storage.errors import InputError

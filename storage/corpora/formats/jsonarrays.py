@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from tiltmeter.storage.corpora.decoding import Decoder
-from tiltmeter.storage.corpora.documents import page_of
+from tiltmeter.storage.corpora.formats.documents import page_of
 from tiltmeter.storage.corpora.pages import Page, Repairs, Source, Span
 from tiltmeter.storage.corpora.unpacking import Unpacked
 from tiltmeter.storage.errors import InputError

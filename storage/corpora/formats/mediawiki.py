@@ -10,7 +10,7 @@ from functools import lru_cache
 from xml.parsers import expat
 
 from tiltmeter.storage.corpora.decoding import REPLACEMENT, Decoder
-from tiltmeter.storage.corpora.dump_parser import DumpParser, Header
+from tiltmeter.storage.corpora.formats.dump_parser import DumpParser, Header
 from tiltmeter.storage.corpora.pages import Compression, Page, Repairs, Source, Span
 from tiltmeter.storage.corpora.unpacking import Unpacked
 from tiltmeter.storage.errors import InputError
@@ -43,9 +43,12 @@ def read_header(uri: str, compression: Compression, encoding: str) -> Header:
             if parser.header_ended:
                 return parser.header
         parser.finish()
-    except (expat.ExpatError, InputError) as error:
+    except expat.ExpatError as error:
         if not parser.header_ended:  # damage behind the header is for those who read the pages
             raise _damage(uri, unpacked.place(parser.num_bytes), error) from error
+    except InputError:
+        if not parser.header_ended:
+            raise
     return parser.header
 
 
@@ -91,9 +94,7 @@ def _texts(pieces: Iterable[bytes], decoder: Decoder, repairs: Repairs) -> Itera
     yield decoder.decode(b"", final=True)
 
 
-def _damage(uri: str, place: str, error: Exception) -> InputError:
-    if isinstance(error, InputError):
-        return error
+def _damage(uri: str, place: str, error: expat.ExpatError) -> InputError:
     reason = expat.errors.messages[error.code]
     message = f"{redacted(uri)}: the XML breaks off or is damaged near {place}: {reason}"
     return InputError(message, is_unreadable=True)
