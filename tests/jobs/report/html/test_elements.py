@@ -87,3 +87,10 @@ def test_words_of_a_passage_are_coloured_by_their_weight_and_escaped():
     assert re.search(r'<span style="background: rgb\(2\d\d,2\d\d,\d+\)">dull</span>', html)
     assert "<span>film</span>" in html
     assert re.findall("<dt>(.*?)</dt>", html) == ["without", "with"]
+
+
+def test_the_label_of_a_single_figure_is_shown_where_something_is_chosen():
+    figure = Figure([{"x": [1.0]}], {})
+    assert '<p class="choice">Model: a &lt;b&gt;</p>' in page(Chart("alt", "caption", {"a <b>": figure}, "Model"))
+    assert 'class="choice"' not in page(Chart("alt", "caption", {"means": figure}))
+    assert "<label" in page(Chart("alt", "caption", {"a": figure, "b": figure}, "Model"))
