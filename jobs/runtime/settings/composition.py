@@ -103,17 +103,19 @@ def _explain(details: ErrorDetails, kind: type[CommonConfig], known: Known) -> s
         return message
     is_listed = any(isinstance(part, int) for part in rest)
     shown = "" if isinstance(value, Mapping) or dataclasses.is_dataclass(value) else f"={written(value)}"
-    where, advice = f"{key}{_inside(rest)}{shown}", _advice(key, kind, details["loc"][:named])
+    advice = _advice(key, kind, details["loc"][:named])
     if details["type"] == "unexpected_keyword_argument":
         if not is_listed:
-            return f"{where}: {known.without(key).no_such(key)}"
+            return f"{key}{shown}: {known.without(key).no_such(key)}"
         names = names_at(kind, details["loc"][:-1])
         there = f"{meant(str(rest[-1]), names) or ';'} there are {choices(str(rest[-1]), names)}"
-        return f"{where}: there is no such setting{there}"
+        return f"{key}{_inside(rest)}{shown}: there is no such setting{there}"
+    if details["type"] == "missing" and is_listed:
+        return f"{key}{_inside(rest)}: field required; {advice}"
     if details["type"] == "literal_error":
-        return f"{where}: {_one_of(details['ctx']['expected'], str(value))}"
+        return f"{key}{shown}: {_one_of(details['ctx']['expected'], str(value))}"
     reason = _kinds(details) or _STRUCTURES.get(details["type"], f"{message[0].lower()}{message[1:]}")
-    return f"{where}: {reason}; {advice}"
+    return f"{key}{shown}: {reason}; {advice}"
 
 
 def _placed(message: str, keys: Sequence[str], composed: Mapping[str, Any]) -> str:
