@@ -200,6 +200,19 @@ def flip_byte(scene):
         file.write(content)
 
 
+def link_file(scene):
+    path, outside = _a_unit_file(scene), scene.folder / "outside"
+    path.rename(outside)
+    path.symlink_to(outside)
+
+
+def remove_links(scene):
+    for path in Path(scene.seen.path, "units").rglob("*"):
+        if path.is_symlink():
+            path.unlink()
+    assert (scene.folder / "outside").exists()
+
+
 def halve_row(scene):
     row = _a_row(scene)
     os.truncate(row, row.stat().st_size // 2)
@@ -237,6 +250,8 @@ def _a_unit_file(scene):
 _DISK_FULL = "No space left on device.*store=<path or URI>"
 _DAMAGED = r"is damaged .* out of the ledger now|is missing: was it removed"
 
+_LINKED = "is a symbolic link, which is followed neither in a store"
+
 _ENDED_BY_RAY = (str(Path(__file__).with_name("driver.py")),)
 
 FAULTS = {
@@ -267,6 +282,7 @@ FAULTS = {
     "unit file truncated": Fault(truncate_file, 3, says=_DAMAGED, again=True, num_damaged=1),
     "unit file removed": Fault(remove_file, 2, says=_DAMAGED, again=True, num_damaged=1),
     "unit file damaged": Fault(flip_byte, 4, says=_DAMAGED, again=True, num_damaged=1),
+    "unit file linked": Fault(link_file, 2, says=_LINKED, remedy=remove_links, again=True, num_damaged=1),
     "ledger row halved": Fault(halve_row, 2, again=True, num_damaged=1),
     "ledger row removed": Fault(remove_row, 1, again=True, num_damaged=1),
 }
