@@ -23,14 +23,8 @@ def measures(frames: Frames) -> list[Measure]:
         return []
     rows = frames["associations"]
     results = directed(with_effect(preferred(rows)))
-    sides = NamedSides(
-        "effect size",
-        results,
-        EFFECT,
-        in_model(results, itemgetter("test"), frames),
-        original="effect size",
-        dispute=_SIGNS,
-    )
+    label = in_model(results, itemgetter("test"), frames)
+    sides = NamedSides("effect size", results, EFFECT, label, original="effect size", dispute=_SIGNS)
     compared = [
         Compared("Effect sizes of association tests", "d", with_effect(preferred(rows)), "effect_size", "test", 0.0)
     ]

@@ -14,17 +14,7 @@ from tiltmeter.jobs.association.findings import (
     preferred,
     with_effect,
 )
-from tiltmeter.jobs.report.findings import (
-    by_model,
-    each_model,
-    folded,
-    joined,
-    labelled,
-    of_model,
-    sentences,
-    split,
-    why_nothing,
-)
+from tiltmeter.jobs.report.findings import by_model, folded, joined, labelled, of_model, sentences, split, why_nothing
 from tiltmeter.jobs.report.grids import Row, cell, count, estimate, grid, listed, text
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Chart, Details, Grid, Paragraph, Section
 from tiltmeter.jobs.report.wording import isolated, number, phrase, stars
@@ -81,7 +71,8 @@ def sections(frames: Frames) -> list[Section]:
 
 def _tests(frames: Frames) -> Section:
     rows, title = frames["associations"], "Association tests"
-    blocks = folded(each_model(rows, frames, partial(_tables, frames)), "tests one by one")
+    models = by_model(rows, frames).items()
+    blocks = folded({label: _tables(frames, part) if part.height else [] for label, part in models}, "tests one by one")
     results = with_effect(rows)
     if results.is_empty():
         return Section("associations", title, [Paragraph(why_nothing(rows, "association test")), *blocks])

@@ -16,7 +16,6 @@ from tiltmeter.jobs.psychophysics.findings import (
 from tiltmeter.jobs.psychophysics.validation_sections import comparison, validation
 from tiltmeter.jobs.report.findings import (
     by_model,
-    each_model,
     folded,
     joined,
     measured,
@@ -110,8 +109,8 @@ def _pooled(frames: Frames) -> list[Section]:
     if "pooled_psychometrics" not in frames:
         return []
     rows = frames["pooled_psychometrics"]
-    known = measured(rows)
-    models = {label: part for label, part in by_model(known, frames).items() if part.height}
+    every = by_model(measured(rows), frames)
+    models = {label: part for label, part in every.items() if part.height}
     title = "PSE over all gender cue pairs"
     if not models:
         return [Section("pooled", title, [Paragraph(why_nothing(rows, "occupation with gender cue pairs"))])]
@@ -131,8 +130,8 @@ def _pooled(frames: Frames) -> list[Section]:
         {label: pooled_dots(part) for label, part in models.items()},
         "Model",
     )
-    deviations = each_model(known, frames, _deviations)
-    ends = each_model(known, frames, lambda part: both_ends(part, of_model(frames["psychometrics"], part)))
+    deviations = {label: _deviations(part) if part.height else [] for label, part in every.items()}
+    ends = {label: both_ends(part, of_model(frames["psychometrics"], part)) for label, part in every.items()}
     blocks = [Paragraph(text), *paragraphs(deviations), chart, *folded(ends, "occupations at both ends")]
     return [Section("pooled", title, blocks)]
 

@@ -7,16 +7,7 @@ import polars as pl
 from tiltmeter.jobs.association.findings import CORRELATIONS
 from tiltmeter.jobs.psychophysics.figures import pse_and_effects, pse_and_women
 from tiltmeter.jobs.psychophysics.findings import by_cue_pair, cue_pair, over_all_pairs, why_unsure
-from tiltmeter.jobs.report.findings import (
-    by_model,
-    each_model,
-    folded,
-    joined,
-    labelled,
-    measured,
-    of_model,
-    paragraphs,
-)
+from tiltmeter.jobs.report.findings import by_model, folded, joined, labelled, measured, of_model, paragraphs
 from tiltmeter.jobs.report.grids import Column, Row, cell, grid
 from tiltmeter.jobs.report.html.elements import Block, Chart, Grid, Paragraph, Section
 from tiltmeter.jobs.report.sides import OPEN_ORDER, estimate_of
@@ -96,7 +87,7 @@ def comparison(frames: Frames) -> list[Section]:
     """PSE beside WEFAT and WEAT with the same cues, which Liang and Acuna 2020 left open; none without such rows."""
     if "validation" not in frames:
         return []
-    texts = each_model(frames["validation"], frames, lambda part: _comparison(part, frames))
+    texts = {label: _comparison(part, frames) for label, part in by_model(frames["validation"], frames).items()}
     blocks = [*(paragraphs(texts) if any(texts.values()) else []), *_pse_and_effects(frames)]
     return [Section("comparison", "How PSE compares with WEAT and WEFAT", blocks)] if blocks else []
 

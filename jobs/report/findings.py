@@ -113,13 +113,6 @@ def by_model(rows: pl.DataFrame, frames: Tables | None = None) -> dict[str, pl.D
     return {label: parts.get(model, rows.clear()) for model, label in labels_of(rows, frames).items()}
 
 
-def each_model(
-    rows: pl.DataFrame, frames: Tables | None, make: Callable[[pl.DataFrame], Sequence[_Part]]
-) -> dict[str, Sequence[_Part]]:
-    """What is made of the rows of each model, by its label; nothing of corpora without rows."""
-    return {label: make(part) if part.height else [] for label, part in by_model(rows, frames).items()}
-
-
 def of_model(table: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     """The part of a table that is about the same model as rows of another, or the same models."""
     return table.join(rows, on=["model", "language"], how="semi")

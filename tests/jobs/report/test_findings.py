@@ -15,7 +15,6 @@ from tiltmeter.jobs.psychophysics import page as psychophysics
 from tiltmeter.jobs.report.findings import (
     by_model,
     correlations,
-    each_model,
     folded,
     in_model,
     measured,
@@ -80,7 +79,6 @@ def test_a_corpus_of_which_nothing_was_measured_counts_among_those_of_the_page()
     parts = by_model(rows, frames)
     assert {label: part.height for label, part in parts.items()} == {"de": 0, "letters (en)": 1}
     assert in_model(rows, itemgetter("test"), frames)(rows.row(0, named=True)) == "letters (en): a"
-    assert each_model(rows, frames, lambda part: [part.height]) == {"de": [], "letters (en)": [1]}
 
 
 def test_one_model_is_told_of_in_paragraphs_and_several_in_a_list():
