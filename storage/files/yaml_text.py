@@ -1,6 +1,7 @@
 """YAML that somebody else has written: how deep it is nested, and what its aliases stand for, before it is built."""
 
 from collections.abc import Iterator
+from typing import Any, cast
 
 import yaml
 
@@ -59,5 +60,10 @@ def check_yaml(text: str) -> None:
         pass
 
 
+def place_of(mark: Any) -> str:
+    """Where in a text something is, by a mark of YAML, as people count."""
+    return f"line {mark.line + 1}, column {mark.column + 1}"
+
+
 def _limit(event: yaml.Event, problem: str) -> YamlLimit:
-    return YamlLimit(problem=problem, problem_mark=event.start_mark)
+    return YamlLimit(problem=problem, problem_mark=cast(yaml.Mark, event.start_mark))

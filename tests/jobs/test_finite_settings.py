@@ -76,7 +76,7 @@ def accepting(
             key = ".".join(setting.key)
             if "corpora" in composed:
                 [corpus] = composed.pop("corpora")
-                key = f"corpus.one.{next(iter(corpus))}"
+                key = f"corpus.one.{[*corpus][-1]}"
                 composed |= {"corpus": {"one": corpus}, "embedding": {"kind": "trained"}}
             with pytest.raises(ConfigError) as refused:
                 build(kind, composed, [], FOLDERS)

@@ -3,7 +3,6 @@
 import dataclasses
 import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from typing import Any, cast
 
 import pydantic
@@ -69,7 +68,6 @@ def build(
         raise ConfigError("\n".join(_explain(details, kind, known) for details in wrong)) from error
 
 
-@cache
 def _validator(kind: type[CommonConfig]) -> SchemaValidator:
     # Not those that pydantic has built for the records within, which are not strict.
     return SchemaValidator(_strict(pydantic.TypeAdapter(kind).core_schema), _use_prebuilt=False)

@@ -6,15 +6,16 @@ environment. Our own files are trusted.
 """
 
 import re
+from typing import cast
 
 import yaml
-from hydra.core.default_element import GroupDefault, InputDefault
+from hydra.core.default_element import ConfigDefault, GroupDefault, InputDefault
 from hydra.plugins.config_source import ConfigResult
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.settings.files import absolute
-from tiltmeter.storage.files.yaml_text import yaml_events
+from tiltmeter.storage.files.yaml_text import place_of, yaml_events
 
 OURS = ("pkg://hydra.conf", "pkg://tiltmeter.conf", "structured://")
 
@@ -50,10 +51,9 @@ def check_text(text: str, group: str, place: str) -> None:
     """
     for event in yaml_events(text):
         if isinstance(event, yaml.ScalarEvent) and (taken := _taken(event.value, is_local=group not in _ANYWHERE)):
-            mark = event.start_mark
             raise ConfigError(
-                f"{place}: line {mark.line + 1}, column {mark.column + 1}: {taken} takes a value from elsewhere, which "
-                "only the command line and the file of --config-name may; write out what it stands for"
+                f"{place}: {place_of(event.start_mark)}: {taken} takes a value from elsewhere, which only the command "
+                "line and the file of --config-name may; write out what it stands for"
             )
 
 
@@ -98,21 +98,25 @@ def _is_within(package: str | None, top: str) -> bool:
 
 def _is_beyond(item: InputDefault, group: str) -> bool:
     is_choice = isinstance(item, GroupDefault)
-    name = absolute(item.group if is_choice else item.path, group)
+    name = absolute(_path(item), group)
     top = name.partition("/")[0] if is_choice or "/" in name else ""
     if ".." in name.split("/"):
         return True
     if group.partition("/")[0] in _ANYWHERE:
         return top in ("cluster", "hydra") or (top == "job" and (is_choice or group != "job"))
-    if not is_choice and (item.path in _SHARED or item.is_self()):
+    if not is_choice and (_path(item) in _SHARED or item.is_self()):
         return item.package not in (None, "")
     return top != group.partition("/")[0] or item.package not in (None, "")
+
+
+def _path(item: InputDefault) -> str:
+    return str(item.group if isinstance(item, GroupDefault) else cast(ConfigDefault, item).path)
 
 
 def _written(item: InputDefault) -> str:
     if isinstance(item, GroupDefault):
         return f"{'override ' if item.override else ''}{item.group}: {item.value}"
-    return f"{item.path}{f'@{item.package}' if item.package else ''}"
+    return f"{_path(item)}{f'@{item.package}' if item.package else ''}"
 
 
 def _named(group: str) -> str:

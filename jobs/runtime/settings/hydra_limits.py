@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from copy import deepcopy
 from functools import cache, partial
 from tempfile import TemporaryDirectory
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import hydra._internal.hydra as hydra_command
 from hydra._internal import utils as hydra_utils
@@ -169,16 +169,16 @@ class _ConfinedLoader(ConfigLoaderImpl):
     def _parse_overrides_and_create_caching_repo(
         self, config_name: str | None, overrides: list[str]
     ) -> tuple[list[Override], CachingConfigRepository]:
-        self.repository.main = config_name
+        cast(mistakes.Repository, self.repository).main = config_name
         words, repo = super()._parse_overrides_and_create_caching_repo(config_name, overrides)
         self._folders = SettingsFolders(source.full_path() for source in repo.get_sources())
         return words, repo
 
-    def _load_single_config(self, default: ResultDefault, repo: CachingConfigRepository) -> ConfigResult:
-        result = super()._load_single_config(default, repo)
-        path = str(default.config_path)
-        if repo.delegate.is_foreign(path):
-            foreign.check_reach(result.config, path.rpartition("/")[0], repo.delegate.place(path))
+    def _load_single_config(self, default: ResultDefault, repo: IConfigRepository) -> ConfigResult:
+        result, path = super()._load_single_config(default, repo), str(default.config_path)
+        files = cast(mistakes.Repository, cast(CachingConfigRepository, repo).delegate)
+        if files.is_foreign(path):
+            foreign.check_reach(cast(DictConfig, result.config), path.rpartition("/")[0], files.place(path))
         return result
 
     def _compose_config_from_defaults_list(self, defaults: list[ResultDefault], repo: IConfigRepository) -> DictConfig:

@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from importlib.resources.abc import Traversable
 from typing import Any, cast
 
 import yaml
 from hydra._internal.config_repository import ConfigRepository
 from hydra.core.config_search_path import ConfigSearchPath
-from hydra.core.default_element import ConfigDefault
+from hydra.core.default_element import ConfigDefault, InputDefault
 from hydra.core.object_type import ObjectType
 from hydra.core.override_parser.types import Override, ValueType
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
@@ -21,7 +22,7 @@ from tiltmeter.jobs.runtime.settings.files import CORPORA, SUFFIX, SettingsFolde
 from tiltmeter.jobs.runtime.settings.known import Known, keys_of, meant
 from tiltmeter.jobs.runtime.wording import listed
 from tiltmeter.storage.errors import choices
-from tiltmeter.storage.files.yaml_text import YamlLimit, check_yaml
+from tiltmeter.storage.files.yaml_text import YamlLimit, check_yaml, place_of
 
 _NOT_CHOSEN = re.compile(r"Could not override '([^']+)'")
 _CHOSEN_TWICE = re.compile(r"Multiple values for (\S+)\. ")
@@ -67,11 +68,14 @@ class Repository(ConfigRepository):
         if result and self.is_foreign(config_path):
             foreign.check_file(result, group, place)
         if result and group == "corpus" and self.config_exists(CORPORA):
-            result.defaults_list.insert(0, ConfigDefault(path=f"/{CORPORA}", package="_here_"))
+            cast(list[InputDefault], result.defaults_list).insert(
+                0, ConfigDefault(path=f"/{CORPORA}", package="_here_")
+            )
         return result
 
     def _check_text(self, source: ConfigSource, config_path: str) -> None:
-        file = settings_root(source.full_path()).joinpath(f"{config_path.removesuffix(SUFFIX)}{SUFFIX}")
+        root = cast(Traversable, settings_root(source.full_path()))
+        file = root.joinpath(f"{config_path.removesuffix(SUFFIX)}{SUFFIX}")
         text = file.read_text(encoding="utf-8")
         if text.startswith("\ufeff"):
             raise ValueError("begins with a byte order mark, behind which `# @package` is not seen: save it without")
@@ -100,7 +104,7 @@ class Repository(ConfigRepository):
 def _why_unreadable(error: Exception) -> str:
     if isinstance(error, yaml.MarkedYAMLError):
         mark = error.problem_mark or error.context_mark
-        where = f"line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        where = place_of(mark) if mark else ""
         reason = ", ".join(filter(None, [error.context, error.problem]))
         wrong = f"{where}: {reason}" if isinstance(error, YamlLimit) else f"is not YAML in {where}: {reason}"
         return f"{wrong}; correct it there, or leave the file out"
