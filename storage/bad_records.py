@@ -112,6 +112,12 @@ def collected() -> Iterator[BadRecords]:
         _COLLECTED.reset(token)
 
 
+def note(file: str, reason: str, first: str, num: int) -> None:
+    """Hand on what is said of records of a file that are kept."""
+    if (collection := _COLLECTED.get()) is not None:
+        collection.add(file, reason, first, num, "kept")
+
+
 def collect(bad: BadRecords) -> None:
     """Hand on what was left out of whole files, in place of what was handed on of the same files before."""
     collection = _COLLECTED.get()

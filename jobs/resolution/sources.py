@@ -1,6 +1,7 @@
 """The files of a resolution, found before any work."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from tiltmeter.jobs.resolution.cells import (
     END_RULES,
@@ -36,26 +37,23 @@ def find_sources(config: ResolutionRun) -> Files:
     if config.packing:
         _check_engine(config.packing.engine)
     scorer, study = config.records, config.mentions
-    wanted: dict[str, tuple[str | None, str, Sequence[str], Rules, Sequence[str]]] = {
-        "gold": (config.gold, "gold", [*GOLD_RULES], GOLD_RULES, [*GOLD_RULES]),
-        "records": (
-            scorer and scorer.path,
-            "records.path",
-            scorer.columns if scorer else (),
-            record_rules(scorer.id) if scorer else {},
-            [scorer.id] if scorer else (),
-        ),
-        "labelled": (scorer and scorer.labelled, "records.labelled", [*LABELLED_RULES], LABELLED_RULES, ()),
-        "clusters": (scorer and scorer.clusters, "records.clusters", [*GOLD_RULES], GOLD_RULES, [*GOLD_RULES]),
-        "must_link": (_path(config.must_link), "must_link", [*END_RULES], END_RULES, ()),
-        "cannot_link": (_path(config.cannot_link), "cannot_link", [*END_RULES], END_RULES, ()),
-        "sources": (config.sources, "sources", ("record", config.one_per_source or ""), record_rules("record"), ()),
-        "mentions": (study and study.path, "mentions.path", [*MENTION_RULES], MENTION_RULES, ()),
+    wanted = {
+        "gold": _Wanted(config.gold, "gold", GOLD_RULES, [*GOLD_RULES]),
+        "must_link": _Wanted(_path(config.must_link), "must_link", END_RULES),
+        "cannot_link": _Wanted(_path(config.cannot_link), "cannot_link", END_RULES),
+        "sources": _Wanted(config.sources, "sources", record_rules("record"), (), [config.one_per_source or ""]),
     }
-    files = {name: _find(path, *others) for name, (path, *others) in wanted.items() if path}
+    if study is not None:
+        wanted["mentions"] = _Wanted(study.path, "mentions.path", MENTION_RULES)
+    if scorer is not None:
+        rules = record_rules(scorer.id)
+        wanted["records"] = _Wanted(scorer.path, "records.path", rules, [scorer.id], scorer.columns)
+        wanted["labelled"] = _Wanted(scorer.labelled, "records.labelled", LABELLED_RULES)
+        wanted["clusters"] = _Wanted(scorer.clusters, "records.clusters", GOLD_RULES, [*GOLD_RULES])
+    files = {name: _find(file) for name, file in wanted.items() if file.path}
     if config.pairs is not None:
         columns = score_columns(find_file(config.pairs, "pairs").uri)
-        files["pairs"] = _find(config.pairs, "pairs", [*END_RULES, *columns], pair_rules(columns), ())
+        files["pairs"] = _find(_Wanted(config.pairs, "pairs", pair_rules(columns)))
     if config.records is not None and config.one_per_source is not None:
         check_columns(files["records"].uri, [config.one_per_source], "one_per_source")
     check_constraints(config, files)
@@ -73,10 +71,25 @@ def _check_engine(engine: str) -> None:
         raise ConfigError(f"{error}; set engine=<one of them>") from error
 
 
-def _find(path: str, setting: str, columns: Sequence[str], rules: Rules, once: Sequence[str]) -> FoundFile:
-    file = find_file(path, setting)
-    check_values(file.uri, columns, setting)
-    return find_table(path, setting, columns, rules=rules, once=once)
+class _Wanted(NamedTuple):
+    """Attributes:
+    path: of a file; None: it is not given.
+    rules: for the cells of its columns.
+    once: a column of which no value may come again, and others of which it may not with another value.
+    others: columns beside those with rules.
+    """
+
+    path: str | None
+    setting: str
+    rules: Rules
+    once: Sequence[str] = ()
+    others: Sequence[str] = ()
+
+
+def _find(wanted: _Wanted) -> FoundFile:
+    path, columns = str(wanted.path), list(dict.fromkeys([*wanted.rules, *wanted.others]))
+    check_values(find_file(path, wanted.setting).uri, columns, wanted.setting)
+    return find_table(path, wanted.setting, columns, rules=wanted.rules, once=wanted.once)
 
 
 def optional_columns(uri: str, names: Sequence[str], setting: str) -> list[str]:

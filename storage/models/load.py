@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 _SHOWN_WEIGHTS = 3
+_FEWEST_CLASSES = 2
 
 _MOST_WEIGHTS_PER_BYTE = 8
 _ALWAYS_ALLOWED_WEIGHTS = 2**24
@@ -59,7 +60,7 @@ def load_classifier(folder: str, device: str, setting: str) -> tuple["PreTrained
 
 
 def check_classifier(folder: str, setting: str) -> None:
-    """Refuse a checkpoint that says that it is another kind of model, without loading it.
+    """Refuse a checkpoint that says that it is another kind of model, or that it has one output, without loading it.
 
     Raises:
         CheckpointError: naming the kind.
@@ -72,13 +73,26 @@ def check_classifier(folder: str, setting: str) -> None:
             f"{setting}={folder}: is a {', '.join(kinds)}, which has no head that classifies texts; set {setting} to a "
             "model for text classification"
         )
+    if len(described_labels(folder)) < _FEWEST_CLASSES:
+        raise CheckpointError(
+            f"{setting}={folder}: has one output, as a regression has, which tells no classes apart; set {setting} to "
+            "a model for text classification"
+        )
 
 
 def num_classes(folder: str) -> int:
     """That a text classifier tells apart, without loading it; transformers' own number where it says none."""
+    return len(described_labels(folder))
+
+
+def described_labels(folder: str) -> dict[int, str]:
+    """The labels of a text classifier by their numbers, without loading it; as transformers calls them where it says
+    none.
+    """
     described = json.loads(Path(folder, "config.json").read_bytes())
     labels = described.get("id2label")
-    return len(labels) if labels else int(described.get("num_labels", 2))
+    given = {int(number): str(label) for number, label in labels.items()} if isinstance(labels, dict) else {}
+    return given or {number: f"LABEL_{number}" for number in range(int(described.get("num_labels", 2)))}
 
 
 def load_translator(folder: str, device: str, setting: str) -> tuple["PreTrainedModel", "PreTrainedTokenizerBase"]:

@@ -10,7 +10,7 @@ import io
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -95,11 +95,15 @@ def _guessed(head: bytes) -> str:
     return "utf-16-be" if 4 * head[::2].count(0) > len(head) else "utf-8"
 
 
+def _head(content: bytes) -> bytes:
+    """The first whole lines, one at least."""
+    return content[: content.rfind(b"\n", 0, _HEAD_BYTES) + 1 or content.find(b"\n") + 1 or len(content)]
+
+
 def _dialect(content: bytes, is_tabbed: bool) -> Dialect:
     """The one by which most records have as many fields as the first, of the usual ones the first."""
-    head = content[:_HEAD_BYTES]
-    head = head[: head.rfind(b"\n") + 1] or head
-    found = max([*(_TABBED if is_tabbed else ()), *_DIALECTS], key=lambda dialect: _consistency(head, dialect))
+    head = _head(content)
+    found: Dialect = max([*(_TABBED if is_tabbed else ()), *_DIALECTS], key=lambda dialect: _consistency(head, dialect))
     if not _consistency(head, found):
         return Dialect(_ONE_COLUMN, has_quotes=not is_tabbed)
     first = next(fields for _, fields in _records(head, found) if isinstance(fields, list) and fields)
@@ -118,7 +122,7 @@ def _first_records(head: bytes, dialect: Dialect) -> list[list[str] | str]:
 
 def _names(content: bytes, dialect: Dialect, header: bool) -> list[str]:
     """Of the columns, each once: one that comes again is called as Polars does."""
-    first = [fields for fields in _first_records(content[:_HEAD_BYTES], dialect) if isinstance(fields, list)]
+    first = [fields for fields in _first_records(_head(content), dialect) if isinstance(fields, list)]
     if not header:
         [(width, _)] = Counter(map(len, first)).most_common(1) or [(0, 0)]
         return [f"column_{number}" for number in range(1, width + 1)]
@@ -205,7 +209,7 @@ def _records(
         names: of the columns; a record of several lines that does not fit them is bad in its first line alone.
     """
     window, number = _Window(content), 1
-    quoting = csv.QUOTE_MINIMAL if dialect.has_quotes else csv.QUOTE_NONE
+    quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if dialect.has_quotes else csv.QUOTE_NONE
     is_open = True
     while is_open:
         is_open, reason = False, _RAGGED

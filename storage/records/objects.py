@@ -91,7 +91,7 @@ def _kind(record: object) -> str:
 
 def _fault(record: dict[str, Any], columns: Sequence[str] | None) -> str:
     """Why a record can't be read; empty if it can."""
-    values = record.values() if columns is None else [record.get(name) for name in columns]
+    values = [*record, *record.values()] if columns is None else [record.get(name) for name in columns]
     if any(isinstance(value, dict | list) for value in values):
         return "a list or an object in a column"
     is_half = any(isinstance(value, str) and _HALVES.search(value) for value in values)

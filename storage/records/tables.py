@@ -192,11 +192,12 @@ def _shown(cell: object) -> str:
 
 
 def _check_once(rows: pl.DataFrame, once: Sequence[str], file: str, place: Callable[[int], str]) -> None:
-    ids = rows.select(once).with_row_index("").drop_nulls(once[0])
+    number = "".join(rows.columns) + "#"  # which no column is called
+    ids = rows.select(once).with_row_index(number).drop_nulls(once[0])
     ids = ids if len(once) == 1 else ids.unique(once, keep="first", maintain_order=True)
     if (twice := ids.filter(pl.col(once[0]).is_duplicated())).height:
         value = twice[once[0]][0]
-        first, second = map(place, twice.filter(pl.col(once[0]) == value)[""][:2])
+        first, second = map(place, twice.filter(pl.col(once[0]) == value)[number][:2])
         others = f" with another {once[1]}" if len(once) > 1 else ""
         raise InputError(f"{file}: {once[0]} {value!r} comes again{others}, in {first} and {second}: give it one row")
 

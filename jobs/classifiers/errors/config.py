@@ -3,6 +3,7 @@
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Literal, Self
 
+import polars as pl
 import pydantic
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 
@@ -14,9 +15,13 @@ from tiltmeter.operators.classifiers.errors.forest import ForestConfig
 from tiltmeter.operators.classifiers.errors.rounds import RoundsConfig
 from tiltmeter.operators.classifiers.errors.slices.search import SliceConfig
 from tiltmeter.operators.text.normalisation import as_labels
+from tiltmeter.storage.bad_records import note
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
+from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.files import file_state
-from tiltmeter.storage.records.cells import LABEL, TEXT, Rules, between
+from tiltmeter.storage.files.redaction import redacted
+from tiltmeter.storage.records import numbers, read_records
+from tiltmeter.storage.records.cells import LABEL, TEXT, Rules, between, spelled
 
 _CONFIG = ConfigDict(extra="forbid")
 _Path = Annotated[str, Field(min_length=1)]
@@ -239,6 +244,8 @@ def find_sources(config: ErrorCharacterisationRun) -> ErrorSources:
     columns = list(dict.fromkeys([*data.columns.values(), *given]))
     rules: Rules = {data.text: [TEXT]} | dict.fromkeys(given, (between(0, 1),))
     files = {"data": find_table(str(data.path), "data.path", columns, header=data.header, rules=rules)}
+    if data.probabilities:
+        check_probabilities(data, files["data"].uri, rules)
     if base.path is not None:
         columns, rules = list(base.columns.values()), {base.text: [TEXT], base.label: [LABEL]}
         files["base"] = find_table(base.path, "base.path", columns, header=base.header, rules=rules)
@@ -247,6 +254,29 @@ def find_sources(config: ErrorCharacterisationRun) -> ErrorSources:
     uses_encoder = base.path is not None and base.model == "encoder"
     encoder = find_encoder(config.models) if uses_encoder else EncoderSources(None, None)
     return ErrorSources(Files(files), Files(more), encoder, _earlier(config))
+
+
+def check_probabilities(data: CharacterisedData, uri: str, rules: Rules) -> None:
+    """Whether a file has the probabilities of all classes, and says if these are never largest for what is predicted.
+
+    Raises:
+        InputError: if no row has them all.
+    """
+    names = sorted(data.probabilities or {})
+    rows = read_records(uri, header=data.header, rules=rules)
+    given = pl.DataFrame([numbers(rows, (data.probabilities or {})[name]).alias(name) for name in names])
+    is_whole = given.select(pl.all_horizontal(pl.all().is_not_null())).to_series()
+    if not is_whole.any():
+        raise InputError(
+            f"data.probabilities: no row of {redacted(uri)} has a number in each of {', '.join(map(repr, names))}; a "
+            "pipeline gives those of all classes with top_k=None, and of the first alone by default; or leave it out"
+        )
+    renamed = data.classes or {}
+    predicted = spelled(rows[str(data.prediction)], [*renamed, *names]).replace(renamed)
+    largest = pl.Series([names[place] for place in given.fill_null(-1.0).to_numpy().argmax(axis=1)], dtype=pl.String)
+    if not (largest.filter(is_whole) == predicted.filter(is_whole)).any():
+        reason = "no prediction has the largest probability: are the columns of data.probabilities interchanged?"
+        note(redacted(uri), reason, f"column {data.prediction!r}", rows.height)
 
 
 def _earlier(config: ErrorCharacterisationRun) -> Files:

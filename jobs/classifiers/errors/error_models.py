@@ -101,7 +101,10 @@ def _scores(
             settings = replace(settings, leaf_sizes=(forests[kind].leaf_size,))
     if material.probabilities is not None:
         scores |= {name: measure(material.probabilities[outside]) for name, measure in UNCERTAINTIES.items()}
-    scores[CLASS], scores[IN_DOMAIN] = _by_class(material, inside, outside), _by_words(material, inside, outside)
+    scores[CLASS] = _by_class(material, inside, outside)
+    labels = material.column("label")
+    if len({labels[row] for row in inside}) > 1:  # which a model of words has to tell apart
+        scores[IN_DOMAIN] = _by_words(material, inside, outside)
     chance = keyed_generator(config["seed"], Stream.ERROR_CHARACTERISATION, _CHANCE, config["split"])
     scores[RANDOM] = chance.random(len(outside))
     return scores, forests[READABLE], material.frequent(config["min_share"])

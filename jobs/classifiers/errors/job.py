@@ -7,8 +7,9 @@ from tiltmeter.jobs.classifiers.errors.base import predict_texts
 from tiltmeter.jobs.classifiers.errors.config import ErrorCharacterisationRun, ErrorSources, find_sources
 from tiltmeter.jobs.classifiers.errors.error_models import model_errors
 from tiltmeter.jobs.classifiers.errors.features import read_features
+from tiltmeter.jobs.classifiers.errors.material import one_kind
 from tiltmeter.jobs.classifiers.errors.means import sum_up
-from tiltmeter.jobs.classifiers.errors.predictions import judge_texts
+from tiltmeter.jobs.classifiers.errors.predictions import judge_texts, tell_predictions
 from tiltmeter.jobs.classifiers.errors.promises.guarantees import promise
 from tiltmeter.jobs.classifiers.errors.promises.scoring import score_texts
 from tiltmeter.jobs.classifiers.errors.rounds import play_rounds
@@ -32,6 +33,9 @@ def run(run: Run[ErrorCharacterisationRun, ErrorSources]) -> None:
     inputs = {"texts": [texts["data"]], "predicted": [predicted], "features": features}
     if is_scored:
         run.publish_all(score_texts(runner, run.sources.earlier, inputs, config.seed))
+        return
+    if reason := one_kind(runner.store, inputs):
+        run.publish("predictions", [tell_predictions(runner, inputs, reason)])
         return
     predictions = judge_texts(runner, config, inputs)
     run.publish("predictions", [predictions])

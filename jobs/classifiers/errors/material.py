@@ -82,22 +82,26 @@ class Material:
         return [place for place, name in enumerate(self.names) if name in DENSE or shares[place] >= min_share]
 
 
-def read_material(store: Store, inputs: Refs) -> Material:
-    """Put the tables of labelled texts side by side.
+def one_kind(store: Store, inputs: Refs) -> str:
+    """Why nothing tells errors from other predictions; empty if there are both.
 
     Raises:
-        InputError: if no text is left, or all are errors, or none is.
+        InputError: if no row can be judged, with what rows lack.
     """
-    material = told_material(store, inputs, ["ok"])
-    if material.table.is_empty():
-        raise InputError("data.path: no row has a text, a label and a prediction")
-    if material.errors.all() or not material.errors.any():
-        num, height = int(material.errors.sum()), material.table.height
-        raise InputError(
-            f"data.path: {num:,} of {height:,} predictions are errors, so that nothing tells them from the "
-            "others; data.classes renames labels and predictions"
-        )
-    return material
+    texts = _frame(store, [ref.select("row", "label", "status", "reason") for ref in inputs["texts"]])
+    predicted = _frame(store, [ref.select("row", "predicted") for ref in inputs["predicted"]]).drop_nulls()
+    judged = texts.filter(status="ok").join(predicted, on="row")
+    if judged.is_empty():
+        lacks = texts.filter(pl.col("status") != "ok").group_by("reason").len().sort("len", "reason", descending=True)
+        reasons = [f"{reason} ({num:,} of {texts.height:,})" for reason, num in lacks.rows()]
+        raise InputError(f"data.path: no row can be judged: {'; '.join(reasons) or 'no text has a token'}")
+    num = judged.filter(pl.col("predicted") != pl.col("label")).height
+    if 0 < num < judged.height:
+        return ""
+    return (
+        f"{num:,} of {judged.height:,} predictions are errors, so that nothing tells them from the others; "
+        "data.classes renames labels and predictions"
+    )
 
 
 def told_material(store: Store, inputs: Refs, statuses: Sequence[str]) -> Material:
@@ -113,7 +117,7 @@ def told_material(store: Store, inputs: Refs, statuses: Sequence[str]) -> Materi
 
 def material_of(store: Store, unit: Unit) -> Material:
     """What the inputs of a unit hold."""
-    return read_material(store, unit.inputs)
+    return told_material(store, unit.inputs, ["ok"])
 
 
 def _frame(store: Store, refs: Sequence[TableRef]) -> pl.DataFrame:

@@ -48,6 +48,25 @@ def judge_texts(runner: Runner, config: ErrorCharacterisationRun, inputs: Refs) 
     return runner.run_whole(Stage("judge texts", each(_judge), {"texts": [unit]}))["texts"][0].tables["predictions"]
 
 
+def tell_predictions(runner: Runner, inputs: Refs, reason: str) -> TableRef:
+    """The table ``predictions`` where nothing tells errors from others: what was predicted, and why that is all."""
+    unit = Unit("told_texts/1", "texts", {"reason": reason}, inputs)
+    return runner.run_whole(Stage("judge texts", each(_tell), {"texts": [unit]}))["texts"][0].tables["predictions"]
+
+
+def _tell(store: Store, unit: Unit) -> Tables:
+    material = told_material(store, unit.inputs, ["ok", "no_label"])
+    is_error = material.table["predicted"] != material.table["label"]
+    guesses = told_of(material).with_columns(is_error=is_error, error_score=None, reasons=None)
+    texts, row = store.read(unit.input("texts")), guesses.select("row")
+    told = {number: failed("one_kind", unit.config["reason"]) for number in row["row"]}
+    rows = predictions(texts, guesses, pl.DataFrame(schema={"row": row.schema["row"], "error_score": pl.Float64}))
+    yield (
+        "predictions",
+        table_of([each_row | told.get(each_row["row"], {}) for each_row in rows.to_pylist()], PREDICTIONS),
+    )
+
+
 def _score(store: Store, unit: Unit) -> Tables:
     config, material = unit.config, material_of(store, unit)
     unlabelled = told_material(store, unit.inputs, ["no_label"])
@@ -64,6 +83,12 @@ def _judge(store: Store, unit: Unit) -> Tables:
     config, material = unit.config, material_of(store, unit)
     unlabelled = told_material(store, unit.inputs, ["no_label"])
     names, labels = material.all_classes, material.column("label")
+    scores = pl.concat([pl.DataFrame(pl.from_arrow(store.read(ref))) for ref in unit.inputs["scores"]])
+    rows = store.read(unit.input("texts"))
+    if len(set(labels)) == 1:  # which a model of words could tell from no other
+        known = [told_of(material).with_columns(is_error=material.errors), told_of(unlabelled)]
+        yield "predictions", predictions(rows, pl.concat(known, how="diagonal_relaxed"), scores)
+        return
     guesses = out_of_fold_probabilities(
         material.column("text"), labels, material.column("group"), names, config["num_folds"], config["seed"]
     )
@@ -76,8 +101,6 @@ def _judge(store: Store, unit: Unit) -> Tables:
         is_label_suspected=suspected(guesses, numbers),
     )
     more = told_of(unlabelled).with_columns(in_domain_disagreement=disagreement(others, unlabelled.predicted, names))
-    scores = pl.concat([pl.DataFrame(pl.from_arrow(store.read(ref))) for ref in unit.inputs["scores"]])
-    rows = store.read(unit.input("texts"))
     yield "predictions", predictions(rows, pl.concat([made, more], how="diagonal_relaxed"), scores)
 
 

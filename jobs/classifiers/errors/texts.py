@@ -88,8 +88,8 @@ def _read(_: Store, unit: Unit) -> Tables:
     cells = {name: labels(rows[called]) for name, called in columns.items()}
     classes = [name for name in ("label", "prediction", "previous") if name in cells]
     known = pl.Series([*(read["classes"] or {}), *probabilities, *read["spelling"]], dtype=pl.String)
-    _, *spelled = one_spelling(known, *(cells[name] for name in classes))
-    cells |= dict(zip(classes, spelled, strict=True))
+    spelled = one_spelling(known, *(cells[name] for name in classes))
+    cells |= dict(zip(classes, spelled[1:], strict=True))
     given = _probabilities(rows, probabilities)
     normal, renamed = Normalizer("en", fold_case=True), read["classes"] or {}
     lists, made = {name: values.to_list() for name, values in cells.items()}, []

@@ -18,14 +18,14 @@ from tiltmeter.operators.sentiment import transformer_scores as classifiers
 from tiltmeter.operators.sentiment.annotators import label_codes, vote
 from tiltmeter.operators.sentiment.gru import GRUDescription, GRUScore, TrainedGRU
 from tiltmeter.operators.sentiment.lexicons import random_scores, textblob_scores, vader_scores
-from tiltmeter.operators.sentiment.transformer_scores import ClassifierConfig, score_texts
+from tiltmeter.operators.sentiment.transformer_scores import ClassifierConfig, label_values, score_texts
 from tiltmeter.operators.text.tokens import Tokenizer
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.models.checkpoints import find_checkpoint
 from tiltmeter.storage.models.gru_files import read_gru
-from tiltmeter.storage.models.load import check_classifier, load_classifier
+from tiltmeter.storage.models.load import check_classifier, described_labels, load_classifier
 from tiltmeter.storage.records import numbers, read_records
 from tiltmeter.storage.records.cells import NUMBER, TEXT, Rules, one_of, spelled
 
@@ -171,7 +171,7 @@ def find_system(name: str, system: System, seed: int) -> FoundSystem:
             settings = _identity(gru.VERSION, file) | {"tokenizer": Tokenizer(gru.LANGUAGE).identity}
             return FoundSystem(settings | {"score": system.score}, partial(_gru, file.uri, system.score), file)
         case TransformerSystem():
-            return _transformer(system, f"sentiment.{name}.model")
+            return _transformer(system, f"sentiment.{name}")
         case ScoresSystem():
             columns = [system.text, system.sentiment]
             file = find_table(system.path, f"sentiment.{name}.path", columns, rules=system.rules, once=columns)
@@ -215,11 +215,17 @@ def _gru(uri: str, kind: GRUScore, _: str) -> Score:
     return _whole(partial(gru.score, TrainedGRU(GRUDescription(**file.description), file.weights), kind=kind))
 
 
-def _transformer(system: TransformerSystem, setting: str) -> FoundSystem:
-    checkpoint = find_checkpoint(system.model, system.revision, setting)
-    check_classifier(checkpoint.folder, setting)
+def _transformer(system: TransformerSystem, name: str) -> FoundSystem:
+    checkpoint = find_checkpoint(system.model, system.revision, f"{name}.model")
+    check_classifier(checkpoint.folder, f"{name}.model")
+    try:
+        label_values(described_labels(checkpoint.folder), system.classifier.labels)
+    except ValueError as error:
+        raise InputError(f"{name}.classifier.labels: {str(error).replace('sentiment.<name>', name)}") from error
     settings = {"operator": classifiers.VERSION, "version": checkpoint.version, "classifier": system.classifier}
-    return FoundSystem(settings, partial(_load_transformer, system, checkpoint.version, setting), device=system.device)
+    return FoundSystem(
+        settings, partial(_load_transformer, system, checkpoint.version, f"{name}.model"), device=system.device
+    )
 
 
 def _load_transformer(system: TransformerSystem, version: str, setting: str, device: str) -> Score:

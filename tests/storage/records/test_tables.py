@@ -1,10 +1,15 @@
 """Tables that users bring along."""
 
+import uuid
+from decimal import Decimal
+
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tiltmeter.storage.errors import InputError
-from tiltmeter.storage.records import check_columns, read_records, record_columns
+from tiltmeter.storage.records import check_columns, labels, one_spelling, read_records, record_columns
 
 ROWS = {"text": ["a", "b, c", None], "score": [0.5, -1.0, 2.0]}
 
@@ -68,3 +73,67 @@ def test_a_missing_column_is_named_beside_those_that_there_are(file):
 def test_a_damaged_file_is_named(file, name, content):
     with pytest.raises(InputError, match=name):
         read_records(file(name, content))
+
+
+def spelled_alike(*columns):
+    return [column.to_list() for column in one_spelling(*(labels(pl.Series(column)) for column in columns))]
+
+
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        ([0.0, 1.0, None], ["0", "1", None]),
+        (["0.0", "1.00", ""], ["0", "1", None]),
+        ([False, True, None], ["0", "1", None]),
+        (["False", "TRUE", None], ["0", "1", None]),
+        (["0", "true", None], ["0", "true", None]),  # which of both 1 is, nothing tells
+        (["0", "yes", "+1"], ["0", "yes", "+1"]),
+    ],
+)
+def test_labels_of_one_class_are_written_as_the_first_file_writes_them(other, expected):
+    first = ["0", "1"]
+    assert spelled_alike(first, other) == [first, expected]
+    assert spelled_alike(other)[0] == labels(pl.Series(other)).to_list(), "one file alone stays as it is"
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        (pa.array(["a", "b"]).dictionary_encode(), ["a", "b"]),
+        (pa.array(["a", None], pa.string_view()), ["a", None]),
+        (pa.array(["a", "b"], pa.large_string()), ["a", "b"]),
+        (pa.array([b"a", b"\xc3\xa9"]), ["a", "é"]),
+        (pa.array([uuid.UUID(int=255).bytes] * 2, pa.uuid()), [f"{uuid.UUID(int=255)}"] * 2),
+        (pa.array([Decimal("1.50"), None]), [1.5, None]),
+        (pa.array([Decimal(12), None]), ["12", None]),
+        (pa.nulls(2), [None, None]),
+        (pa.array([1, 0], pa.bool8()), [1, 0]),
+    ],
+    ids=lambda value: str(value.type) if isinstance(value, pa.Array) else "",
+)
+@pytest.mark.parametrize("name", ["rows.parquet", "rows.arrow"])
+def test_columns_of_every_type_that_is_text_or_numbers_are_read(tmp_path, column, expected, name):
+    table, path = pa.table({"a": column}), tmp_path / name
+    if name == "rows.parquet":
+        pq.write_table(table, path)
+    else:
+        with pa.ipc.new_file(path, table.schema) as sink:
+            sink.write_table(table)
+    assert read_records(str(path))["a"].to_list() == expected
+    assert record_columns(str(path)) == ["a"]
+
+
+def test_bytes_that_are_no_text_are_refused_with_their_column(tmp_path):
+    path = str(tmp_path / "rows.parquet")
+    pl.DataFrame({"id": [b"\xff\xfe"]}).write_parquet(path)
+    with pytest.raises(InputError, match=r"rows.parquet: column 'id' has bytes that are no text in UTF-8"):
+        read_records(path)
+
+
+def test_of_very_many_columns_those_are_listed_that_are_like_the_missing_one(file):
+    path = file("rows.csv", ",".join(f"column {number}" for number in range(10_000)) + "\n")
+    with pytest.raises(
+        InputError, match=r"has no column 'colum 77'; its columns are 'column 77'.* and 9,\d+ others"
+    ) as told:
+        check_columns(path, ["colum 77"], "data.path")
+    assert len(str(told.value)) < 1000

@@ -6,10 +6,14 @@ from tiltmeter.jobs.classifiers.errors.config import ErrorCharacterisationRun
 from tiltmeter.jobs.classifiers.errors.page.findings import lead, scored_lead
 from tiltmeter.jobs.classifiers.errors.page.sections import scored_sections, sections
 from tiltmeter.jobs.report.findings import measured
+from tiltmeter.jobs.report.html.elements import Paragraph
+from tiltmeter.jobs.report.lead import Lead
 from tiltmeter.jobs.report.page import Body
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.published import Frames
 from tiltmeter.storage.files.redaction import redacted
+
+_TITLE = "Where the model goes wrong"
 
 
 def page(run: Run[ErrorCharacterisationRun, Any], frames: Frames) -> Body:
@@ -17,12 +21,15 @@ def page(run: Run[ErrorCharacterisationRun, Any], frames: Frames) -> Body:
     config, predictions = run.config, frames["predictions"]
     if config.data.scored_by is not None:
         return _scored(config, frames)
+    if alike := predictions.filter(status="one_kind")["reason"].to_list():
+        findings = [Paragraph(f"{alike[0][0].upper()}{alike[0][1:]}.")]
+        return Body(_TITLE, _facts(config), Lead([Paragraph("Where does the model go wrong, and why?")], findings), [])
     facts = _facts(config) | {
         "texts": f"{measured(predictions).height:,} of {predictions.height:,}",
         "splits": f"{config.splits.number}{', balanced' if config.splits.balance else ''}",
         "seed": str(config.seed),
     }
-    return Body("Where the model goes wrong", facts, lead(frames, config), list(sections(frames)))
+    return Body(_TITLE, facts, lead(frames, config), list(sections(frames)))
 
 
 def _facts(config: ErrorCharacterisationRun) -> dict[str, str]:

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from tests.jobs.test_layouts import survive
+from tiltmeter.jobs.classifiers.errors.config import find_sources
 from tiltmeter.jobs.classifiers.errors.page.words import in_words
 from tiltmeter.jobs.classifiers.errors.rounds import _means
 from tiltmeter.jobs.runtime.config import ConfigError
@@ -15,6 +16,7 @@ from tiltmeter.operators.classifiers.errors.splits import mean_of
 from tiltmeter.operators.statistics.intervals import LOGIT
 from tiltmeter.operators.statistics.means import share
 from tiltmeter.operators.statistics.units import units_of
+from tiltmeter.storage.bad_records import collected
 from tiltmeter.storage.errors import InputError
 
 SMALL = [
@@ -72,6 +74,62 @@ def characterised(run_job, file, tmp_path_factory):
     place = tmp_path_factory.mktemp("errors")
     given = [*settings(file), "data.previous=before", *SMALL]
     return run_job(*given, f"store={place}/store", f"run_dir={place}/run")
+
+
+def test_a_text_that_is_empty_is_counted_and_no_bad_record(characterised, file):
+    counted = {"file": str(file), "reason": "no text", "kind": "empty", "num": 1, "first": "line 802, column 'text'"}
+    assert characterised.record["left_out"] == [counted]
+    assert (
+        f"1 record left out: no text; first in {file}, line 802, column"
+        in (characterised.path / "report.html").read_text()
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda rows: [[*row[:3], *([row[3], ""] if row[3] > row[4] else ["", row[4]]), ""] for row in rows],
+            "top_k=None",
+        ),
+        (
+            lambda rows: [[*row[:3], 100 * row[3], 100 * row[4], ""] for row in rows],
+            "no number from 0 to 1 .*p_negative",
+        ),
+        (lambda rows: [[*row[:3], row[4], row[3], ""] for row in rows], ""),
+    ],
+    ids=["of the first alone", "in percent", "interchanged"],
+)
+def test_probabilities_that_are_none_are_told_before_any_work(configured, tmp_path, change, message):
+    path = tmp_path / "tweets.csv"
+    with path.open("w", newline="") as sink:
+        csv.writer(sink).writerows([HEADER, *change(tweets(40, 0))])
+    config = configured(*settings(path))
+    with collected() as bad:
+        if message:
+            with pytest.raises(InputError, match=message):
+                find_sources(config)
+        else:
+            find_sources(config)
+            [row] = bad.rows()
+            assert (row["kind"], row["num"]) == ("kept", 40)
+            assert "interchanged" in row["reason"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("column", ["prediction", "label"])
+def test_what_needs_two_kinds_is_left_out_and_the_rest_is_done(run_job, tmp_path, column):
+    rows = [dict(zip(HEADER, row, strict=True)) for row in tweets(120, 0)]
+    rows = [row | ({"prediction": row["label"]} if column == "prediction" else {"label": "negative"}) for row in rows]
+    pl.DataFrame(rows).write_csv(tmp_path / "tweets.csv")
+    outcome = run_job(*settings(tmp_path / "tweets.csv"), *SMALL, f"store={tmp_path}/store", f"run_dir={tmp_path}/run")
+    predictions = outcome.table("predictions").to_pylist()
+    if column == "prediction":
+        assert {row["status"] for row in predictions} == {"one_kind"}
+        assert predictions[0]["reason"].startswith("0 of 120 predictions are errors, so that nothing tells them")
+    else:
+        assert {row["in_domain_disagreement"] for row in predictions} == {None}
+        assert {"error_models", "slices"} <= outcome.published
 
 
 def test_the_planted_slice_leads_and_is_confirmed(characterised):

@@ -48,6 +48,19 @@ def test_a_classifier_that_is_not_there_is_named(found, tmp_path):
         found("sentiment=transformer", f"sentiment.transformer.model={tmp_path}")
 
 
+@pytest.mark.parametrize(
+    ("described", "message"),
+    [
+        ({"num_labels": 1}, r"sentiment.transformer.model=\S+: has one output, as a regression has"),
+        ({"num_labels": 2}, r"sentiment.transformer.classifier.labels: .*LABEL_0, LABEL_1, do not say what they are"),
+    ],
+)
+def test_a_head_that_says_no_sentiment_is_refused_before_any_work(found, write_bert, tmp_path, described, message):
+    folder = write_bert(tmp_path / "bert", ["a"], "BertForSequenceClassification", **described)
+    with pytest.raises((CheckpointError, InputError), match=message):
+        found("sentiment=transformer", f"sentiment.transformer.model={folder}")
+
+
 def test_a_network_of_another_program_is_refused(found, tmp_path):
     file = tmp_path / "gru.safetensors"
     file.write_bytes(b"nothing of the sort")

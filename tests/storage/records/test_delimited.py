@@ -1,0 +1,144 @@
+"""CSV in the dialects that programs write: what is read, and what a bad line costs."""
+
+import bz2
+import gzip
+from contextlib import suppress
+from unicodedata import normalize
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tiltmeter.storage.bad_records import collected
+from tiltmeter.storage.errors import InputError
+from tiltmeter.storage.records import look_through, read_records, record_columns
+from tiltmeter.storage.records.cells import GIVEN, LABEL, NEEDED, NUMBER, TEXT, between, one_of
+
+ROWS = {"text": ["a", "b, c"], "label": ["1", "0"]}
+
+
+@pytest.fixture
+def read(tmp_path):
+    """The rows of a file, and what was left out: by reason, how many and the first place."""
+
+    def of(content, name="rows.csv", **settings):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        columns = record_columns(str(path), header=settings.get("header", True))
+        with collected() as bad:
+            look_through(str(path), columns, **settings)
+        rows = read_records(str(path), **{key: value for key, value in settings.items() if key != "once"})
+        return rows.to_dict(as_series=False), {row["reason"]: (row["num"], row["first"]) for row in bad.rows()}
+
+    return of
+
+
+@pytest.mark.parametrize(
+    ("content", "name"),
+    [
+        ('text,label\na,1\n"b, c",0\n', "rows.csv"),
+        ('\ufefftext,label\r\na,1\r\n"b, c",0\r\n', "rows.csv"),
+        ('text,label\ra,1\r"b, c",0\r', "rows.csv"),
+        ('text,label,\na,1,\n"b, c",0,\n', "rows.csv"),
+        ('text, label\na, 1\n"b, c", 0\n', "rows.csv"),
+        ('text,label\na,1\n"b, c",0'.encode("utf-16"), "rows.csv"),
+        ('text,label\na,1\n"b, c",0'.encode("utf-16-le"), "rows.csv"),
+        ('text,label\na,1\n"b, c",0'.encode("utf-32"), "rows.csv"),
+        ("text\tlabel\na\t1\nb, c\t0\n", "rows.tsv"),
+        (gzip.compress(b"text\tlabel\na\t1\nb, c\t0\n"), "rows.tsv.gz"),
+        (bz2.compress(b"text\tlabel\na\t1\nb, c\t0\n"), "rows.tab.bz2"),
+        ('{"text": "a", "label": "1"}\n\n{"label": "0", "text": "b, c"}\n', "rows.jsonl"),
+        ('[{"text": "a", "label": "1"}, {"text": "b, c", "label": "0"}]', "rows.json"),
+    ],
+)
+def test_the_usual_dialects_say_the_same(read, content, name):
+    rows, left_out = read(content, name)
+    assert ({key: rows[key] for key in ROWS}, left_out) == (ROWS, {})
+
+
+@pytest.mark.parametrize(
+    ("separator", "name"), [(";", "semicolons"), ("|", "vertical bars"), ("\t", "tabs")], ids=["semi", "bar", "tab"]
+)
+def test_another_separator_is_told_and_said(read, separator, name):
+    rows, left_out = read(f"text{separator}label\na{separator}1\nb, c{separator}0\n")
+    assert (rows, left_out) == (ROWS, {f"fields divided by {name}": (2, "line 1")})
+
+
+def test_a_bad_line_costs_itself_alone_wherever_it_is(read):
+    lines = [
+        b"text,label", b"a,1", b"b,c,0", b"too few", b'"open,1', b'"b, c",0', b"caf\xe9,1", b"nul\0,1",
+        b'"two', b'lines",1', b'5" disk,0', b"", b"d,1",
+    ]  # fmt: skip
+    rows, left_out = read(b"\n".join(lines))
+    assert rows["text"] == ["a", "b, c", "two\nlines", '5" disk', None, "d"]
+    assert left_out == {
+        "not as many fields as columns": (2, "line 3"),
+        "quotes that do not match": (1, "line 5"),
+        "bytes that are no text": (2, "line 7"),
+    }
+
+
+def test_a_file_without_a_record_that_can_be_used_is_refused_with_the_first_place(read):
+    with pytest.raises(
+        InputError, match=r"rows.csv: none of its records can be used: bytes that are .*first at line 2"
+    ):
+        read("left,weight\nMüller,0.5\n".encode("latin-1"))
+
+
+def test_cells_that_break_a_rule_cost_their_row_and_name_line_column_and_cell(read):
+    content = (
+        "id,text,label,score,share\n1,a,pos,0.5,0.1\n2,,pos,1,0.2\n3,c,pos,x,7\n,d,pos,1,1\n5,e,bad,2,0\n6,f,,3,1.5\n"
+    )
+    rules = {"id": [NEEDED], "text": [TEXT], "label": [LABEL, one_of(["pos"])], "score": [NUMBER]}
+    rows, left_out = read(content, rules=rules | {"share": [GIVEN, between(0, 1)]})
+    assert rows["id"] == ["1"]
+    assert left_out == {
+        "no text": (1, "line 3, column 'text'"),
+        "no number": (1, "line 4, column 'score': 'x'"),
+        "nothing where something is needed": (1, "line 5, column 'id'"),
+        "none of pos": (1, "line 6, column 'label': 'bad'"),
+        "no label": (1, "line 7, column 'label'"),
+    }
+
+
+def test_an_id_that_comes_again_is_refused_with_both_lines(read):
+    with pytest.raises(InputError, match=r"rows.csv: id 'x' comes again, in line 2 and line 4: give it one row"):
+        read('id,name\nx,"a"\ny,b\nx,c\n', once=["id"])
+    with pytest.raises(InputError, match=r"id 'x' comes again with another name, in line 2 and line 4"):
+        read("id,name\nx,a\nx,a\nx,c\n", once=["id", "name"])
+    read("id,name\nx,a\nx,a\n", once=["id", "name"])
+
+
+def test_json_records_that_are_none_are_left_out(read):
+    lines = ['{"a": 1}', "{", "[1]", '{"a": "\\ud800"}', '{"a": [1]}', '{"a": null, "b": 1.5}', '{"a": true}']
+    rows, left_out = read("\n".join(lines), "rows.jsonl")
+    assert rows == {"a": ["1", None, "true"], "b": [None, 1.5, None]}
+    assert left_out == {
+        "no JSON": (1, "line 2, column 2"),
+        "JSON, but no object": (1, "line 3"),
+        "half a surrogate pair, which is no character": (1, "line 4"),
+        "a list or an object in a column": (1, "line 5"),
+    }
+
+
+@given(
+    st.lists(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0\r\x1f")), min_size=2, max_size=2)),
+    st.sampled_from([",", ";", "|"]),
+)
+def test_what_polars_writes_is_read_as_polars_reads_it(tmp_path_factory, rows, separator):
+    path = tmp_path_factory.mktemp("rows") / "rows.csv"
+    pl.DataFrame(rows, schema=["a", "b"], orient="row").cast(pl.String).write_csv(
+        path, separator=separator, quote_style="always"
+    )
+    assert read_records(str(path)).fill_null("").rows() == [
+        tuple(normalize("NFC", cell) for cell in row) for row in rows
+    ]
+
+
+@given(st.binary(max_size=200), st.sampled_from(["rows.csv", "rows.tsv", "rows.jsonl", "rows.json", "rows.parquet"]))
+def test_no_content_ends_in_another_error(tmp_path_factory, content, name):
+    path = tmp_path_factory.mktemp("rows") / name
+    path.write_bytes(content)
+    with suppress(InputError):
+        look_through(str(path), record_columns(str(path)))
