@@ -3,6 +3,7 @@
 import json
 import math
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -10,9 +11,16 @@ from junitparser import Error, Failure, JUnitXml, Skipped
 
 from tests.fixtures.nights import MOVES, NIGHT
 from tiltmeter.jobs.app import exit_status
+from tiltmeter.jobs.changes.comparing import Comparison
+from tiltmeter.jobs.changes.differences import limits_of
+from tiltmeter.jobs.changes.history import History
 from tiltmeter.jobs.command import execute
+from tiltmeter.jobs.runtime.draws import draws_of, with_draws
+from tiltmeter.jobs.upkeep.overnight.child import Ended
+from tiltmeter.jobs.upkeep.overnight.config import ListedJob
+from tiltmeter.jobs.upkeep.overnight.job import _row
 from tiltmeter.jobs.upkeep.overnight.junit import junit_xml
-from tiltmeter.jobs.upkeep.overnight.outcome import as_json, outcome, sentences
+from tiltmeter.jobs.upkeep.overnight.outcome import as_json, moves, outcome, sentences
 from tiltmeter.jobs.upkeep.overnight.page import page
 from tiltmeter.jobs.upkeep.overnight.tables import CHANGES, DIFFERENCES, GATES, JOBS
 
@@ -97,3 +105,20 @@ def test_a_night_whose_gate_fails_ends_with_a_status_of_its_own(configured, join
     assert "A gate failed in records" in (second.path / "report.html").read_text()
     left = [path for path in tmp_path.rglob("*") if path.is_file() and b"s3cr3t" in path.read_bytes()]
     assert left == []
+
+
+def test_the_row_of_a_job_counts_what_was_judged_apart_from_what_nothing_judges(history, tmp_path):
+    """Of three numbers one has draws and moved, one has and stayed, and one without left its earlier interval."""
+
+    def made(values):
+        rows = history.table({word: {"d": value} for word, value in values.items()}).to_pylist()
+        wide = np.linspace(-1.0, 1.0, 8)
+        rows = [row | (draws_of("d", row["d"] + wide) if row["word"] != "c" else {}) for row in rows]
+        return history.run(dict(with_draws({"tests": (rows, history.schema)}, {"paired_by": "replicas", "seed": 0})))
+
+    comparison = Comparison(made({"a": 1.0, "b": 1.0, "c": 1.0}), made({"a": 1.5, "b": 1.0, "c": 9.0}))
+    past = History("yesterday", comparison=comparison)
+    ended = Ended("ok", "", 0, 1.0, tmp_path)
+    row = _row(ListedJob("bias", ("job=association",)), ended, past, past.changes(limits_of(comparison.p_values)))
+    assert (row["num_judged"], row["num_moved"], row["num_beyond"]) == (2, 1, 2)
+    assert moves(row) == "1 of 2 judged numbers moved; 1 without draws left their interval (by chance one in six)"
