@@ -5,13 +5,9 @@ from typing import Any, cast
 
 import yaml
 
-_MOST_LEVELS = 50
+MOST_LEVELS = 50
 _MOST_VALUES = 100_000
 """That aliases stand for in all; what is written out may be longer."""
-
-
-class YamlLimit(yaml.MarkedYAMLError):
-    """YAML that nobody writes for people to read; ``problem_mark`` is the place."""
 
 
 def yaml_events(text: str) -> Iterator[yaml.Event]:
@@ -21,8 +17,8 @@ def yaml_events(text: str) -> Iterator[yaml.Event]:
     ['MappingStartEvent', 'ScalarEvent', 'ScalarEvent']
 
     Raises:
-        YamlLimit: for more than 50 levels, an alias within what it stands for, and aliases for over 100,000 values.
-        YAMLError: if it is not YAML.
+        MarkedYAMLError: for more than 50 levels, an alias within what it stands for, and aliases for over 100,000
+            values; of its subclasses, if it is not YAML.
     """
     parents: list[tuple[str | None, int]] = []
     """What is open: its anchor, and how many values it has so far."""
@@ -32,8 +28,8 @@ def yaml_events(text: str) -> Iterator[yaml.Event]:
         num_values = 0
         if isinstance(event, yaml.CollectionStartEvent):
             parents.append((event.anchor, 1))
-            if len(parents) > _MOST_LEVELS:
-                raise _limit(event, f"is nested more than {_MOST_LEVELS} levels deep")
+            if len(parents) > MOST_LEVELS:
+                raise _limit(event, f"is nested more than {MOST_LEVELS} levels deep")
         elif isinstance(event, yaml.CollectionEndEvent):
             anchor, num_values = parents.pop()
             sizes[anchor] = num_values
@@ -65,5 +61,5 @@ def place_of(mark: Any) -> str:
     return f"line {mark.line + 1}, column {mark.column + 1}"
 
 
-def _limit(event: yaml.Event, problem: str) -> YamlLimit:
-    return YamlLimit(problem=problem, problem_mark=cast(yaml.Mark, event.start_mark))
+def _limit(event: yaml.Event, problem: str) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(problem=problem, problem_mark=cast(yaml.Mark, event.start_mark))

@@ -42,7 +42,8 @@ def plain(composed: DictConfig, kind_of: Callable[[str], type[CommonConfig]]) ->
         kind = None if key.startswith("job") else kind_of(composed.job.name)
         raise ConfigError(f"{key} has no value: {_advice(key, kind, key.split('.'))}") from error
     except InterpolationResolutionError as error:
-        raise ConfigError(str(error).partition("\n")[0]) from error
+        place = f"{error.full_key}: " if error.full_key else ""
+        raise ConfigError(f"{place}{str(error).splitlines()[0]}") from error
 
 
 def build(

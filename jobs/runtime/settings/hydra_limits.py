@@ -140,6 +140,8 @@ class _ConfinedLoader(ConfigLoaderImpl):
         return composed
 
     def _parsed(self, overrides: list[str]) -> list[Override]:
+        for word in overrides:
+            mistakes.check_depth(word)
         try:
             return OverridesParser.create(config_loader=self).parse_overrides(overrides)
         except OverrideParseException as error:

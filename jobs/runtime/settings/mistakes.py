@@ -22,7 +22,7 @@ from tiltmeter.jobs.runtime.settings.files import CORPORA, SUFFIX, SettingsFolde
 from tiltmeter.jobs.runtime.settings.known import Known, keys_of, meant
 from tiltmeter.jobs.runtime.wording import listed
 from tiltmeter.storage.errors import choices
-from tiltmeter.storage.files.yaml_text import YamlLimit, check_yaml, place_of
+from tiltmeter.storage.files.yaml_text import MOST_LEVELS, check_yaml, place_of
 
 _NOT_CHOSEN = re.compile(r"Could not override '([^']+)'")
 _CHOSEN_TWICE = re.compile(r"Multiple values for (\S+)\. ")
@@ -106,7 +106,8 @@ def _why_unreadable(error: Exception) -> str:
         mark = error.problem_mark or error.context_mark
         where = place_of(mark) if mark else ""
         reason = ", ".join(filter(None, [error.context, error.problem]))
-        wrong = f"{where}: {reason}" if isinstance(error, YamlLimit) else f"is not YAML in {where}: {reason}"
+        is_limit = type(error) is yaml.MarkedYAMLError
+        wrong = f"{where}: {reason}" if is_limit else f"is not YAML in {where}: {reason}"
         return f"{wrong}; correct it there, or leave the file out"
     if isinstance(error, UnicodeDecodeError):
         return f"is not text in UTF-8 ({error.reason} at byte {error.start}); save it as UTF-8"
@@ -130,6 +131,19 @@ def unreadable(error: OverrideParseException) -> ConfigError:
     # Redaction takes what follows a URI without a space for a part of it.
     quotes = f"a value with spaces, commas, quotes or any of ()[]{{}}:=$% is quoted twice: \"{key}='<value>'\""
     return ConfigError(f"{word} is no setting as a command line writes it ({reason}); {quotes}")
+
+
+def check_depth(word: str) -> None:
+    """Refuse a word whose brackets are nested deeper than those of a file may be.
+
+    Raises:
+        ConfigError: naming its key.
+    """
+    level = 0
+    for bracket in re.findall(r"[\[{(\])}]", re.sub(r"'(\\.|[^'\\])*'|\"(\\.|[^\"\\])*\"", "", word)):
+        level += 1 if bracket in "[{(" else -1
+        if level > MOST_LEVELS:
+            raise ConfigError(f"{word.partition('=')[0]}: is nested more than {MOST_LEVELS} levels deep")
 
 
 def check_job(words: Sequence[Override]) -> None:

@@ -112,6 +112,20 @@ def test_a_word_that_cannot_be_read_is_shown_with_its_quotes(refused, word):
     assert said.endswith("""is quoted twice: "pairs='<value>'\"""")
 
 
+@pytest.mark.parametrize(("start", "end"), [("[", "]"), ("{a: ", "}"), ("${", "}"), ("int(", ")")])
+def test_a_word_is_not_nested_without_end(refused, start, end):
+    said = refused("job=association", f"tests={start * 1000}1{end * 1000}")
+    assert said == "tests: is nested more than 50 levels deep"
+
+
+def test_brackets_within_quotes_are_none(refused):
+    assert refused(*PAIRS, f"gold='{'[' * 60}'", "sed=4").startswith("sed=4: there is no such setting")
+
+
+def test_a_value_that_stands_for_itself_is_named(refused):
+    assert refused(*PAIRS, "series=${series}") == "series: Recursive interpolation detected"
+
+
 def test_an_item_of_a_choice_is_refused_alike(refused):
     assert refused("job=bootstrap", "corpus=[enwiki,dewik]").startswith(
         "corpus=dewik: there is no such choice; did you mean dewiki? Choose one of arwiki, dewiki, enwiki"
