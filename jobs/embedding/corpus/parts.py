@@ -53,20 +53,24 @@ class Part:
 
 
 def parts_of(sources: Sequence[Source], span_megabytes: float, shard_megabytes: float) -> Iterator[Part]:
-    """The parts of a corpus, in its order.
+    """The parts of a corpus, in its order; arguments as of :func:`runs_of`."""
+    for run in runs_of(sources, span_megabytes, shard_megabytes):
+        spans = _spans(run[0], span_megabytes) if len(run) == 1 else [Span(0, run[0].num_bytes)]
+        yield from (Part(run, span) for span in spans)
+
+
+def runs_of(sources: Sequence[Source], span_megabytes: float, shard_megabytes: float) -> Iterator[tuple[Source, ...]]:
+    """Small files that are read together, and each large one by itself; no file is opened.
 
     Args:
-        sources: its files.
+        sources: of a corpus.
         span_megabytes: size of the spans of a file that can be cut.
         shard_megabytes: of text that later stages take together; what is far smaller is a small file.
     """
     small_bytes = min(shard_megabytes * _SMALL_SHARE, span_megabytes) * 1e6
     for kind, group in groupby(sources, partial(_kind, small_bytes)):
         alike = list(group)
-        runs = [(source,) for source in alike] if kind is None else _runs(alike, shard_megabytes * 1e6)
-        for run in runs:
-            spans = _spans(run[0], span_megabytes) if len(run) == 1 else [Span(0, run[0].num_bytes)]
-            yield from (Part(run, span) for span in spans)
+        yield from [(source,) for source in alike] if kind is None else _runs(alike, shard_megabytes * 1e6)
 
 
 def _kind(small_bytes: float, source: Source) -> Kind | None:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from tiltmeter.jobs.embedding.config import EmbeddingsRun
 from tiltmeter.jobs.embedding.corpus.counting import pairs_in_range
+from tiltmeter.jobs.embedding.corpus.parts import runs_of
 from tiltmeter.jobs.embedding.corpus.texts import Text
 from tiltmeter.jobs.embedding.embed import EmbeddingConfig
 from tiltmeter.jobs.embedding.resources import num_pairs, num_tokens, num_words
@@ -127,7 +128,9 @@ def _sum(one: Modelled, other: Modelled) -> Modelled:
 
 def _stages(config: EmbeddingsRun, text: Text) -> Iterator[tuple[str, Modelled]]:
     tokens, num = num_tokens(text), _num_slices(text) or 1
-    yield "read", Modelled(len(text.sources), _READ_SECONDS * tokens * _BYTES_PER_TOKEN, _STORED["read"] * tokens)
+    reading = config.reading
+    num_runs = sum(1 for _ in runs_of(text.sources, reading.span_megabytes, reading.shard_megabytes))
+    yield "read", Modelled(num_runs, _READ_SECONDS * tokens * _BYTES_PER_TOKEN, _STORED["read"] * tokens)
     markup = sum(source.num_bytes for source in text.sources if source.format in _MARKUP)
     for name, stage in _of_slice(config, tokens / num, markup / num):
         yield name, stage.times(num)
