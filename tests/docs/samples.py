@@ -167,6 +167,7 @@ def texts(folder: Path) -> None:
     for name, number in {"train": 160, "dev": 40, "test": 80}.items():
         lines = [labelled(rng, nouns, verdicts) for _ in range(number)]
         write(folder / f"{name}.tsv", "\n".join(lines) + "\n")
+    write(folder / "hate.csv", "\n".join(["tweet,class", *(line.replace("\t", ",") for line in lines)]) + "\n")
     turns = [f"{at // 4},this {rng.choice(nouns)} is {rng.choice(list(verdicts))} {at}" for at in range(24)]
     write(folder / "turns.csv", "\n".join(["id,text", *turns]) + "\n")
     chats = [f"{at // 4},{at % 2},{at // 4 % 3},{rng.choice(nouns)} {rng.choice(list(verdicts))}" for at in range(24)]

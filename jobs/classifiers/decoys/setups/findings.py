@@ -57,13 +57,19 @@ def _signed(value: float) -> str:
 
 
 def _points(row: Mapping[str, Any], name: str) -> str:
-    """A difference of two shares with its interval.
+    """A difference of two shares with its interval, where it has one.
 
     >>> _points({"gain": 0.125, "gain_low": -0.05, "gain_high": 0.25}, "gain")
     '+12.5 points [−5.0, 25.0]'
+    >>> _points({"gain": 0.125, "gain_low": None, "gain_high": None}, "gain")
+    '+12.5 points'
     """
-    ends = {f"{name}_{end}": 100 * row[f"{name}_{end}"] for end in ("low", "high")}
-    return f"{_signed(100 * row[name])} points {interval(ends, name, 1)}"
+    return f"{_signed(100 * row[name])} points {interval(_hundredfold(row, name), name, 1)}".rstrip()
+
+
+def _hundredfold(row: Mapping[str, Any], name: str) -> dict[str, float]:
+    """The ends of an interval of a share, those that there are, in hundredths."""
+    return {key: 100 * row[key] for key in (f"{name}_low", f"{name}_high") if row[key] is not None}
 
 
 def contamination(rows: pl.DataFrame) -> Iterator[str]:
@@ -87,5 +93,5 @@ def contamination(rows: pl.DataFrame) -> Iterator[str]:
 
 
 def _uncovered(row: Mapping[str, Any]) -> str:
-    low, high = (number(100 * row[f"uncovered_{end}"], 0) for end in ("low", "high"))
-    return f"{percent(row['uncovered'], 0)} [{low}, {high}]"
+    ends = _hundredfold(row, "uncovered")
+    return f"{percent(row['uncovered'], 0)} {interval(ends, 'uncovered', 0)}".rstrip()
