@@ -178,13 +178,13 @@ def one_of(values: Sequence[str]) -> Rule:
 
 def broken(rows: pl.DataFrame, rules: Rules) -> list[tuple[str, Rule, pl.Series]]:
     """By column and rule, the rows that break it and none before it."""
-    found, is_broken = [], pl.repeat(value=False, n=rows.height, eager=True)
+    faults, is_broken = [], pl.repeat(value=False, n=rows.height, eager=True)
     for name, of_column in rules.items():
         for rule in of_column:
             breaks = rule.breaks(rows[name]) & ~is_broken
-            found.append((name, rule, breaks))
+            faults.append((name, rule, breaks))
             is_broken = is_broken | breaks
-    return found
+    return faults
 
 
 def any_broken(rows: pl.DataFrame, rules: Rules) -> pl.Series:

@@ -103,11 +103,11 @@ def _head(content: bytes) -> bytes:
 def _dialect(content: bytes, is_tabbed: bool) -> Dialect:
     """The one by which most records have as many fields as the first, of the usual ones the first."""
     head = _head(content)
-    found: Dialect = max([*(_TABBED if is_tabbed else ()), *_DIALECTS], key=lambda dialect: _consistency(head, dialect))
-    if not _consistency(head, found):
+    best: Dialect = max([*(_TABBED if is_tabbed else ()), *_DIALECTS], key=lambda dialect: _consistency(head, dialect))
+    if not _consistency(head, best):
         return Dialect(_ONE_COLUMN, has_quotes=not is_tabbed)
-    first = next(fields for _, fields in _records(head, found) if isinstance(fields, list) and fields)
-    return found._replace(is_spaced=found.has_quotes and all(name.startswith(" ") for name in first[1:]))
+    first = next(fields for _, fields in _records(head, best) if isinstance(fields, list) and fields)
+    return best._replace(is_spaced=best.has_quotes and all(name.startswith(" ") for name in first[1:]))
 
 
 def _consistency(head: bytes, dialect: Dialect) -> float:

@@ -34,7 +34,7 @@ def read_parquet(path: str) -> EmbeddingFile:
             parquet = pq.ParquetFile(file)
             check_parquet(file, parquet.metadata)
             _refuse_other_columns(path, parquet)
-            table = parquet.read([WORD, VECTOR])
+            table = _usual_types(path, parquet.read([WORD, VECTOR]))
         except pa.ArrowException as error:
             raise EmbeddingFileError(f"{redacted(path)}: cannot be read: {reason(error)}") from error
     table = table.filter(table[VECTOR].is_valid())
@@ -43,6 +43,17 @@ def read_parquet(path: str) -> EmbeddingFile:
     vectors = _vectors(path, table[VECTOR])
     present = ~np.isnan(vectors).all(axis=1)
     return _whole(path, table[WORD].filter(pa.array(present)).to_pylist(), vectors[present])
+
+
+def _usual_types(path: str, table: pa.Table) -> pa.Table:
+    """Words as text and vectors as lists of floats, from all types that hold these."""
+    kind = table[VECTOR].type
+    is_list = pa.types.is_nested(kind) and "list" in str(kind)
+    inner = kind.value_type if is_list else kind
+    if not is_list or not (pa.types.is_floating(inner) or pa.types.is_integer(inner) or pa.types.is_decimal(inner)):
+        raise EmbeddingFileError(f"{redacted(path)}: its column {VECTOR!r} is {kind}; it must be a list of floats")
+    vectors = pa.large_list(inner if pa.types.is_floating(inner) else pa.float64())
+    return pa.table({WORD: table[WORD].cast(pa.large_string()), VECTOR: table[VECTOR].cast(vectors)})
 
 
 def parquet_table(embedding: EmbeddingFile) -> pa.Table:
@@ -111,10 +122,6 @@ def _refuse_other_columns(path: str, parquet: pq.ParquetFile) -> None:
 
 
 def _vectors(path: str, column: pa.ChunkedArray) -> NDArray[np.float32]:
-    kind = column.type
-    is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-    if not is_list or not pa.types.is_floating(kind.value_type):
-        raise EmbeddingFileError(f"{redacted(path)}: its column {VECTOR!r} is {kind}; it must be a list of floats")
     lengths = pc.unique(pc.list_value_length(column)).to_pylist()
     if len(lengths) != 1 or not lengths[0]:
         raise EmbeddingFileError(

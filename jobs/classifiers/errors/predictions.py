@@ -59,12 +59,10 @@ def _tell(store: Store, unit: Unit) -> Tables:
     is_error = material.table["predicted"] != material.table["label"]
     guesses = told_of(material).with_columns(is_error=is_error, error_score=None, reasons=None)
     texts, row = store.read(unit.input("texts")), guesses.select("row")
-    told = {number: failed("one_kind", unit.config["reason"]) for number in row["row"]}
+    alike = {number: failed("one_kind", unit.config["reason"]) for number in row["row"]}
     rows = predictions(texts, guesses, pl.DataFrame(schema={"row": row.schema["row"], "error_score": pl.Float64}))
-    yield (
-        "predictions",
-        table_of([each_row | told.get(each_row["row"], {}) for each_row in rows.to_pylist()], PREDICTIONS),
-    )
+    made = [values | alike.get(values["row"], {}) for values in rows.to_pylist()]
+    yield "predictions", table_of(made, PREDICTIONS)
 
 
 def _score(store: Store, unit: Unit) -> Tables:

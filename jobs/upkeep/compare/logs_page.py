@@ -48,21 +48,21 @@ def page_of_systems(logs: Logs, systems: pl.DataFrame) -> Body:
         {"job": "compare", "items": f"{systems.unique('task')['num_items'].sum():,}"},
         Lead(
             [Paragraph("Which of two systems scores higher on the same items, and could that be chance?")],
-            [Bullets([_finding(row, several=systems["task"].n_unique() > 1) for row in systems.to_dicts()])],
+            [Bullets([_finding(row, has_tasks=systems["task"].n_unique() > 1) for row in systems.to_dicts()])],
             [Paragraph(sure)],
         ),
         [Section("systems", "Scores", [table])],
     )
 
 
-def _finding(row: Row, *, several: bool) -> str:
+def _finding(row: Row, *, has_tasks: bool) -> str:
     low, high = row["difference_low"], row["difference_high"]
     is_known = low is not None and (low > 0.0 or high < 0.0) and row["q"] is not None and row["q"] <= _ALPHA
     verdict = ("higher" if row["difference"] > 0.0 else "lower") if is_known else "neither clearly higher nor lower"
     means = f"{wording.number(row['second'], 3)} against {wording.number(row['first'], 3)}"
     clusters = f" in {plural(row['num_clusters'], 'cluster')}" if row["num_clusters"] < row["num_items"] else ""
     tested = p_equals(row["p"]) if row["p"] is not None else f"no p-value: {row['reason']}"
-    score = f"{row['task']}, {row['score']}" if several else row["score"]
+    score = f"{row['task']}, {row['score']}" if has_tasks else row["score"]
     return (
         f"{score}: the second system is {verdict}, {means} on {plural(row['num_items'], 'item')}{clusters}: "
         f"difference {wording.estimate(row, 'difference')}, {tested}."

@@ -341,3 +341,23 @@ def test_what_cannot_be_written_is_refused_and_leaves_nothing(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(StorageError, match="choose another place with run_dir=<path>"):
         write(tmp_path / "file" / "a", alike, "parquet")
+
+
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [
+        (pa.array(["a", "é"], pa.string_view()), pa.list_(pa.float32())),
+        (pa.array(["a", "é"]).dictionary_encode(), pa.large_list(pa.float64())),
+        (pa.array([b"a", "é".encode()]), pa.list_view(pa.float32())),
+        (pa.array(["a", "é"], pa.large_string()), pa.list_(pa.float32(), 2)),
+        (pa.array(["a", "é"]), pa.list_(pa.int64())),
+        (pa.array(["a", "é"]), pa.list_(pa.decimal128(3, 1))),
+    ],
+    ids=str,
+)
+def test_words_and_vectors_of_every_type_that_holds_them_are_read(tmp_path, words, kind):
+    path = tmp_path / "vectors.parquet"
+    vectors = pa.array([[1, 2], [3, 4]], kind)
+    pq.write_table(pa.table({"word": words, "vector": vectors}), path)
+    read = read_embedding(str(path))
+    assert (read.words, read.vectors.tolist()) == (["a", "é"], [[1.0, 2.0], [3.0, 4.0]])
