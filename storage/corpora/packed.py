@@ -196,7 +196,12 @@ def check_parquet(file: BinaryIO, metadata: pq.FileMetaData) -> None:
 
     Raises:
         TooTightlyPacked: as :func:`check_growth`.
+        ArrowException or OSError: if what the file says of a column can't be.
     """
+    # Where a record of a column can't be, to look at it ends the process; to begin to read the column says why.
+    parquet = pq.ParquetFile(file, metadata=metadata, buffer_size=io.DEFAULT_BUFFER_SIZE)
+    for number in range(metadata.num_row_groups):
+        next(parquet.reader.iter_batches(0, row_groups=[number], column_indices=None, use_threads=False), None)
     groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
     columns = (group.column(number) for group in groups for number in range(group.num_columns))
     sizes = (max(column.total_uncompressed_size, column.num_values * _LEAST_VALUE_BYTES) for column in columns)

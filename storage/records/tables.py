@@ -213,7 +213,7 @@ def _as_written(uri: str, columns: Sequence[str] | None, header: bool) -> Record
         file.seek(0)
         if start.startswith(_PARQUET):
             check_parquet(file, pq.read_metadata(file))
-            rows = pl.read_parquet(file, columns=None if columns is None else list(columns))
+            rows = _sound(pq.ParquetFile(file).read(None if columns is None else list(columns)))
         elif start == _ARROW:
             rows = _arrow(file)
         else:
@@ -235,7 +235,17 @@ def _arrow(file: BinaryIO) -> pl.DataFrame:
     for number in range(reader.num_record_batches):
         batches.append(reader.get_batch(number))
         check_growth(num_bytes, sum(batch.nbytes for batch in batches))
-    return pl.DataFrame(pl.from_arrow(pa.Table.from_batches(batches, reader.schema)))
+    return _sound(pa.Table.from_batches(batches, reader.schema))
+
+
+def _sound(table: pa.Table) -> pl.DataFrame:
+    """A table whose offsets, places in dictionaries and UTF-8 are looked at before Polars takes them as they are.
+
+    Raises:
+        ArrowInvalid: if they can't be.
+    """
+    table.validate(full=True)
+    return pl.DataFrame(pl.from_arrow(table))
 
 
 def _text_records(content: bytes, uri: str, columns: Sequence[str] | None, header: bool) -> Records:

@@ -14,9 +14,11 @@ import sys
 import tempfile
 import traceback
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from functools import partial
+from multiprocessing.connection import Connection
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -83,29 +85,44 @@ def _limited(seconds: int) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def findings(name: str, numbers: range, folder: Path, counts: Counter[str]) -> Iterator[Finding]:
-    """What goes wrong on a reader's files; ``counts`` are of what came of each."""
-    for number in numbers:
-        try:
-            counts[outcome(name, number, folder)] += 1
-        except (Exception, MemoryError) as error:
-            last = traceback.extract_tb(error.__traceback__)[-1]
-            place = f"{type(error).__name__} in {Path(last.filename).name}:{last.lineno}"
-            yield Finding(number, place, repr(str(error)[:300]))
+def tried(name: str, number: int, folder: Path) -> str | Finding:
+    """The outcome of one file, or what goes wrong on it."""
+    try:
+        return outcome(name, number, folder)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # Polars' panics are no Exception
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{type(error).__name__} in {Path(last.filename).name}:{last.lineno}"
+        return Finding(number, place, repr(str(error)[:300]))
 
 
-def _tried(number: int, name: str) -> tuple[str, Counter[str], list[Finding]]:
+def all_tried(name: str, num_files: int) -> list[str | Finding]:
+    """Of each file what came of it; each time that a reader takes its process with it, the next file has a new one."""
+    results: list[str | Finding] = []
+    context = multiprocessing.get_context("spawn")
+    while len(results) < num_files:
+        receiver, sender = context.Pipe(duplex=False)
+        process = context.Process(target=_try_from, args=(name, len(results), num_files, sender))
+        process.start()
+        sender.close()
+        with suppress(EOFError):
+            while len(results) < num_files:
+                results.append(receiver.recv())
+        process.join()
+        if len(results) < num_files:
+            results.append(Finding(len(results), "the process", f"ended with {process.exitcode}"))
+    return results
+
+
+def _try_from(name: str, start: int, stop: int, sender: Connection) -> None:
     """Within bounds that memory has, and ended with a traceback where nothing comes any more."""
     limits = resource.getrlimit(resource.RLIMIT_DATA)
     resource.setrlimit(resource.RLIMIT_DATA, (_data_bytes() + MORE_BYTES, limits[1]))
-    counts: Counter[str] = Counter()
-    results = []
     with tempfile.TemporaryDirectory() as folder:
-        for start in range(0, number, 100):
-            faulthandler.dump_traceback_later(100 * SECONDS, exit=True)
-            results += findings(name, range(start, min(start + 100, number)), Path(folder), counts)
-    faulthandler.cancel_dump_traceback_later()
-    return name, counts, results
+        for number in range(start, stop):
+            faulthandler.dump_traceback_later(3 * SECONDS, exit=True)
+            sender.send(tried(name, number, Path(folder)))
 
 
 def _data_bytes() -> int:
@@ -128,15 +145,22 @@ def main() -> int:
         READERS[names[0]].read(str(path))
         return 0
     total = 0
-    with multiprocessing.get_context("spawn").Pool(options.processes, maxtasksperchild=1) as pool:
-        for name, counts, results in pool.imap_unordered(partial(_tried, options.number), names):
-            print(f"{name}: {options.number} tried, {counts['read']} read, {counts['refused']} refused", flush=True)
-            firsts = {finding.place: finding for finding in reversed(results)}
-            for place, num in Counter(finding.place for finding in results).most_common():
-                print(f"  {num} times {place}, first {firsts[place].number}: {firsts[place].what}", flush=True)
-            total += len(results)
+    with ThreadPoolExecutor(options.processes) as threads:
+        for name, results in zip(names, threads.map(partial(all_tried, num_files=options.number), names), strict=True):
+            total += _shown(name, results)
     print(f"{total} findings")
     return 1 if total else 0
+
+
+def _shown(name: str, results: Sequence[str | Finding]) -> int:
+    """Print what came of a reader's files; returns the number of findings."""
+    findings = [result for result in results if isinstance(result, Finding)]
+    counts = Counter(result for result in results if isinstance(result, str))
+    print(f"{name}: {len(results)} tried, {counts['read']} read, {counts['refused']} refused", flush=True)
+    firsts = {finding.place: finding for finding in reversed(findings)}
+    for place, num in Counter(finding.place for finding in findings).most_common():
+        print(f"  {num} times {place}, first {firsts[place].number}: {firsts[place].what}", flush=True)
+    return len(findings)
 
 
 if __name__ == "__main__":
