@@ -86,7 +86,7 @@ def check_file(result: ConfigResult, group: str, place: str) -> None:
         )
     for item in result.defaults_list or ():
         if _is_beyond(item, group):
-            raise ConfigError(f"{place}: defaults: {_written(item)}: is not for a file of {_named(group)}; {_ADVICE}")
+            raise ConfigError(f"{place}: defaults: {_written(item)}: is not for a file of the group {group}; {_ADVICE}")
 
 
 def _is_within(package: str | None, top: str) -> bool:
@@ -117,10 +117,6 @@ def _written(item: InputDefault) -> str:
     if isinstance(item, GroupDefault):
         return f"{'override ' if item.override else ''}{item.group}: {item.value}"
     return f"{_path(item)}{f'@{item.package}' if item.package else ''}"
-
-
-def _named(group: str) -> str:
-    return f"the group {group}" if group else "no group"
 
 
 def check_reach(config: DictConfig | ListConfig, group: str, place: str) -> None:

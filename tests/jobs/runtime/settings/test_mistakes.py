@@ -152,9 +152,23 @@ def test_a_key_in_a_file_is_refused_like_one_of_the_command_line(refused, tmp_pa
     assert said == "corpus.mine.langage=en: there is no such setting; did you mean corpus.mine.language?"
 
 
+@pytest.mark.parametrize("defaults", ["", "defaults: [/slices@_here_, _self_]\n", "defaults: [/corpora@_here_]\n"])
+def test_a_corpus_of_one_s_own_has_the_settings_of_all(confined, tmp_path, defaults):
+    (tmp_path / "corpus").mkdir()
+    text = f"# @package corpus.wiki\n{defaults}name: wiki\nlanguage: en\npath: x\nformat: jsonl\n"
+    (tmp_path / "corpus/wiki.yaml").write_text(text)
+    words = [*BOOTSTRAP, "corpus=wiki", "corpus.wiki.slices=decade", "corpus.wiki.slice_values=[1990s]"]
+    words += ["corpus.wiki.download=true", f"hydra.searchpath=[file://{tmp_path}]"]
+    with hydra.initialize_config_module("tiltmeter.conf", version_base="1.3"):
+        [corpus] = build(hydra.compose("tiltmeter", words), words).corpora
+    assert (corpus.slices, corpus.slice_values, corpus.format) == ("decade", ("1990s",), "jsonl")
+    assert corpus.download
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
+        (b"\xef\xbb\xbf# @package corpus.mine\nname: x\n", "can't be read as settings: begins with a byte order mark"),
         (b"name: x\n path: [y\n", "is not YAML in line 2, column 6: mapping values are not allowed here"),
         (b"name: x\npath: [y\n", "is not YAML in line 3, column 1: while parsing a flow sequence"),
         (
