@@ -25,6 +25,8 @@ TAR_MAGIC, TAR_PLACE = b"ustar", 257
 
 _MEMORY_BYTES = 2**24
 _PIECE_BYTES = 2**17
+_SHOWN_CHARACTERS = 200
+"""Of the name of a member, which may have thousands, in messages."""
 _DAMAGE = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, EOFError)
 
 _OPEN: dict[str, BinaryIO] = {}
@@ -72,7 +74,8 @@ def members(uri: str) -> Iterator[Member]:
             is_zip = raw.read(4) in ZIP_MAGICS
             raw.seek(0)
             for name, content in _zipped(raw, uri) if is_zip else _tarred(raw):
-                member = f"{redacted(uri)}/{name}"
+                shown = "".join(character if character.isprintable() else "?" for character in name)
+                member = f"{redacted(uri)}/{shown[:_SHOWN_CHARACTERS]}"
                 with SpooledTemporaryFile(_MEMORY_BYTES) as copy:
                     while piece := content.read(_PIECE_BYTES):
                         num_bytes += copy.write(piece)
@@ -83,14 +86,16 @@ def members(uri: str) -> Iterator[Member]:
                     finally:
                         del _OPEN[member]
         except _DAMAGE as error:
-            raise InputError(f"{redacted(uri)}: the archive is damaged: {reason(error)}", is_unreadable=True) from error
+            problem = reason(error)[:_SHOWN_CHARACTERS]
+            raise InputError(f"{redacted(uri)}: the archive is damaged: {problem}", is_unreadable=True) from error
 
 
 def _zipped(raw: BinaryIO, uri: str) -> Iterator[tuple[str, IO[bytes]]]:
     with zipfile.ZipFile(raw) as archive:
         for info in archive.infolist():
             if info.flag_bits & 1:
-                raise InputError(f"{redacted(uri)}: {info.filename!r} in it is encrypted: unpack the archive yourself")
+                name = repr(info.filename[:_SHOWN_CHARACTERS])
+                raise InputError(f"{redacted(uri)}: {name} in it is encrypted: unpack the archive yourself")
             if not (info.is_dir() or _is_hidden(info.filename)):
                 with archive.open(info) as content:
                     yield info.filename, content
