@@ -17,12 +17,12 @@ from tiltmeter.jobs.resolution.config import ResolutionRun
 from tiltmeter.jobs.resolution.constraints import check_constraints
 from tiltmeter.jobs.resolution.ids.previous import find_previous
 from tiltmeter.jobs.runtime.config import ConfigError
-from tiltmeter.jobs.runtime.files import Files, find_table
+from tiltmeter.jobs.runtime.files import Files
 from tiltmeter.operators.resolution.baselines.packing import check_engine
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.redaction import redacted
-from tiltmeter.storage.records import check_columns, check_values, record_columns
+from tiltmeter.storage.records import check_columns, look_through, record_columns
 from tiltmeter.storage.records.cells import Rules
 
 
@@ -88,8 +88,11 @@ class _Wanted(NamedTuple):
 
 def _find(wanted: _Wanted) -> FoundFile:
     path, columns = str(wanted.path), list(dict.fromkeys([*wanted.rules, *wanted.others]))
-    check_values(find_file(path, wanted.setting).uri, columns, wanted.setting)
-    return find_table(path, wanted.setting, columns, rules=wanted.rules, once=wanted.once)
+    file = find_file(path, wanted.setting)
+    check_columns(file.uri, columns, wanted.setting)
+    if not look_through(file.uri, columns, wanted.setting, rules=wanted.rules, once=wanted.once):
+        raise InputError(f"{wanted.setting}: {redacted(file.uri)} has no rows: there must be one at least")
+    return file
 
 
 def optional_columns(uri: str, names: Sequence[str], setting: str) -> list[str]:

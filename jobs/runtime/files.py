@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
-from tiltmeter.storage.records import check_columns, check_flat, look_through
+from tiltmeter.storage.records import check_columns, look_through
 from tiltmeter.storage.records.cells import Rules
 
 _NO_RULES: Rules = {}
@@ -44,6 +44,5 @@ def find_table(
     """
     file = find_file(path, setting)
     check_columns(file.uri, columns, setting, header=header)
-    check_flat(file.uri, columns, setting, header=header)
-    look_through(file.uri, columns, header=header, rules=rules, once=once)
+    look_through(file.uri, columns, setting, header=header, rules=rules, once=once)
     return file

@@ -3,8 +3,6 @@
 from tiltmeter.storage.records.cells import labels, numbers, one_spelling
 from tiltmeter.storage.records.tables import (
     check_columns,
-    check_flat,
-    check_values,
     look_through,
     read_records,
     record_columns,
@@ -12,8 +10,6 @@ from tiltmeter.storage.records.tables import (
 
 __all__ = [
     "check_columns",
-    "check_flat",
-    "check_values",
     "labels",
     "look_through",
     "numbers",

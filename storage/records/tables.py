@@ -52,7 +52,14 @@ def record_columns(uri: str, *, header: bool = True) -> list[str]:
     Raises:
         InputError: if it can't be read as a table.
     """
-    return _opening(uri, header).columns
+    with opened(uri) as file:
+        head = unpacked(file).read(_HEAD_BYTES)
+    if head.startswith(_PARQUET) and file_state(uri).has_ranges:
+        with opened(uri) as file:
+            return list(pq.read_metadata(file).schema.to_arrow_schema().names)
+    if len(head) < _HEAD_BYTES or head.lstrip()[:1] == b"[" or head.startswith((_PARQUET, _ARROW)):
+        return _records(uri, None, header).rows.columns
+    return _text_records(head[: head.rfind(b"\n") + 1] or head, uri, None, header).rows.columns
 
 
 def check_columns(uri: str, needed: Sequence[str], setting: str, *, header: bool = True) -> None:
@@ -78,64 +85,6 @@ def check_columns(uri: str, needed: Sequence[str], setting: str, *, header: bool
         )
 
 
-def check_values(uri: str, columns: Sequence[str], setting: str) -> None:
-    """Refuse a file that has names of columns and nothing else, or lists or structs in one of these columns.
-
-    Raises:
-        InputError: naming it.
-    """
-    opening = _opening(uri, header=True)
-    if opening.is_empty:
-        raise InputError(f"{setting}: {redacted(uri)} has no rows: there must be one at least")
-    _check_flat(opening, uri, columns, setting)
-
-
-def check_flat(uri: str, columns: Sequence[str], setting: str, *, header: bool = True) -> None:
-    """Refuse a file that has lists or structs in one of these columns.
-
-    Raises:
-        InputError: naming it.
-    """
-    _check_flat(_opening(uri, header), uri, columns, setting)
-
-
-def _check_flat(opening: "_Opening", uri: str, columns: Sequence[str], setting: str) -> None:
-    if nested := [name for name in columns if name in opening.nested]:
-        raise InputError(
-            f"{setting}: {redacted(uri)} has lists or structs in column {', '.join(map(repr, nested))}: "
-            "must have text, numbers or dates"
-        )
-
-
-class _Opening(NamedTuple):
-    """Of a file that is large and not Parquet, it is not known whether it is empty; it is taken not to be."""
-
-    columns: list[str]
-    is_empty: bool
-    nested: Sequence[str] = ()
-
-
-def _opening(uri: str, header: bool) -> _Opening:
-    with opened(uri) as file:
-        head = unpacked(file).read(_HEAD_BYTES)
-    if head.startswith(_PARQUET) and file_state(uri).has_ranges:
-        with opened(uri) as file:
-            footer = pq.read_metadata(file)
-        schema = footer.schema.to_arrow_schema()
-        return _Opening(
-            list(schema.names), footer.num_rows == 0, [field.name for field in schema if pa.types.is_nested(field.type)]
-        )
-    is_whole = len(head) < _HEAD_BYTES
-    if is_whole or head.lstrip()[:1] == b"[" or head.startswith((_PARQUET, _ARROW)):
-        rows = _records(uri, None, header).rows
-    else:
-        rows = _text_records(head[: head.rfind(b"\n") + 1] or head, uri, None, header).rows
-        is_whole = False
-    return _Opening(
-        rows.columns, is_whole and rows.is_empty(), [name for name in rows.columns if rows[name].dtype.is_nested()]
-    )
-
-
 def read_records(
     uri: str, columns: Sequence[str] | None = None, *, header: bool = True, rules: Rules = _NO_RULES
 ) -> pl.DataFrame:
@@ -159,19 +108,32 @@ def read_records(
 
 
 def look_through(
-    uri: str, columns: Sequence[str], *, header: bool = True, rules: Rules = _NO_RULES, once: Sequence[str] = ()
-) -> None:
-    """Count the records of a file that are left out, for the run and before its work.
+    uri: str,
+    columns: Sequence[str],
+    setting: str,
+    *,
+    header: bool = True,
+    rules: Rules = _NO_RULES,
+    once: Sequence[str] = (),
+) -> int:
+    """Count the records of a file that are left out, for the run and before its work; returns how many there are else.
 
     Args:
         columns, header: as for :func:`read_records`.
+        setting: that names the file.
         rules: for cells.
         once: a column of which no value may come again, or may not with another value in the columns after it.
 
     Raises:
-        InputError: if it can't be read as a table, none of its records can be used, or a value comes again.
+        InputError: if it can't be read as a table, has lists or structs in one of the columns, none of its records can
+            be used, or a value comes again.
     """
     file, rows, place, bad = _records(uri, columns, header)
+    if nested := [column.name for column in rows if column.dtype.is_nested()]:
+        raise InputError(
+            f"{setting}: {file} has lists or structs in column {', '.join(map(repr, nested))}: must have text, numbers "
+            "or dates"
+        )
     num_left = rows.height
     for name, rule, breaks in broken(rows, rules):
         if places := breaks.arg_true().to_list():
@@ -183,6 +145,7 @@ def look_through(
     if once:
         _check_once(rows, once, file, place)
     collect(bad)
+    return num_left
 
 
 def _shown(cell: object) -> str:
@@ -245,7 +208,8 @@ def _sound(table: pa.Table) -> pl.DataFrame:
         ArrowInvalid: if they can't be.
     """
     table.validate(full=True)
-    return pl.DataFrame(pl.from_arrow(table))
+    # What Polars has written beside the columns may be damaged, and is not needed.
+    return pl.DataFrame(pl.from_arrow(pa.table(table.columns, table.column_names)))
 
 
 def _text_records(content: bytes, uri: str, columns: Sequence[str] | None, header: bool) -> Records:

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from tiltmeter.storage.corpora.corpora import CorpusConfig, fields_of, find_sources, read_pages, split
 from tiltmeter.storage.item_logs import LogColumns, number_in, read_item_log
-from tiltmeter.storage.records import check_values, labels, read_records, record_columns
+from tiltmeter.storage.records import labels, look_through, read_records, record_columns
 from tiltmeter.storage.relations.rules import read_mappings, read_rule_tags, read_rules
 from tiltmeter.storage.relations.sentences import read_relations
 from tiltmeter.storage.relations.trees import read_trees
@@ -90,7 +90,7 @@ def _pages(path: str, form: str = "auto") -> None:
 
 
 def _records(path: str) -> None:
-    check_values(path, record_columns(path), "data.path")
+    look_through(path, record_columns(path), "data.path")
     rows = read_records(path)
     for column in rows.columns:
         labels(rows[column]).to_list()

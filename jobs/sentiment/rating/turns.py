@@ -142,7 +142,7 @@ class FileSentences:
         file = find_file(self.path, "sentences.path")
         columns = list(dict.fromkeys(self.columns.named().values()))
         check_columns(file.uri, columns, "sentences.columns")
-        look_through(file.uri, columns, rules=self.rules)
+        look_through(file.uri, columns, "sentences.path", rules=self.rules)
         if self.proxy_speakers is not None and self.columns.speaker is not None:
             _check_speakers(_column(file.uri, self.columns.speaker), self.proxy_speakers, file.uri)
         return file

@@ -27,7 +27,7 @@ def read(tmp_path):
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
         columns = record_columns(str(path), header=settings.get("header", True))
         with collected() as bad:
-            look_through(str(path), columns, **settings)
+            look_through(str(path), columns, "data.path", **settings)
         rows = read_records(str(path), **{key: value for key, value in settings.items() if key != "once"})
         return rows.to_dict(as_series=False), {row["reason"]: (row["num"], row["first"]) for row in bad.rows()}
 
@@ -141,4 +141,4 @@ def test_no_content_ends_in_another_error(tmp_path_factory, content, name):
     path = tmp_path_factory.mktemp("rows") / name
     path.write_bytes(content)
     with suppress(InputError):
-        look_through(str(path), record_columns(str(path)))
+        look_through(str(path), record_columns(str(path)), "data.path")

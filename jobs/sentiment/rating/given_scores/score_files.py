@@ -30,7 +30,7 @@ def find_scores(path: str) -> FoundFile:
     """
     file = find_file(path, _SETTING)
     check_columns(file.uri, _NEEDED, _SETTING)
-    look_through(file.uri, _NEEDED, rules=_RULES)
+    look_through(file.uri, _NEEDED, _SETTING, rules=_RULES)
     return file
 
 
