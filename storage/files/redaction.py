@@ -6,6 +6,7 @@ from typing import Any
 _URI = re.compile(r"[A-Za-z][\w+.-]*://[^\s'\"<>]+")
 _IS_URI = re.compile(r"[A-Za-z][\w+.-]*://")
 _WEB = ("http", "https")
+_LONGEST_REASON = 600
 
 
 def redacted(uri: str) -> str:
@@ -49,6 +50,9 @@ def redacted_values(node: Any) -> Any:
 
 
 def reason(error: Exception) -> str:
-    """What an error says, in one line, or its kind if it says nothing; libraries quote the URI that they were given."""
+    """The beginning of what an error says, in one line, or its kind if it says nothing.
+
+    Libraries quote the URI that they were given, and what they have read.
+    """
     shown = "".join(character if character.isprintable() else " " for character in str(error))
-    return redacted_text(" ".join(shown.split())) or type(error).__name__
+    return redacted_text(" ".join(shown.split()))[:_LONGEST_REASON] or type(error).__name__
