@@ -179,6 +179,6 @@ READERS: dict[str, Reader] = {
     "relations": Reader([".json", ".jsonl", ".txt"], [json.dumps([TACRED] * 2).encode(), SEMEVAL * 2], read_relations),
     "rules": Reader([".json", ".yaml"], [json.dumps(RULES).encode(), ODIN], read_rules),
     "rule mappings": Reader([".txt"], [b"[('org:top_membersemployees', 't_1')]\nno_rule\n"], read_mappings),
-    "rule tags": Reader([".txt", ".tsv"], [b"a\tper:spouse\n", _lines(RULES)], read_rule_tags),
+    "rule tags": Reader([".txt", ".tsv"], [b"per:spouse\t[0, 1]\nno_relation\t[]\n"], read_rule_tags),
     "evaluation logs": Reader([".jsonl"], [_lines(LOG)], _log, [".jsonl"]),
 }

@@ -131,9 +131,9 @@ def test_bytes_that_are_no_text_are_refused_with_their_column(tmp_path):
 
 
 def test_of_very_many_columns_those_are_listed_that_are_like_the_missing_one(file):
-    path = file("rows.csv", ",".join(f"column {number}" for number in range(10_000)) + "\n")
+    path = file("rows.csv", ",".join(f"column {number}" for number in range(2_000)) + "\n")
     with pytest.raises(
-        InputError, match=r"has no column 'colum 77'; its columns are 'column 77'.* and 9,\d+ others"
+        InputError, match=r"has no column 'colum 77'; its columns are 'column 77'.* and 1,\d+ others"
     ) as told:
         check_columns(path, ["colum 77"], "data.path")
     assert len(str(told.value)) < 1000
