@@ -171,18 +171,16 @@ def test_values_of_labels_are_a_setting() -> None:
 
 @pytest.mark.parametrize("names", [["LABEL_0", "LABEL_1"], ["joy", "positive"], ["1 star", "3 stars"]])
 def test_labels_that_do_not_say_what_they_are_worth_are_refused(names) -> None:
-    message = (
-        rf"labels, {names[0]}, {names[1]}, do not say.*set sentiment\.<name>\.classifier\.labels.*\{{{names[0]}: -1, {names[1]}: 1\}}"
-    )
+    values = rf"\{{{names[0]}: -1, {names[1]}: 1\}}"
+    message = rf"labels, {names[0]}, {names[1]}, do not say.*set sentiment\.<name>\.classifier\.labels.*{values}"
     with pytest.raises(ValueError, match=message):
         label_values(dict(enumerate(names)))
 
 
 @pytest.mark.parametrize("labels", [{"NEGATIVE": -1.0}, {"NEGATIVE": -1.0, "POSITIVE": 1.0, "NEUTRAL": 0.0}, {}])
 def test_values_of_other_labels_are_refused(bert, labels) -> None:
-    with pytest.raises(
-        ValueError, match=r"labels=\{.*\}: the model's labels are NEGATIVE, POSITIVE; set sentiment\.<name>\.classifier\.labels"
-    ):
+    known = "the model's labels are NEGATIVE, POSITIVE"
+    with pytest.raises(ValueError, match=rf"labels=\{{.*\}}: {known}; set sentiment\.<name>\.classifier\.labels"):
         score_texts(*bert, ["good"], ClassifierConfig(labels=labels))
 
 
