@@ -13,8 +13,9 @@ from contextlib import contextmanager
 from pathlib import PurePosixPath
 from tempfile import SpooledTemporaryFile
 from typing import IO, BinaryIO, NamedTuple, cast
+from urllib.parse import quote
 
-from tiltmeter.storage.corpora.packed import check_growth, unpacked
+from tiltmeter.storage.corpora.packed import MAGIC_BYTES, Codec, check_growth, codec_of, unpacked_by
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files import files
 from tiltmeter.storage.files.files import reading
@@ -58,6 +59,24 @@ def opened(uri: str, start: int = 0) -> Iterator[BinaryIO]:
             yield file
 
 
+@contextmanager
+def opened_in_parts(uri: str) -> Iterator[BinaryIO]:
+    """A file that is read here and there, which not every server allows.
+
+    Raises:
+        InputError: as :func:`opened`, and if the server sends whole files only.
+    """
+    with opened(uri, 1) as file:
+        file.seek(0)
+        yield file
+
+
+def first_bytes(uri: str) -> bytes:
+    """The first bytes of a file, which say what it is or how it is packed."""
+    with opened(uri) as file:
+        return file.read(MAGIC_BYTES)
+
+
 def members(uri: str) -> Iterator[Member]:
     """The files in a tar, packed or not, or a zip, each of which is open until the next one is asked for.
 
@@ -68,14 +87,15 @@ def members(uri: str) -> Iterator[Member]:
     """
     if uri in _OPEN:
         raise InputError(f"{redacted(uri)}: is an archive within an archive; name it as a file of its own")
-    with files.opened(uri) as raw:
+    start = first_bytes(uri)
+    is_zip = start.startswith(ZIP_MAGICS)
+    with opened_in_parts(uri) if is_zip else opened(uri) as raw:
         try:
             num_bytes = 0
-            is_zip = raw.read(4) in ZIP_MAGICS
-            raw.seek(0)
-            for name, content in _zipped(raw, uri) if is_zip else _tarred(raw):
+            for name, content in _zipped(raw, uri) if is_zip else _tarred(raw, codec_of(start)):
                 shown = "".join(character if character.isprintable() else "?" for character in name)
-                member = f"{redacted(uri)}/{shown[:_SHOWN_CHARACTERS]}"
+                shown = shown[-_SHOWN_CHARACTERS:]
+                member = f"{redacted(uri)}/{quote(shown) if '://' in uri else shown}"
                 with SpooledTemporaryFile(_MEMORY_BYTES) as copy:
                     while piece := content.read(_PIECE_BYTES):
                         num_bytes += copy.write(piece)
@@ -101,8 +121,8 @@ def _zipped(raw: BinaryIO, uri: str) -> Iterator[tuple[str, IO[bytes]]]:
                     yield info.filename, content
 
 
-def _tarred(raw: BinaryIO) -> Iterator[tuple[str, IO[bytes]]]:
-    with tarfile.open(fileobj=unpacked(raw), mode="r|") as archive:
+def _tarred(raw: BinaryIO, codec: Codec | None) -> Iterator[tuple[str, IO[bytes]]]:
+    with tarfile.open(fileobj=unpacked_by(raw, codec), mode="r|") as archive:
         for info in archive:
             name = info.name.encode(errors="backslashreplace").decode()
             if info.isfile() and not _is_hidden(name) and (content := archive.extractfile(info)):

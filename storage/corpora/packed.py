@@ -61,6 +61,11 @@ def unpacked(file: BinaryIO) -> BinaryIO:
     """
     codec = codec_of(file.read(MAGIC_BYTES))
     file.seek(0)
+    return unpacked_by(file, codec)
+
+
+def unpacked_by(file: BinaryIO, codec: Codec | None) -> BinaryIO:
+    """The same where it is known how it is packed; nothing is read twice, which some servers do not allow."""
     return cast(BinaryIO, io.BufferedReader(_UnpackedStream(file, codec), _BUFFER_BYTES)) if codec else file
 
 

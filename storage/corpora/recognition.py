@@ -5,10 +5,10 @@ import json
 import re
 from typing import NamedTuple
 
-from tiltmeter.storage.corpora.archives import TAR_MAGIC, TAR_PLACE, ZIP_MAGICS, opened
+from tiltmeter.storage.corpora.archives import TAR_MAGIC, TAR_PLACE, ZIP_MAGICS, first_bytes
 from tiltmeter.storage.corpora.formats.parquet_pages import ARROW_MAGICS
 from tiltmeter.storage.corpora.formats.parquet_pages import MAGIC as PARQUET
-from tiltmeter.storage.corpora.packed import MAGIC_BYTES, codec_of
+from tiltmeter.storage.corpora.packed import codec_of
 from tiltmeter.storage.corpora.pages import Compression, Format
 from tiltmeter.storage.corpora.unpacking import Unpacked
 from tiltmeter.storage.errors import InputError
@@ -73,8 +73,7 @@ def recognised(uri: str, chosen: Format | None) -> Recognised:
         InputError: if the file can't be read; if no format is chosen and it has none that is known; if it should be
             text and can't.
     """
-    with opened(uri) as file:
-        magic = file.read(MAGIC_BYTES)
+    magic = first_bytes(uri)
     if magic.startswith(ZIP_MAGICS):
         return Recognised("archive", "none", "")
     for form, marks in _BINARY.items():

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from tiltmeter.storage.corpora.archives import opened
+from tiltmeter.storage.corpora.archives import first_bytes, opened, opened_in_parts
 from tiltmeter.storage.corpora.decoding import decoded
 from tiltmeter.storage.corpora.formats.documents import page_of
 from tiltmeter.storage.corpora.packed import check_growth, check_parquet
@@ -93,10 +93,12 @@ def read_arrow(
 
 @contextmanager
 def _arrow(uri: str) -> Iterator[pa.ipc.RecordBatchFileReader | pa.ipc.RecordBatchStreamReader]:
-    with opened(uri) as raw:
-        is_stream = raw.read(4) == ARROW_MAGICS[1]
-        raw.seek(0)
-        yield pa.ipc.open_stream(raw) if is_stream else pa.ipc.open_file(raw)
+    if first_bytes(uri).startswith(ARROW_MAGICS[1]):
+        with opened(uri) as raw:
+            yield pa.ipc.open_stream(raw)
+    else:
+        with opened_in_parts(uri) as raw:
+            yield pa.ipc.open_file(raw)
 
 
 def _checked(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -151,7 +153,7 @@ def _plain(value: object) -> object:
 @contextmanager
 def _parquet(uri: str) -> Iterator[pq.ParquetFile]:
     # The footer lies at the end. A server that sends whole files only would be found out too late: ask for a part.
-    with opened(uri, len(MAGIC)) as raw, pq.ParquetFile(raw) as file:
+    with opened_in_parts(uri) as raw, pq.ParquetFile(raw) as file:
         check_parquet(raw, file.metadata)
         yield file
 

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tiltmeter.storage.corpora import packed
-from tiltmeter.storage.corpora.corpora import CorpusConfig, Page, Pages, find_sources, read_pages, split
+from tiltmeter.storage.corpora.corpora import CorpusConfig, Page, Pages, Span, find_sources, read_pages, split
 from tiltmeter.storage.errors import InputError
 
 
@@ -139,3 +139,16 @@ def test_names_that_lead_out_of_an_archive_are_names_and_no_more(tmp_path):
     [pages] = _read(tmp_path / "a.bin")
     assert [re.sub(r".*bin/", "", page.id) for page in pages] == ["../../etc/x.jsonl@0", "/etc/passwd@0"]
     assert [path.name for path in tmp_path.iterdir()] == ["a.bin"]
+
+
+@pytest.mark.parametrize("how", ["ranges", "whole"])
+@pytest.mark.parametrize("archive", [_tar, _zip])
+def test_archives_behind_a_web_server(web_server, archive, how):
+    (web_server.folder / "a.bin").write_bytes(archive(_FILES))
+    config = CorpusConfig("sample", "en", web_server.url(how, "a.bin"))
+    if how == "whole" and archive is _zip:
+        with pytest.raises(InputError, match=r"does not send parts of a file: set corpus.download=true"):
+            find_sources(config)
+    else:
+        [source] = find_sources(config)
+        assert [page.text for page in read_pages(source, Span(0, source.num_bytes))] == _TEXTS
