@@ -3,8 +3,10 @@
 import polars as pl
 import pytest
 
+from tiltmeter.jobs.classifiers.errors.texts import _read as read_texts
 from tiltmeter.jobs.classifiers.labelled_data import LabelledData, _rows, find_classified_data
 from tiltmeter.storage.errors import InputError
+from tiltmeter.storage.store.ledger import Unit
 
 TRAINING = {
     "float.parquet": [0.0, 1.0],
@@ -40,3 +42,14 @@ def test_a_class_that_training_lacks_is_refused_before_any_work_with_both_sides(
         match=r"data.test: has 2 classes, among them 'fine', and the training texts have 'bad', 'good'; set data.test",
     ):
         find_classified_data(LabelledData(path=training, test=test))
+
+
+@pytest.mark.parametrize("predictions", [[0.0, 1.0], [False, True], ["0.0", "1.0"], ["False", "True"]])
+def test_what_is_predicted_is_of_the_classes_of_the_labels(tmp_path, predictions):
+    path = tmp_path / "texts.parquet"
+    pl.DataFrame({"text": ["a", "b"], "label": ["0", "1"], "prediction": predictions}).write_parquet(path)
+    columns = {name: name for name in ("text", "label", "prediction")}
+    settings = {"file": {"uri": str(path)}, "columns": columns, "header": True, "classes": {"0": "no", "1": "yes"}}
+    settings |= {"probabilities": None, "spelling": [], "limit": None, "seed": None}
+    [(_, table)] = read_texts(None, Unit("characterised_texts/3", "texts", settings))
+    assert table["label"].to_pylist() == table["prediction"].to_pylist() == ["no", "yes"]
