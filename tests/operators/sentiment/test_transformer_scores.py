@@ -208,11 +208,8 @@ def test_sentiments_lie_between_the_worst_and_the_best(num_labels, seed, score) 
 
 @pytest.mark.parametrize("keys", [{"problem_type": "multi_label_classification"}, {"id2label": {0: "LABEL_0"}}])
 def test_models_whose_labels_do_not_exclude_each_other_are_refused(tmp_path, keys) -> None:
-    model = loaded(tmp_path, BertConfig(**BERT.to_dict() | keys))
-    with pytest.raises(
-        ValueError, match=r"the model has \d labels and problem_type=.*must have 2 or more|tells no classes apart"
-    ):
-        found(model, ["good"])
+    with pytest.raises(ValueError, match=r"the model has \d labels and problem_type=|tells no classes apart"):
+        found(loaded(tmp_path, BertConfig(**BERT.to_dict() | keys)), ["good"])
 
 
 def test_a_tokenizer_that_cannot_pad_is_refused(gpt2) -> None:
