@@ -49,18 +49,12 @@ _DIALECTS = (Dialect(","), Dialect(";"), Dialect("|"), *_TABBED)
 _NAMES = {";": "semicolons", "|": "vertical bars", "\t": "tabs"}
 
 
-class Delimited(NamedTuple):
-    """Attributes:
-    rows: of text, null where there is nothing.
-    lines: in which each row begins, from 1.
-    """
-
-    rows: pl.DataFrame
-    lines: Sequence[int]
+_Read = tuple[pl.DataFrame, Sequence[int]]
+"""Rows of text, null where there is nothing, and the lines in which they begin, from 1."""
 
 
-def read_delimited(content: bytes, file: str, bad: BadRecords, *, is_tabbed: bool, header: bool) -> Delimited:
-    """The records of a file, which has a header line or columns that are called column_1, column_2, ...
+def read_delimited(content: bytes, file: str, bad: BadRecords, *, is_tabbed: bool, header: bool) -> _Read:
+    """The records of a file and their lines; it has a header, or columns that are called column_1, column_2, ...
 
     Args:
         file: its name, for what is counted.
@@ -74,8 +68,8 @@ def read_delimited(content: bytes, file: str, bad: BadRecords, *, is_tabbed: boo
         raise pl.exceptions.NoDataError("empty CSV")
     divided = _even(content, dialect, names, header) or _scanned(content, dialect, names, header, file, bad)
     if dialect.separator in _NAMES and dialect.separator != "\t" * is_tabbed:
-        bad.add(file, f"fields divided by {_NAMES[dialect.separator]}", "line 1", divided.rows.height, "kept")
-    bad.read(file, divided.rows.height + sum(row.num for row in bad.left_out.values() if row.kind == "bad"))
+        bad.add(file, f"fields divided by {_NAMES[dialect.separator]}", "line 1", divided[0].height, "kept")
+    bad.read(file, divided[0].height + sum(row.num for row in bad.left_out.values() if row.kind == "bad"))
     return divided
 
 
@@ -133,7 +127,7 @@ def _names(content: bytes, dialect: Dialect, header: bool) -> list[str]:
     return names
 
 
-def _even(content: bytes, dialect: Dialect, names: Sequence[str], header: bool) -> Delimited | None:
+def _even(content: bytes, dialect: Dialect, names: Sequence[str], header: bool) -> _Read | None:
     """What has no quotes, and in each line, unless it is empty, as many fields as columns; None for anything else."""
     if (dialect.has_quotes and b'"' in content) or dialect.is_spaced or b"\0" in content or content[:1] == b"\n":
         return None
@@ -145,7 +139,7 @@ def _even(content: bytes, dialect: Dialect, names: Sequence[str], header: bool) 
     if ((counts != len(names) - 1) & ~is_blank).any():
         return None
     rows = _parsed(content, dialect, names, header)
-    return None if rows is None else Delimited(rows, range(1 + header, 1 + header + rows.height))
+    return None if rows is None else (rows, range(1 + header, 1 + header + rows.height))
 
 
 def _parsed(content: bytes, dialect: Dialect, names: Sequence[str], header: bool) -> pl.DataFrame | None:
@@ -160,9 +154,7 @@ def _parsed(content: bytes, dialect: Dialect, names: Sequence[str], header: bool
     return rows.rename(dict(zip(rows.columns, names, strict=True))) if rows.width == len(names) else None
 
 
-def _scanned(
-    content: bytes, dialect: Dialect, names: Sequence[str], header: bool, file: str, bad: BadRecords
-) -> Delimited:
+def _scanned(content: bytes, dialect: Dialect, names: Sequence[str], header: bool, file: str, bad: BadRecords) -> _Read:
     """Record by record."""
     lines, written = [], io.StringIO()
     writer = csv.writer(written, lineterminator="\n")
@@ -185,7 +177,7 @@ def _scanned(
             else pl.DataFrame(schema=schema)
         )
         rows = rows.with_columns(pl.all().replace("", None))
-    return Delimited(rows, lines)
+    return rows, lines
 
 
 def _fitting(fields: list[str] | str, names: Sequence[str]) -> list[str] | str:

@@ -4,7 +4,7 @@ import codecs
 import json
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import polars as pl
 
@@ -16,23 +16,15 @@ _START = re.compile(rb'(\xef\xbb\xbf)?\s*(\{\s*("|\})|\[\s*\{)')
 _HALVES = re.compile("[\ud800-\udfff]")
 
 
-class Objects(NamedTuple):
-    """Attributes:
-    rows: null where an object lacks a key; text where values are of several types.
-    places: of each row.
-    """
-
-    rows: pl.DataFrame
-    places: Sequence[str]
-
-
 def is_json(head: bytes, name: str) -> bool:
     """Whether content begins as objects do, or the file is called as JSON is."""
     return bool(_START.match(head)) or (name.endswith(_SUFFIXES) and not head.startswith(b"PAR1"))
 
 
-def read_objects(content: bytes, file: str, bad: BadRecords, columns: Sequence[str] | None = None) -> Objects:
-    """The records of a file.
+def read_objects(
+    content: bytes, file: str, bad: BadRecords, columns: Sequence[str] | None = None
+) -> tuple[pl.DataFrame, list[str]]:
+    """The records of a file, null where one lacks a key and text where values are of several types; and their places.
 
     Args:
         file: its name, for messages and for what is counted.
@@ -53,7 +45,7 @@ def read_objects(content: bytes, file: str, bad: BadRecords, columns: Sequence[s
             places.append(place)
     bad.read(file, len(records))
     names = list(dict.fromkeys(key for record in kept for key in record)) if columns is None else columns
-    return Objects(pl.DataFrame([_column(name, [record.get(name) for record in kept]) for name in names]), places)
+    return pl.DataFrame([_column(name, [record.get(name) for record in kept]) for name in names]), places
 
 
 def _records(content: bytes, file: str) -> Iterator[tuple[str, Any, str]]:

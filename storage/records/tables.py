@@ -216,8 +216,8 @@ def _text_records(content: bytes, uri: str, columns: Sequence[str] | None, heade
     name, bad = redacted(uri), BadRecords()
     inner = next((name.removesuffix(packing) for packing in _PACKINGS if name.endswith(packing)), name)
     if is_json(content[:_HEAD_BYTES], inner):
-        objects = read_objects(content, name, bad, columns)
-        return Records(name, objects.rows, objects.places.__getitem__, bad)
+        rows, places = read_objects(content, name, bad, columns)
+        return Records(name, rows, places.__getitem__, bad)
     is_tabbed = inner.endswith((".tsv", ".tab"))
     rows, lines = read_delimited(content, name, bad, is_tabbed=is_tabbed, header=header)
     return Records(name, rows if columns is None else rows.select(columns), lambda row: f"line {lines[row]:,}", bad)
