@@ -89,4 +89,6 @@ def find_text(corpus: CorpusConfig, wordset: WordSets | None, *, fold_case: bool
     except ValueError as error:
         key = f"wordset.{corpus.language}"
         reason = str(error).replace("wordset.", f"{key}.")
-        raise WordSetError(f"{'' if reason.startswith(key) else f'{key}: '}{reason}; fix the list in its file") from error
+        raise WordSetError(
+            f"{'' if reason.startswith(key) else f'{key}: '}{reason}; fix the list in its file"
+        ) from error

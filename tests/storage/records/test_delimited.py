@@ -46,7 +46,7 @@ def read(tmp_path):
         ('text,label\na,1\n"b, c",0'.encode("utf-16-le"), "rows.csv"),
         ('text,label\na,1\n"b, c",0'.encode("utf-32"), "rows.csv"),
         ("text\tlabel\na\t1\nb, c\t0\n", "rows.tsv"),
-        (gzip.compress(b"text\tlabel\na\t1\nb, c\t0\n"), "rows.tsv.gz"),
+        (gzip.compress(b"text\tlabel\na\t1\nb, c\t0\n", mtime=0), "rows.tsv.gz"),
         (bz2.compress(b"text\tlabel\na\t1\nb, c\t0\n"), "rows.tab.bz2"),
         ('{"text": "a", "label": "1"}\n\n{"label": "0", "text": "b, c"}\n', "rows.jsonl"),
         ('[{"text": "a", "label": "1"}, {"text": "b, c", "label": "0"}]', "rows.json"),
