@@ -28,11 +28,10 @@ def _compared(first: Any, second: Any, clusters: list[str] | None) -> list[dict[
     """Rows of the table ``systems``, of several scores ``[scores, items]`` of each."""
     names = tuple(f"score {place}" for place in range(len(first)))
     items = [str(place) for place in range(first.shape[1])]
+    known = {"task": ["items"] * len(items), "item": items, "cluster": clusters or [None] * len(items)}
+    frame = pl.DataFrame(known, schema=dict.fromkeys(known, pl.String))
     sides = [
-        pl.DataFrame(
-            {"item": items, "cluster": clusters if clusters else pl.Series([None] * len(items), dtype=pl.String)},
-            schema={"item": pl.String, "cluster": pl.String},
-        ).with_columns(pl.Series(f"score_{place}", scores) for place, scores in enumerate(side))
+        logs._System(frame.with_columns(pl.Series(f"score_{place}", scores) for place, scores in enumerate(side)), 0)
         for side in (first, second)
     ]
     with patch.object(logs, "_read", side_effect=sides):

@@ -17,7 +17,7 @@ from tiltmeter.jobs.classifiers.errors import means, rounds
 from tiltmeter.jobs.classifiers.errors.base import PREDICTED
 from tiltmeter.jobs.classifiers.errors.config import Guarantees
 from tiltmeter.jobs.classifiers.errors.error_models import _coverage, _measures, _precision, units_of_both
-from tiltmeter.jobs.classifiers.errors.material import read_material
+from tiltmeter.jobs.classifiers.errors.material import told_material
 from tiltmeter.jobs.classifiers.errors.promises.guarantees import promises, threshold_of
 from tiltmeter.jobs.classifiers.errors.promises.scoring import _checks
 from tiltmeter.jobs.classifiers.errors.slicing import stage as slicing
@@ -101,7 +101,7 @@ def compared(texts: Texts, errors: NDArray[np.bool_], previous: NDArray[np.bool_
     inputs, config = tables_of(texts, errors, previous), _searching()
     names = {role: [f"{role} {place}" for place in range(len(tables))] for role, tables in inputs.items()}
     held = {name: table for role, tables in inputs.items() for name, table in zip(names[role], tables, strict=True)}
-    material = read_material(Held(held), names)  # type: ignore[arg-type]
+    material = told_material(Held(held), names, ["ok"])  # type: ignore[arg-type]
     shared = slicing.shared_predicates(material, config)
     return version_rows(material, shared, config["slices"], SEED, LEVEL)
 

@@ -21,8 +21,6 @@ from tiltmeter.operators.classifiers.attribution.attribute import predict
 from tiltmeter.operators.classifiers.attribution.records import TextClassifier
 from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.storage.errors import InputError
-from tiltmeter.storage.models.checkpoints import find_checkpoint
-from tiltmeter.storage.models.load import num_classes
 from tiltmeter.storage.store.ledger import Store
 
 _CONFIG = ConfigDict(extra="forbid")
@@ -134,8 +132,8 @@ def find_victim(name: str, victim: Victim, seed: int) -> FoundVictim:
         seed: of the run.
 
     Raises:
-        CheckpointError: if a model can't be found, or classifies nothing.
-        InputError: if a file can't be found, or a model has one class.
+        CheckpointError: if a model can't be found, or tells no classes apart.
+        InputError: if a file can't be found.
     """
     match victim:
         case LinearVictim():
@@ -156,10 +154,7 @@ def find_victim(name: str, victim: Victim, seed: int) -> FoundVictim:
 
 
 def _transformer(name: str, victim: TransformerVictim) -> FoundVictim:
-    setting = f"victim.{name}.model"
-    model = checkpoint_model(victim.model, victim.revision, setting)
-    if num_classes(find_checkpoint(victim.model, victim.revision, setting).folder) < 2:
-        raise InputError(f"{setting}={victim.model}: has one class, which nothing changes; choose a model with several")
+    model = checkpoint_model(victim.model, victim.revision, f"victim.{name}.model")
     identity = {"operator": victims.VERSION, **model.identity}
     return FoundVictim(identity, partial(_load_checkpoint, model), victim.device, record=model.identity)
 

@@ -80,11 +80,6 @@ def check_classifier(folder: str, setting: str) -> None:
         )
 
 
-def num_classes(folder: str) -> int:
-    """That a text classifier tells apart, without loading it; transformers' own number where it says none."""
-    return len(described_labels(folder))
-
-
 def described_labels(folder: str) -> dict[int, str]:
     """The labels of a text classifier by their numbers, without loading it; as transformers calls them where it says
     none.

@@ -27,6 +27,7 @@ NOT_RUN = {
     "head -c": "makes a key; tests/docs/samples.py has one",
     "make": "runs the tests, or sets up an environment",
     ".venv/bin/pytest": "runs the tests",
+    ".venv/bin/python -m tests.fuzz": "tries a file that was found so",
     "0 22 * * *": "is for cron",
     "export RAY_AUTH_MODE": "is for a cluster; tests/cluster starts one",
     "ray": "is for a cluster; tests/cluster starts one and submits to it",

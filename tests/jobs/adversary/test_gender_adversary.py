@@ -14,6 +14,7 @@ from tiltmeter.operators.classifiers.adversary.words import folded
 from tiltmeter.operators.statistics.means import share
 from tiltmeter.operators.statistics.units import units_of
 from tiltmeter.storage.errors import InputError
+from tiltmeter.storage.models.checkpoints import CheckpointError
 
 from .conftest import NOUNS, OTHERS, SMALL, words_and_vectors
 
@@ -407,5 +408,5 @@ def test_a_transformer_with_one_class_is_refused(configured, write_bert, tmp_pat
     if num_labels == 2:
         assert find_victim("transformer", config.victim["transformer"], 0).load is not None
     else:
-        with pytest.raises(InputError, match=r"victim\.transformer\.model=.*has one class"):
+        with pytest.raises(CheckpointError, match=r"victim\.transformer\.model=.*tells no classes apart"):
             find_victim("transformer", config.victim["transformer"], 0)

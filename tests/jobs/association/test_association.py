@@ -226,11 +226,11 @@ def test_monte_carlo_hangs_on_the_seed_and_is_near_the_exact_value(
         ),
         (
             ["wordset.en.other_cue_pairs=[[love,hate],[she,he]]"],
-            r"wordset.other_cue_pairs: \[\['she', 'he'\]\] are among wordset.cue_pairs: list each pair once",
+            r"wordset.en.other_cue_pairs: \[\['she', 'he'\]\] are among wordset.en.cue_pairs: list each pair once",
         ),
         (
             ["wordset.en.other_cue_pairs=[[love,hate],[love,hate]]"],
-            r"wordset.other_cue_pairs: \[\['love', 'hate'\]\] listed more than once",
+            r"wordset.en.other_cue_pairs: \[\['love', 'hate'\]\] listed more than once",
         ),
         (
             ["job.enlargement=synonyms"],
@@ -238,7 +238,7 @@ def test_monte_carlo_hangs_on_the_seed_and_is_near_the_exact_value(
         ),
         (
             ["+wordset.en.synonyms={source: mine, words: {joy: []}}"],
-            r"wordset.synonyms.words.joy is empty: give at least one word",
+            r"wordset.en.synonyms.words.joy is empty: give at least one word",
         ),
         (["job=psychophysics"], r"its observers are bootstrap replicas, which embedding=file has not; train some"),
         (["job=bootstrap"], r"job=bootstrap: trains embeddings; choose embedding=glove, word2vec or fasttext"),
