@@ -50,7 +50,7 @@ def test_layout_changes_no_table(usual, num_shards, layout, run_job, tmp_path):
     assert run.digests == usual.digests
 
 
-@pytest.mark.parametrize("keyed_by", ["rank", "word"])
+@pytest.mark.parametrize("keyed_by", ["rank", pytest.param("word", marks=pytest.mark.slow)])
 def test_threads_that_share_a_replica_change_no_table(keyed_by, run_job, tmp_path):
     few = [*TINY, "embedding.num_replicas=2", "embedding.cooccurrence.tile_words=16", f"embedding.keyed_by={keyed_by}"]
     runs = [run_job(*few, f"store={tmp_path}/{num}", f"cluster.num_cpus={num}") for num in (1, 2, 4)]

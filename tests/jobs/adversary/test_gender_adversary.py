@@ -237,7 +237,7 @@ def test_intervals_are_by_author_and_of_texts_that_can_change(attacked):
 @pytest.mark.parametrize(
     ("setting", "paired_by"),
     [
-        ("candidates.top=1", "items"),
+        pytest.param("candidates.top=1", "items", marks=pytest.mark.slow),
         ("max_texts=40", "unpaired"),
         pytest.param("seed=1", "unpaired", marks=pytest.mark.slow),
     ],

@@ -42,6 +42,7 @@ def test_a_set_of_one_profession_is_not_tested() -> None:
     assert np.isnan(compare_sets(np.full((1, 2), np.nan), np.array([[0.6, 1.0]])).original_mean[0])
 
 
+@pytest.mark.slow
 def test_lists_dealt_from_one_corpus_are_rarely_told_apart_and_lists_that_differ_often() -> None:
     """Words share what their corpus has; both lists have it, so that only what tells them apart counts."""
     rng = np.random.default_rng(0)

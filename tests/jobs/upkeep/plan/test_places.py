@@ -36,7 +36,7 @@ def languages(files, several_corpora):
     return [*several_corpora(files), *TRAINING]
 
 
-@pytest.fixture(params=["decades", "languages"])
+@pytest.fixture(params=["decades", pytest.param("languages", marks=pytest.mark.slow)])
 def corpora(request):
     return request.getfixturevalue(request.param)
 
@@ -132,6 +132,7 @@ def test_a_bucket_that_there_is_not_is_refused_as_the_run_refuses_it(line, plan,
         plan(*line(3), f"store='{away}'", f"run_dir={tmp_path}/run")
 
 
+@pytest.mark.slow
 def test_jobs_of_a_night_are_planned_on_a_cluster_that_runs(line, joining, tiltmeter, outcome_of, tmp_path):
     bootstrap = " ".join(["job=bootstrap", *line(3)])
     away = f"{bootstrap} cluster.address=127.0.0.1:1 cluster=existing seed=1"

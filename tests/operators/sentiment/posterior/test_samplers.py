@@ -63,6 +63,7 @@ def test_elliptical_slices_have_the_mean_of_the_closed_form(oracle):
     check_means(np.stack([chain.draws for chain in chains]), moments)
 
 
+@pytest.mark.slow
 def test_nuts_has_the_mean_of_the_closed_form(oracle):
     prior, target, moments = oracle
     config = NutsConfig(warmup=300, draws=1000)
