@@ -28,7 +28,11 @@ _MEMORY_BYTES = 2**24
 _PIECE_BYTES = 2**17
 _SHOWN_CHARACTERS = 200
 """Of the name of a member, which may have thousands, in messages."""
-_DAMAGE = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, EOFError)
+_DAMAGE = (
+    *(tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, EOFError),
+    *(IndexError, UnicodeDecodeError),
+)
+"""What the libraries raise; the last two of a zip's names."""
 
 _OPEN: dict[str, BinaryIO] = {}
 
@@ -87,7 +91,7 @@ def members(uri: str) -> Iterator[Member]:
     """
     if uri in _OPEN:
         raise InputError(f"{redacted(uri)}: is an archive within an archive; name it as a file of its own")
-    start = first_bytes(uri)
+    start, num_packed = first_bytes(uri), files.file_state(uri).num_bytes
     is_zip = start.startswith(ZIP_MAGICS)
     with opened_in_parts(uri) if is_zip else opened(uri) as raw:
         try:
@@ -99,7 +103,7 @@ def members(uri: str) -> Iterator[Member]:
                 with SpooledTemporaryFile(_MEMORY_BYTES) as copy:
                     while piece := content.read(_PIECE_BYTES):
                         num_bytes += copy.write(piece)
-                        check_growth(raw.tell(), num_bytes)
+                        check_growth(num_packed, num_bytes)
                     _OPEN[member] = cast(BinaryIO, copy)
                     try:
                         yield Member(member, name, copy.tell())
