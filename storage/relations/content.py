@@ -82,7 +82,7 @@ def checked(adapter: pydantic.TypeAdapter[_T], value: Any, uri: str, where: str)
         return adapter.validate_python(value)
     except pydantic.ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "it"
+        place = repr(".".join(map(str, first["loc"])))[1:-1] or "it"  # with escapes for what can't be shown
         raise InputError(
             f"{redacted(uri)}, {where}: {place}: {first['msg']}, and not {first['input']!r:.60}"
         ) from error

@@ -54,7 +54,8 @@ def _annotations(rows: Sequence[Sequence[str]], number: int, uri: str) -> dict[s
     heads = [row[6] for row in rows]
     if wrong := [head for head in heads if head != _NOTHING and not (head.isdecimal() and int(head) <= len(rows))]:
         raise InputError(
-            f"{redacted(uri)}: the head {wrong[0]!r} before line {number} is no token of its sentence, 0 to {len(rows)}"
+            f"{redacted(uri)}: the head {wrong[0]!r:.60} before line {number} is no token of its sentence, "
+            f"0 to {len(rows)}"
         )
     has_tree = _NOTHING not in heads
     return {

@@ -35,6 +35,7 @@ def read_parquet(path: str) -> EmbeddingFile:
             check_parquet(file, parquet.metadata)
             _refuse_other_columns(path, parquet)
             table = _usual_types(path, parquet.read([WORD, VECTOR]))
+            table.validate(full=True)
         except pa.ArrowException as error:
             raise EmbeddingFileError(f"{redacted(path)}: cannot be read: {reason(error)}") from error
     table = table.filter(table[VECTOR].is_valid())
