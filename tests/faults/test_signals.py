@@ -21,7 +21,13 @@ GOES_ON = "; the same command goes on where this run stopped\n"
 
 def start(tiltmeter):
     """The command as the first of a group of processes, as a terminal starts one."""
-    return tiltmeter(*RUN, start_new_session=True)
+    return tiltmeter(*RUN, start_new_session=True, preexec_fn=_heed_signals)
+
+
+def _heed_signals():
+    """What a shell starts in the background, or by nohup, ignores them."""
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def wait_for(process, folder, moment):

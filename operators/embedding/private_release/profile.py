@@ -26,6 +26,9 @@ from tiltmeter.operators.compute.arrays import FloatArray
 
 VERSION = "privacy_profile/1"
 
+_LEAST = 1e-300
+"""Chances below it count as none."""
+
 _NUM_NODES = 80
 _NUM_SCOUTS = 48
 _NEGLIGIBLE = 46.0
@@ -56,7 +59,8 @@ def delta_of(epsilon: float, rho: float, num_dimensions: int) -> float:
         return 0.0
     if num_dimensions == _LAPLACE:
         return -expm1((epsilon - rho) / 2)
-    return max(0.0, loss_above(epsilon, rho, num_dimensions) - _loss_below(epsilon, rho, num_dimensions, epsilon))
+    difference = loss_above(epsilon, rho, num_dimensions) - _loss_below(epsilon, rho, num_dimensions, epsilon)
+    return min(1.0, max(0.0, difference))  # integrals are off by their last bits
 
 
 def epsilon_of(delta: float, rho: float, num_dimensions: int) -> float:
@@ -125,13 +129,13 @@ def true_positive_rate(false_positive_rate: float, rho: float, num_dimensions: i
     """
     if rho == 0 or num_dimensions == _LAPLACE:
         return _laplace_power(false_positive_rate, rho)
-    if false_positive_rate <= 0:
-        return float(gammainc(num_dimensions, 0.0))
+    if false_positive_rate <= _LEAST:
+        return 0.0
     if false_positive_rate >= 1:
         return 1.0
 
     def excess(threshold: float) -> float:
-        return log(max(loss_below(-threshold, rho, num_dimensions), 1e-300)) - log(false_positive_rate)
+        return log(max(loss_below(-threshold, rho, num_dimensions), _LEAST)) - log(false_positive_rate)
 
     return loss_above(brentq(excess, -rho, rho, xtol=1e-12 * rho), rho, num_dimensions)
 
@@ -244,6 +248,6 @@ def _crossing(delta_at: Callable[[float], float], delta: float, limit: float) ->
     """Where a falling delta meets a value: by the logarithm, which is closer to a line."""
 
     def excess(epsilon: float) -> float:
-        return log(max(delta_at(epsilon), 1e-300)) - log(delta)
+        return log(max(delta_at(epsilon), _LEAST)) - log(delta)
 
     return float(brentq(excess, 0.0, limit, xtol=1e-10 * limit, rtol=1e-13))

@@ -2,7 +2,7 @@ from math import exp, expm1, log
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import stats
 from scipy.integrate import dblquad, quad
@@ -81,6 +81,7 @@ def test_delta_is_the_two_dimensional_integral(num_dimensions, rho, epsilon):
 
 
 @given(RHO, DIMENSIONS, st.floats(0, 1), st.floats(0, 1))
+@example(162.0, 80, 0.0, 0.0)
 def test_delta_falls_and_is_between_nothing_and_the_bound(rho, num_dimensions, first, second):
     low, high = sorted((first * rho, second * rho))
     assert 0 <= delta_of(high, rho, num_dimensions) <= delta_of(low, rho, num_dimensions) + 1e-9 <= 1 + 1e-9
@@ -95,6 +96,7 @@ def test_epsilon_inverts_delta(rho, num_dimensions, delta):
 
 
 @given(RHO, DIMENSIONS, st.floats(0.01, 0.99))
+@example(1.0, 367, 0.98828125)
 def test_loss_of_the_other_vector_is_mirrored(rho, num_dimensions, share):
     """Integrating exp(-loss) over the loss of one vector gives the chances of the other."""
     threshold = share * rho
