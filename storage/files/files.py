@@ -133,7 +133,7 @@ def reading(uri: str) -> Iterator[None]:
 
 def read_errors(uri: str) -> tuple[type[Exception], ...]:
     """What may go wrong while a file is read."""
-    errors = (OSError, EOFError, UnicodeDecodeError, pa.ArrowException)
+    errors = (OSError, EOFError, pa.ArrowException)
     if not is_web(uri):
         return errors
     from tiltmeter.storage.files.web import WebError

@@ -15,7 +15,7 @@ from tiltmeter.storage.corpora.formats.documents import page_of
 from tiltmeter.storage.corpora.packed import check_growth, check_parquet
 from tiltmeter.storage.corpora.pages import Page, Repairs, Source, Span
 from tiltmeter.storage.errors import InputError
-from tiltmeter.storage.files.redaction import redacted
+from tiltmeter.storage.files.redaction import reason, redacted
 
 MAGIC = b"PAR1"
 ARROW_MAGICS = (b"ARROW1", b"\xff\xff\xff\xff")
@@ -94,11 +94,20 @@ def read_arrow(
 @contextmanager
 def _arrow(uri: str) -> Iterator[pa.ipc.RecordBatchFileReader | pa.ipc.RecordBatchStreamReader]:
     if first_bytes(uri).startswith(ARROW_MAGICS[1]):
-        with opened(uri) as raw:
+        with _in_utf8(uri), opened(uri) as raw:
             yield pa.ipc.open_stream(raw)
     else:
-        with opened_in_parts(uri) as raw:
+        with _in_utf8(uri), opened_in_parts(uri) as raw:
             yield pa.ipc.open_file(raw)
+
+
+@contextmanager
+def _in_utf8(uri: str) -> Iterator[None]:
+    """Refuse names of columns, and values of a field, that are not."""
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        raise InputError(f"{redacted(uri)}: cannot be read: {reason(error)}", is_unreadable=True) from error
 
 
 def _checked(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -153,7 +162,7 @@ def _plain(value: object) -> object:
 @contextmanager
 def _parquet(uri: str) -> Iterator[pq.ParquetFile]:
     # The footer lies at the end. A server that sends whole files only would be found out too late: ask for a part.
-    with opened_in_parts(uri) as raw, pq.ParquetFile(raw) as file:
+    with _in_utf8(uri), opened_in_parts(uri) as raw, pq.ParquetFile(raw) as file:
         check_parquet(raw, file.metadata)
         yield file
 
