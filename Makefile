@@ -7,7 +7,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # numba's cache does not notice a change in another file's function; a folder per state of the files with kernels does.
 export NUMBA_CACHE_DIR := $(CURDIR)/.venv/numba/$(shell grep -lr --include='*.py' numba operators | sort | xargs cat | cksum | cut -d ' ' -f 1)
 
-.PHONY: survey test lint faults fuzz processors calibration bench lock clean
+.PHONY: survey test lint faults fuzz mutants processors calibration bench lock clean
 
 survey: .venv/ready ## the main job, offline, on a sample of the English Wikipedia
 	$(BIN)/tiltmeter
@@ -34,6 +34,9 @@ faults: .venv/ready ## faults, attacks, layouts, commands of the docs at full si
 
 fuzz: .venv/ready ## every reader on 10,000 mutated files, twenty minutes or more
 	$(BIN)/python -m tests.fuzz.trying
+
+mutants: .venv/ready ## mistakes planted one by one in a copy: which do the tests notice? (names="..." chooses)
+	$(BIN)/python -m tests.mutants.plant $(names)
 
 bench: .venv/ready ## the whole path against word2vec, on the Simple English Wikipedia where it is at hand
 	$(BIN)/python -m benchmarks.bootstrap

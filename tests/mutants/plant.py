@@ -1,0 +1,175 @@
+"""Plants each mistake of the lists in a copy of the project, and says which of them the tests named there notice.
+
+``python -m tests.mutants.plant`` tries all; names choose some of them, ``--lists`` other files of mistakes.
+"""
+
+import argparse
+import itertools
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from pathlib import Path
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+UNCOPIED = (".venv", ".git", "*_cache", ".hypothesis", "__pycache__", "outputs")
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A mistake: the text that stands in a file, the one that would, the tests that notice, or why none can."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+    because: str = ""
+
+
+def read_mutants(paths: list[Path]) -> list[Mutant]:
+    """The mistakes of lists; the `tests` at the top of a list are those of each mistake without its own."""
+    mutants = []
+    for path in paths:
+        entries = tomllib.loads(path.read_text())
+        usual = entries.pop("tests", [])
+        for name, entry in entries.items():
+            mutants.append(Mutant(name, **entry | {"tests": tuple(entry.get("tests", usual))}))
+    return mutants
+
+
+@dataclass
+class Copy:
+    """A copy of the project, with a folder for compiled kernels beside it."""
+
+    path: Path
+    seconds: dict[tuple[str, ...], float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        shutil.copytree(ROOT, self.path, symlinks=True, ignore=shutil.ignore_patterns(*UNCOPIED))
+
+    def run(self, tests: tuple[str, ...], limit: float, kernels: str = "kernels") -> str:
+        """What these tests say of the copy as it is: noticed, unnoticed, or why they say nothing."""
+        data = os.environ.get("TILTMETER_DATA", ROOT / "../shared/data")
+        environment = (
+            os.environ
+            | {
+                "PYTHONPATH": f"{self.path}/src",
+                "PYTHONDONTWRITEBYTECODE": "1",  # a mistake of the same length within a second has the same .pyc
+                "NUMBA_CACHE_DIR": str(self.path.with_suffix(f".{kernels}")),
+                "TILTMETER_DATA": str(data),
+            }
+            | {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS")}
+        )
+        options = ["-x", "-m", "not slow", "-p", "no:cacheprovider", f"--basetemp={self.path.with_suffix('.tmp')}"]
+        command = [sys.executable, "-m", "pytest", *options, *tests]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+        process = subprocess.Popen(command, cwd=self.path, env=environment, start_new_session=True, **pipes)
+        try:
+            output, _ = process.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)  # the keeper of a Ray cluster sees that its tests are gone
+            process.communicate()
+            return "killed (hung)"
+        match process.returncode:
+            case 0:
+                return "survived"
+            case 1:
+                return "killed"
+            case code if code < 0:
+                return "killed (died)"
+        return f"not run: {output.strip().splitlines()[-1]}"
+
+    def usual_seconds(self, tests: tuple[str, ...]) -> float:
+        """How long tests take that find nothing without a mistake.
+
+        Raises:
+            RuntimeError: they fail without one.
+        """
+        if tests not in self.seconds:
+            start = time.monotonic()
+            if (outcome := self.run(tests, 900)) != "survived":
+                raise RuntimeError(f"without a mistake, {' '.join(tests)}: {outcome}")
+            self.seconds[tests] = time.monotonic() - start
+        return self.seconds[tests]
+
+    def try_out(self, mutant: Mutant) -> str:
+        """What the tests of a mistake say of it; the copy is as before afterwards, the times of its files too."""
+        path = self.path / mutant.file
+        text = path.read_text() if path.exists() else ""
+        if (number := text.count(mutant.old)) != 1:
+            return f"not planted: its text stands there {number} times"
+        try:
+            usual = self.usual_seconds(mutant.tests)
+        except RuntimeError as error:
+            return f"not run: {error}"
+        times = path.stat()
+        kernels = "kernels"
+        if "numba" in text:  # kernels of other files may have inlined this one
+            kernels = "fresh"
+            shutil.rmtree(self.path.with_suffix(".fresh"), ignore_errors=True)
+        try:
+            path.write_text(text.replace(mutant.old, mutant.new))
+            return self.run(mutant.tests, 60 + 5 * usual, kernels)
+        finally:
+            path.write_text(text)
+            os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+def verdict(mutant: Mutant, outcome: str) -> bool:
+    """Whether it is as it should be: noticed, or unnoticed where the list says why."""
+    return outcome == "survived" if mutant.because else outcome.startswith("killed")
+
+
+def _outcomes(mutants: list[Mutant], num_copies: int) -> Iterator[tuple[Mutant, str]]:
+    """Of each mistake, as it is known; those of jobs come first, as they take longest."""
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        mine, numbers = threading.local(), itertools.count()
+
+        def copy() -> None:
+            mine.copy = Copy(Path(folder) / f"copy{next(numbers)}")
+
+        def outcome(mutant: Mutant) -> str:
+            return mine.copy.try_out(mutant)
+
+        mutants = sorted(mutants, key=lambda mutant: ("tests/jobs" not in mutant.tests[0], mutant.tests))
+        with ThreadPoolExecutor(num_copies, initializer=copy) as pool:
+            futures = {pool.submit(outcome, mutant): mutant for mutant in mutants}
+            for future in as_completed(futures):
+                yield futures[future], future.result()
+
+
+def main(words: list[str]) -> int:
+    """Tries mistakes and prints what became of each; 1 if any is not as it should be."""
+    parser = argparse.ArgumentParser(prog="python -m tests.mutants.plant", description=__doc__)
+    parser.add_argument("names", nargs="*", help="of mistakes; all without any")
+    parser.add_argument("--lists", nargs="+", type=Path, default=sorted(HERE.glob("*.toml")), metavar="FILE")
+    parser.add_argument("--copies", type=int, default=os.cpu_count(), help="tried at a time (%(default)s)")
+    options = parser.parse_args(words)
+    mutants = read_mutants(options.lists)
+    if unknown := set(options.names) - {mutant.name for mutant in mutants}:
+        parser.error(f"no list has {', '.join(sorted(unknown))}")
+    chosen = [mutant for mutant in mutants if not options.names or mutant.name in options.names]
+    start, outcomes = time.monotonic(), Counter[str]()
+    for mutant, outcome in _outcomes(chosen, options.copies):
+        right = verdict(mutant, outcome)
+        outcomes["as it should be" if right else "wrong"] += 1
+        outcomes[outcome.split(":")[0]] += 1
+        print("ok   " if right else "WRONG", f"{mutant.name}: {outcome}", mutant.because, flush=True)
+    said = ", ".join(f"{number} {outcome}" for outcome, number in outcomes.items())
+    print(f"{len(chosen)} mistakes in {time.monotonic() - start:.0f} s: {said}")
+    return int(outcomes["wrong"] > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
