@@ -2,7 +2,9 @@
 
 import json
 import random
+import traceback
 from collections.abc import Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +16,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import fs
 
+from tiltmeter.cluster.work import Failure, Report
 from tiltmeter.jobs.command import execute
 from tiltmeter.jobs.composing import build
 from tiltmeter.jobs.upkeep.plan.config import read_command
@@ -89,6 +92,45 @@ def outcome_of():
 def run_job(configured, lasting_workers):
     """Runs a job on one worker of the session's cluster, or on as many as it asks for."""
     return lambda *overrides: Outcome(execute(configured("cluster.num_cpus=1", *overrides)))
+
+
+class PoolHere:
+    """Does units in this process, one after the other."""
+
+    num_workers, num_gpus = 1, 0
+
+    def __init__(self, store):
+        self.store = store
+
+    def num_wide_workers(self, _):
+        return 1
+
+    def run(self, work, deck, **_):
+        while deck:
+            for unit in deck.take(1):
+                try:
+                    [(_, tables)] = work(self.store, [unit])
+                    yield Report(self.store.commit(unit, tables), worker="here")
+                except Exception as error:
+                    yield Failure(unit, f"{type(error).__name__}: {error}", traceback.format_exc())
+
+
+@contextmanager
+def _started_here(workers):
+    with workers.store.fenced():
+        yield PoolHere(workers.store)
+
+
+@pytest.fixture(scope="session")
+def run_here(configured):
+    """Runs a job without Ray: for tests of what units make, whoever does them."""
+
+    def run(*overrides):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("tiltmeter.cluster.start.Workers._start", _started_here)
+            return Outcome(execute(configured("cluster.num_cpus=1", *overrides)))
+
+    return run
 
 
 def _made_up(language: str, num_documents: int = 40) -> list[dict[str, str]]:

@@ -27,10 +27,10 @@ def clusters(outcome):
     return sorted(rows["record"].to_list())
 
 
-def test_a_run_obeys_its_constraints_and_counts_what_they_overrule(run_job, given, tmp_path):
+def test_a_run_obeys_its_constraints_and_counts_what_they_overrule(run_here, given, tmp_path):
     must = "left,right\nc,a\nnobody,a\n"
     settings = given(must_link=must, sources=SOURCES)
-    outcome = run_job(
+    outcome = run_here(
         *("job=entity_resolution", *settings, "cannot_link=[[c,d]]", "one_per_source=origin", "missing=zero"),
         *(f"store={tmp_path}/store", f"run_dir={tmp_path}/run"),
     )

@@ -17,7 +17,7 @@ PAIR = [("x", "y", 0.4), ("c", "x", -0.3)]
 
 
 @pytest.fixture(scope="module")
-def resolve(run_job, tmp_path_factory):
+def resolve(run_here, tmp_path_factory):
     """Runs the job on pairs, in a store of its own."""
 
     def run(pairs, *settings, gold=None, columns=("left", "right", "weight"), name="pairs.csv"):
@@ -28,7 +28,7 @@ def resolve(run_job, tmp_path_factory):
             pl.DataFrame(gold, schema=["record", "cluster"], orient="row").write_csv(place / "gold.csv")
             settings = (*settings, f"gold={place}/gold.csv")
         common = ("job=entity_resolution", f"pairs={place / name}", f"store={place}/store", f"run_dir={place}/run")
-        return run_job(*common, *settings)
+        return run_here(*common, *settings)
 
     return run
 
@@ -142,13 +142,12 @@ def test_other_solvers_have_no_phases(resolved):
     assert {row[name] for row in resolved.rows("components") for name in phases} == {None}
 
 
-@pytest.mark.slow
-def test_an_engine_and_m_are_part_of_what_a_result_is_known_by_and_limits_are_not(run_job, tmp_path):
+def test_an_engine_and_m_are_part_of_what_a_result_is_known_by_and_limits_are_not(run_here, tmp_path):
     pl.DataFrame(TRIANGLE, ["left", "right", "weight"], orient="row").write_csv(tmp_path / "pairs.csv")
     common = ("job=entity_resolution", f"pairs={tmp_path}/pairs.csv", f"store={tmp_path}/store")
 
     def num_reused(name, *settings):
-        outcome = run_job(*common, "solver=quadratic_set_packing", f"run_dir={tmp_path}/{name}", *settings)
+        outcome = run_here(*common, "solver=quadratic_set_packing", f"run_dir={tmp_path}/{name}", *settings)
         return outcome.stage("solve")["num_reused"]
 
     assert num_reused("first", "engine=HiGHS") == 0
@@ -229,13 +228,7 @@ def _partitions(nodes):
             yield [*partition[:at], [first, *partition[at]], *partition[at + 1 :]]
 
 
-@pytest.mark.parametrize(
-    "solver",
-    [
-        "cutting_plane",
-        *(pytest.param(name, marks=pytest.mark.slow) for name in ("quadratic_set_packing", "set_packing")),
-    ],
-)
+@pytest.mark.parametrize("solver", ["cutting_plane", "quadratic_set_packing", "set_packing"])
 def test_exact_solvers_find_the_best_of_all_partitions(resolve, solver):
     rng = np.random.default_rng(0)
     weights = {pair: round(float(rng.normal(0.1, 1.0)), 3) for pair in itertools.combinations("abcdefg", 2)}
@@ -249,13 +242,12 @@ def test_exact_solvers_find_the_best_of_all_partitions(resolve, solver):
     assert {row["status"] for row in components} == {"proven"}
 
 
-@pytest.mark.slow
-def test_a_study_draws_scores_for_every_topic_seed_and_threshold(run_job, tmp_path):
+def test_a_study_draws_scores_for_every_topic_seed_and_threshold(run_here, tmp_path):
     # Every id comes in three documents.
     rows = [(str(topic), f"d{at % 3}", f"m{at // 3}", "event", f"c{at // 3}") for topic in (1, 2) for at in range(9)]
     schema = ["topic", "document", "mention_id", "mention_class", "chain_id"]
     pl.DataFrame(rows, schema=schema, orient="row").write_parquet(tmp_path / "mentions.parquet")
-    outcome = run_job(
+    outcome = run_here(
         *("job=entity_resolution", "+mentions=study", f"mentions.path={tmp_path}/mentions.parquet"),
         *(
             "mentions.seeds=[0,1]",
@@ -273,11 +265,11 @@ def test_a_study_draws_scores_for_every_topic_seed_and_threshold(run_job, tmp_pa
     assert np.mean(f1) > 0.8
 
 
-def test_mentions_with_one_id_are_refused(run_job, tmp_path):
+def test_mentions_with_one_id_are_refused(run_here, tmp_path):
     (tmp_path / "mentions.csv").write_text("topic,mention_id,mention_class,chain_id\n" + "1,m1,event,c1\n" * 2)
     settings = ["job=entity_resolution", "+mentions=study", f"mentions.path={tmp_path}/mentions.csv"]
     with pytest.raises(UnitsFailed, match=r"has 1 ids twice in topic 1 event, such as m1; .* add a column 'document'"):
-        run_job(*settings, f"store={tmp_path}/store", f"run_dir={tmp_path}/run")
+        run_here(*settings, f"store={tmp_path}/store", f"run_dir={tmp_path}/run")
 
 
 @pytest.mark.parametrize(

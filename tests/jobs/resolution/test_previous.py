@@ -27,10 +27,10 @@ def drawn_pairs(seed=0):
 
 
 @pytest.fixture(scope="module")
-def resolve(run_job, tmp_path_factory):
+def resolve(run_here, tmp_path_factory):
     """Runs the job on pairs, each time in a store of its own."""
 
-    def run(pairs, *settings):
+    def run(pairs, *settings, run_job=run_here):
         place = tmp_path_factory.mktemp("previous")
         pairs.write_parquet(place / "pairs.parquet")
         common = (
@@ -194,11 +194,13 @@ def test_a_previous_run_that_is_none_or_another_is_refused_with_the_key(resolve,
 @pytest.mark.parametrize(
     "num_workers", [2, pytest.param(1, marks=pytest.mark.slow), pytest.param(4, marks=pytest.mark.slow)]
 )
-def test_any_layout_gives_the_same_ids_and_ledger(num_workers, resolve, runs, monkeypatch):
+def test_any_layout_gives_the_same_ids_and_ledger(num_workers, resolve, run_job, runs, monkeypatch):
     first, again, _ = runs
     # A bundle for each component, dealt to any number of workers.
     monkeypatch.setattr("tiltmeter.jobs.resolution.solving._PAIRS_OF_A_BUNDLE", 1)
-    other = resolve(changed(drawn_pairs()), f"previous={first.path}", f"cluster.num_cpus={num_workers}")
+    other = resolve(
+        changed(drawn_pairs()), f"previous={first.path}", f"cluster.num_cpus={num_workers}", run_job=run_job
+    )
     assert other.num_done("solve") > again.num_done("solve")
     for name in ("clusters", "ledger", "ledger_counts", "explanations"):
         assert other.digests[name] == again.digests[name]
