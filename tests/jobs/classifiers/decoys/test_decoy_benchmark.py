@@ -39,9 +39,9 @@ def reviews(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def benchmark(run_job, reviews, tmp_path_factory):
+def benchmark(run_here, reviews, tmp_path_factory):
     place = tmp_path_factory.mktemp("benchmark")
-    return run_job(*reviews, *SMALL, f"store={place}/store", f"run_dir={place}/run")
+    return run_here(*reviews, *SMALL, f"store={place}/store", f"run_dir={place}/run")
 
 
 def test_decoys_are_made_adopted_and_found(benchmark):
@@ -201,7 +201,7 @@ def test_the_report_says_what_was_found(benchmark):
     assert f"an oracle 100% [{100 * num / (num + t**2):.0f}, 100]" in page
 
 
-def test_what_cannot_be_benchmarked_is_refused(configured, run_job, reviews, tmp_path):
+def test_what_cannot_be_benchmarked_is_refused(configured, run_here, reviews, tmp_path):
     for wrong, message in {
         "decoys.movie.share=0": r"decoys.movie.*share=0: .*greater than 0",
         "decoys.movie.word='a film'": "must be one word",
@@ -220,7 +220,7 @@ def test_what_cannot_be_benchmarked_is_refused(configured, run_job, reviews, tmp
         with pytest.raises(ConfigError, match=message):
             configured(*reviews, *(wrong.split(" ") if "models" in wrong else [wrong]))
     with pytest.raises(InputError, match=r"data.path: .* has no column 'sex'; its columns are 'review', 'class'"):
-        run_job(*reviews, "data.gender=sex", f"store={tmp_path}")
+        run_here(*reviews, "data.gender=sex", f"store={tmp_path}")
 
 
 @pytest.mark.slow
@@ -229,10 +229,10 @@ def test_units_of_texts_or_decoys_that_do_not_fit_fail_with_the_reason(run_job, 
         run_job(*reviews, *SMALL, "explanations.methods=[random]", "data.label=review", f"store={tmp_path}/store")
 
 
-def test_a_decoy_that_somebody_chose_is_refused_before_anything_is_trained(run_job, benchmark, reviews, outcome_of):
+def test_a_decoy_that_somebody_chose_is_refused_before_anything_is_trained(run_here, benchmark, reviews, outcome_of):
     place = benchmark.path.parent
     with pytest.raises(InputError, match=r"decoys.movie: the word 'zebra' occurs in no text of the class 'bad'"):
-        run_job(*reviews, *SMALL, "decoys.movie.word=zebra", f"store={place}/store", f"run_dir={place}/refused")
+        run_here(*reviews, *SMALL, "decoys.movie.word=zebra", f"store={place}/store", f"run_dir={place}/refused")
     stages = [stage["name"] for stage in outcome_of(place / "refused").record["stages"]]
     assert stages == ["read texts", "divide texts", "fit decoys"]
 
@@ -302,7 +302,7 @@ def test_a_checkpoint_that_has_not_adopted_the_decoy_is_explained_and_marked(run
     assert outcome.record["inputs"]["checkpoint"]
 
 
-def test_people_who_wrote_several_reviews_are_what_intervals_are_of(run_job, benchmark, reviews, tmp_path):
+def test_people_who_wrote_several_reviews_are_what_intervals_are_of(run_here, benchmark, reviews, tmp_path):
     """Sixty people of four reviews each; setup I, by chance alone, and setup IV."""
     path = next(setting for setting in reviews if setting.startswith("data.path=")).removeprefix("data.path=")
     with open(path, newline="") as file:
@@ -315,8 +315,8 @@ def test_people_who_wrote_several_reviews_are_what_intervals_are_of(run_job, ben
     with pytest.raises(
         ConfigError, match=r"intervals.interval=percentile: must be averaged or centred with data.group"
     ):
-        run_job(*by_person, "intervals.interval=percentile")
-    outcome = run_job(
+        run_here(*by_person, "intervals.interval=percentile")
+    outcome = run_here(
         *(*by_person, "setups=[identify_and_trust, data_contamination]", "~decoys.movie"),
         *("explanations.methods=[random]", "contamination.orders=[loss]", "contamination.share=0.4"),
         *("models.training.max_epochs=1", f"run_dir={place}/spoken"),

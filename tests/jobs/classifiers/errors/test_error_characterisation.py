@@ -70,10 +70,10 @@ def settings(file):
 
 
 @pytest.fixture(scope="module")
-def characterised(run_job, file, tmp_path_factory):
+def characterised(run_here, file, tmp_path_factory):
     place = tmp_path_factory.mktemp("errors")
     given = [*settings(file), "data.previous=before", *SMALL]
-    return run_job(*given, f"store={place}/store", f"run_dir={place}/run")
+    return run_here(*given, f"store={place}/store", f"run_dir={place}/run")
 
 
 def test_a_text_that_is_empty_is_counted_and_no_bad_record(characterised, file):
@@ -269,15 +269,15 @@ def place(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def users(run_job, place):
+def users(run_here, place):
     given = [*settings(place / "texts.csv"), "data.previous=before", *USERS]
-    return run_job(*given, f"store={place}/store", f"run_dir={place}/run")
+    return run_here(*given, f"store={place}/store", f"run_dir={place}/run")
 
 
 @pytest.fixture(scope="module")
-def later(run_job, users, place):
+def later(run_here, users, place):
     given = [*settings(place / "fresh.csv"), *USERS, f"data.scored_by={place}/run"]
-    return run_job(*given, f"store={place}/store", f"run_dir={place}/later")
+    return run_here(*given, f"store={place}/store", f"run_dir={place}/later")
 
 
 def test_every_row_with_a_text_has_a_score_a_rank_and_reasons(users):
@@ -333,12 +333,12 @@ def test_rates_are_confirmed_and_promised_by_the_users_of_the_other_half(users):
     assert (loose["flags"], loose["status"]) == ("some", "ok")
 
 
-def test_few_users_get_no_test_and_are_told_how_many_are_needed(run_job, place, tmp_path):
+def test_few_users_get_no_test_and_are_told_how_many_are_needed(run_here, place, tmp_path):
     lines = (place / "texts.csv").read_text().splitlines()[:901]
     (tmp_path / "few.csv").write_text(
         "\n".join([lines[0], *(f"{line[: line.rindex(chr(44))]},u{n % 12}" for n, line in enumerate(lines[1:]))])
     )
-    run = run_job(*settings(tmp_path / "few.csv"), *USERS, f"store={tmp_path}/store", f"run_dir={tmp_path}/run")
+    run = run_here(*settings(tmp_path / "few.csv"), *USERS, f"store={tmp_path}/store", f"run_dir={tmp_path}/run")
     rows = run.rows("slices")
     assert {row["status"] for row in rows} == {"too_few_units"}
     assert {row["p_value"] for row in rows} == {None}
@@ -366,10 +366,10 @@ def test_a_later_run_scores_new_texts_and_flags_them_at_the_promised_threshold(u
     assert "To miss at most 20% of the errors" in page
 
 
-def test_scores_of_the_kept_forest_are_those_that_chose_the_thresholds(users, run_job, place):
+def test_scores_of_the_kept_forest_are_those_that_chose_the_thresholds(users, run_here, place):
     """The same texts come to the same scores by the table as in the run that trained it."""
     given = [*settings(place / "texts.csv"), *USERS, f"data.scored_by={place}/run"]
-    again = run_job(*given, f"store={place}/store", f"run_dir={place}/again")
+    again = run_here(*given, f"store={place}/store", f"run_dir={place}/again")
     now = {(row["row"], row["promise"], row["level"]): row for row in again.rows("flags")}
     before = users.rows("flags")
     assert len({row["row"] for row in before}) == 300 + len(users.rows("texts", half="confirmation"))
@@ -377,29 +377,29 @@ def test_scores_of_the_kept_forest_are_those_that_chose_the_thresholds(users, ru
         assert now[row["row"], row["promise"], row["level"]] == row
 
 
-def test_texts_without_any_label_are_scored(users, run_job, place, tmp_path):
+def test_texts_without_any_label_are_scored(users, run_here, place, tmp_path):
     rows = [line.split(",") for line in (place / "fresh.csv").read_text().splitlines()]
     (tmp_path / "bare.csv").write_text("\n".join(",".join([row[0], *row[2:]]) for row in rows))
     given = [*settings(tmp_path / "bare.csv"), *USERS, "data.label=null", f"data.scored_by={place}/run"]
-    run = run_job(*given, f"store={tmp_path}/store", f"run_dir={tmp_path}/run")
+    run = run_here(*given, f"store={tmp_path}/store", f"run_dir={tmp_path}/run")
     assert sum(row["error_score"] is not None for row in run.rows("predictions", status="no_label")) == 300
     assert {(row["exchangeable_p"], row["status"]) for row in run.rows("checks")} == {(None, "no_error")}
 
 
-def test_another_forest_or_other_features_are_refused(configured, users, place, run_job):
+def test_another_forest_or_other_features_are_refused(configured, users, place, run_here):
     given = [*settings(place / "fresh.csv"), *USERS]
     with pytest.raises(ConfigError, match=r"data.label: null is for texts that an earlier run scores"):
         configured(*given, "data.label=null")
     scored = f"data.scored_by={place}/run"
     with pytest.raises(ConfigError, match=r"features.tags=True: the forest .* was trained with features.tags=False"):
-        run_job(*given, scored, "features.tags=true", f"store={place}/store")
+        run_here(*given, scored, "features.tags=true", f"store={place}/store")
     with pytest.raises(ConfigError, match=r"data.probabilities: the forest .* looks at those of negative, positive"):
-        run_job(*given, scored, "data.probabilities=null", f"store={place}/store")
+        run_here(*given, scored, "data.probabilities=null", f"store={place}/store")
     with pytest.raises(InputError, match=r"data.scored_by"):
-        run_job(*given, f"data.scored_by={place}/none", f"store={place}/store")
+        run_here(*given, f"data.scored_by={place}/none", f"store={place}/store")
 
 
-def test_a_base_model_is_trained_and_texts_are_labelled_in_rounds(run_job, tmp_path):
+def test_a_base_model_is_trained_and_texts_are_labelled_in_rounds(run_here, tmp_path):
     for name, seed in (("old", 1), ("new", 2)):
         with (tmp_path / f"{name}.csv").open("w", newline="") as sink:
             csv.writer(sink).writerows([HEADER[:2], *(row[:2] for row in tweets(200, seed, WORDS))])
@@ -411,7 +411,7 @@ def test_a_base_model_is_trained_and_texts_are_labelled_in_rounds(run_job, tmp_p
     (tmp_path / "parsed.conllu").write_text("# text_id = 3\n1\tlate\tlate\tADJ\tJJ\t_\t0\troot\t_\tNER=B-ORG\n")
     given = ["job=error_characterisation", f"data.path={tmp_path}/new.csv", f"base.path={tmp_path}/old.csv"]
     given += [f"features.lexicon={tmp_path}/lexicon.txt", f"features.conllu={tmp_path}/parsed.conllu"]
-    run = run_job(*given, *SMALL, "base.model=words", f"store={tmp_path}/store", f"run_dir={tmp_path}/run")
+    run = run_here(*given, *SMALL, "base.model=words", f"store={tmp_path}/store", f"run_dir={tmp_path}/run")
     rounds = run.rows("rounds", round=1)
     assert {row["strategy"] for row in rounds} == {"errors", "random", "least_confidence", "in_domain_disagreement"}
     assert {(row["num_labels"], row["num_seeds"]) for row in rounds} == {(50, 2)}
@@ -458,9 +458,9 @@ def test_settings_that_contradict_each_other_are_refused(configured, changes, me
         configured(*settings("a.csv"), *changes)
 
 
-def test_a_missing_column_is_refused_with_those_that_there_are(run_job, file, tmp_path):
+def test_a_missing_column_is_refused_with_those_that_there_are(run_here, file, tmp_path):
     with pytest.raises(InputError, match=r"data.path: .* has no column 'guess'; its columns are 'text', 'label'"):
-        run_job(*settings(file), "data.prediction=guess", f"store={tmp_path}")
+        run_here(*settings(file), "data.prediction=guess", f"store={tmp_path}")
 
 
 @pytest.mark.slow

@@ -62,14 +62,14 @@ def review(rng):
 
 
 @pytest.fixture(scope="module")
-def versions(run_job, checkpoints, tmp_path_factory):
+def versions(run_here, checkpoints, tmp_path_factory):
     rng, place = random.Random(0), tmp_path_factory.mktemp("versions")
     rows = [(review(rng), label) for label in CLASSES * 40]
     with (place / "texts.csv").open("w", newline="") as file:
         csv.writer(file).writerows([["text", "label"], *rows])
     named = ", ".join(f"{name}: {folder}" for name, folder in checkpoints.items())
     texts = ("job=word_influence", f"data.path={place}/texts.csv", f"models.checkpoints={{{named}}}")
-    return run_job(*texts, *SETTINGS, f"store={place}/store", f"run_dir={place}/run")
+    return run_here(*texts, *SETTINGS, f"store={place}/store", f"run_dir={place}/run")
 
 
 def test_every_table_has_both_versions(versions):

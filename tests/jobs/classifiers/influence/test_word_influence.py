@@ -55,9 +55,9 @@ def reviews(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def influence(run_job, reviews, tmp_path_factory):
+def influence(run_here, reviews, tmp_path_factory):
     place = tmp_path_factory.mktemp("influence")
-    return run_job(*reviews, *SMALL, f"store={place}/store", f"run_dir={place}/run")
+    return run_here(*reviews, *SMALL, f"store={place}/store", f"run_dir={place}/run")
 
 
 def test_a_student_follows_its_teacher_better_than_the_context_alone(influence):
@@ -108,8 +108,8 @@ def test_counterfactuals_are_confirmed_beside_their_chance(influence):
     }
 
 
-def test_any_word_that_is_called_unlike_counts_as_published(run_job, reviews, influence, tmp_path):
-    published = run_job(
+def test_any_word_that_is_called_unlike_counts_as_published(run_here, reviews, influence, tmp_path):
+    published = run_here(
         *(*reviews, *SMALL, "ratios.sureness=0.5"),
         *(f"store={influence.path.parent}/store", f"run_dir={tmp_path}/run"),
     )
@@ -172,10 +172,10 @@ def test_masking_is_beside_chance_and_lime(influence):
     assert all(row["less_lime"] == 0.0 for row in rows if row["method"] == "lime" and row["status"] == "ok")
 
 
-def test_a_teacher_that_knows_no_word_leaves_rows_with_reasons(run_job, reviews, tmp_path):
+def test_a_teacher_that_knows_no_word_leaves_rows_with_reasons(run_here, reviews, tmp_path):
     """Its vocabulary is empty: every word is the same to it."""
     settings = ("models.encoder.min_count=100000", "models.training.max_epochs=1", "student.max_epochs=1")
-    run = run_job(*reviews, *SMALL, *settings, f"store={tmp_path}/store", f"run_dir={tmp_path}/run")
+    run = run_here(*reviews, *SMALL, *settings, f"store={tmp_path}/store", f"run_dir={tmp_path}/run")
     assert {row["status"] for row in run.rows("vocabularies")} == {"unknown_word"}
     for name in ("unlike_ratios", "counterfactuals"):
         assert {row["status"] for row in run.rows(name)} == {"no_words"}
@@ -185,7 +185,7 @@ def test_a_teacher_that_knows_no_word_leaves_rows_with_reasons(run_job, reviews,
     assert len(run.rows("probe_contexts")) == 4
 
 
-def test_parts_of_speech_that_a_file_brings_go_first(run_job, tmp_path):
+def test_parts_of_speech_that_a_file_brings_go_first(run_here, tmp_path):
     """By which words in -ly are adjectives, punctuation at a word has its own, and a row with too few says so."""
     rng, path = random.Random(0), tmp_path / "tagged.csv"
     rows = [[f"{rng.choice(GOOD[:3])} {noun}.", "UH NNP", "fine"] for noun in NOUNS * 4]
@@ -194,7 +194,7 @@ def test_parts_of_speech_that_a_file_brings_go_first(run_job, tmp_path):
     with path.open("w", newline="") as file:
         csv.writer(file).writerows([["text", "tags", "label"], *rows])
     settings = ("masking.max_texts=0", "probes.control=[]", "probes.probe=[]", "ratios.parts_of_speech=[X]")
-    run = run_job(
+    run = run_here(
         *("job=word_influence", f"data.path={path}", "data.tags=tags", *SMALL, *settings),
         *(f"store={tmp_path}/store", f"run_dir={tmp_path}/run"),
     )
@@ -210,8 +210,8 @@ def test_parts_of_speech_that_a_file_brings_go_first(run_job, tmp_path):
     ]
 
 
-def test_claims_may_go_by_calibrated_chances(run_job, reviews, influence, tmp_path):
-    other = run_job(
+def test_claims_may_go_by_calibrated_chances(run_here, reviews, influence, tmp_path):
+    other = run_here(
         *(*reviews, *SMALL, "probes.confidence=calibrated"),
         *(f"store={influence.path.parent}/store", f"run_dir={tmp_path}/run"),
     )
@@ -222,8 +222,8 @@ def test_claims_may_go_by_calibrated_chances(run_job, reviews, influence, tmp_pa
         assert 0.0 <= errors[name]["low"] <= errors[name]["value"] <= errors[name]["high"] <= 1.0
 
 
-def test_the_teacher_may_judge_a_sample(run_job, reviews, influence, tmp_path):
-    sampled = run_job(
+def test_the_teacher_may_judge_a_sample(run_here, reviews, influence, tmp_path):
+    sampled = run_here(
         *(*reviews, *SMALL, "exact=never", "ratios.num_checked=10", "probes.num_checked=40"),
         *(f"store={influence.path.parent}/store", f"run_dir={tmp_path}/run"),
     )
@@ -240,8 +240,8 @@ def test_the_teacher_may_judge_a_sample(run_job, reviews, influence, tmp_path):
     assert row["student_rate"] == truth["student_rate"]
 
 
-def test_shards_change_nothing_but_last_bits(run_job, reviews, influence, tmp_path):
-    other = run_job(
+def test_shards_change_nothing_but_last_bits(run_here, reviews, influence, tmp_path):
+    other = run_here(
         *(*reviews, *SMALL, "ratios.unit_contexts=13", "probes.unit_contexts=37"),
         *(f"store={influence.path.parent}/store", f"run_dir={tmp_path}/run"),
     )
@@ -288,7 +288,7 @@ def test_settings_are_refused(configured, settings, message):
         configured("job=word_influence", "data.path=a.csv", *settings)
 
 
-def test_texts_of_one_class_are_refused(run_job, tmp_path):
+def test_texts_of_one_class_are_refused(run_here, tmp_path):
     (tmp_path / "one.csv").write_text("text,label\n" + "".join(f"a film no {number},fine\n" for number in range(40)))
     with pytest.raises(UnitsFailed, match=r"must be of two at least; set data\.label"):
-        run_job("job=word_influence", f"data.path={tmp_path}/one.csv", f"store={tmp_path}", f"run_dir={tmp_path}/run")
+        run_here("job=word_influence", f"data.path={tmp_path}/one.csv", f"store={tmp_path}", f"run_dir={tmp_path}/run")

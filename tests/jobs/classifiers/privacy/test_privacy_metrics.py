@@ -11,9 +11,9 @@ from tiltmeter.jobs.classifiers.privacy.measuring import RESEEDED
 
 
 @pytest.fixture(scope="module")
-def outcome(run_job, dialogues, tmp_path_factory):
+def outcome(run_here, dialogues, tmp_path_factory):
     place = tmp_path_factory.mktemp("privacy")
-    return run_job(*dialogues, *SMALL, f"store={place}/store", f"run_dir={place}/run")
+    return run_here(*dialogues, *SMALL, f"store={place}/store", f"run_dir={place}/run")
 
 
 def test_models_learn_valence_and_those_that_are_trained_for_ep_leave_listed_words_of_general(outcome):
@@ -160,13 +160,13 @@ def num_intervals(outcome, tables):
     }
 
 
-def test_numbers_leave_their_draws_and_nights_on_the_same_texts_are_paired(run_job, outcome, dialogues):
+def test_numbers_leave_their_draws_and_nights_on_the_same_texts_are_paired(run_here, outcome, dialogues):
     numbers = num_intervals(outcome, ["models", "orderings", "ep_words", "noise"])
     draws = outcome.rows("draws")
     assert {table: sum(draw["table"] == table for draw in draws) for table in numbers} == numbers
     assert {json.loads(draw["scheme"])["paired_by"] for draw in draws} == {"items"}
     place = outcome.path.parent
-    again = run_job(*dialogues, *SMALL, "intervals.level=0.9", f"store={place}/store", f"run_dir={place}/narrower")
+    again = run_here(*dialogues, *SMALL, "intervals.level=0.9", f"store={place}/store", f"run_dir={place}/narrower")
     rows = Comparison(past_run(outcome.path), past_run(again.path)).differences().to_pylist()
     rows = [row for row in rows if row["paired_by"] != "none"]  # those without an interval leave no draws
     assert len(rows) == sum(numbers.values())

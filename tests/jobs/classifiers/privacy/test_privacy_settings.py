@@ -78,6 +78,6 @@ def test_what_another_corpus_does_not_say_is_as_in_the_data(configured, dialogue
     assert (data.text, data.bins, data.valence) == ("text", None, {"sad": "low"})
 
 
-def test_a_lexicon_with_other_columns_is_refused_before_any_work(run_job, dialogues, tmp_path):
+def test_a_lexicon_with_other_columns_is_refused_before_any_work(run_here, dialogues, tmp_path):
     with pytest.raises(InputError, match=r"lexicon.path: .* has no column 'valence'; its columns are 'Word', 'Val"):
-        run_job(*dialogues, "lexicon.valence=valence", f"store={tmp_path}")
+        run_here(*dialogues, "lexicon.valence=valence", f"store={tmp_path}")
