@@ -15,8 +15,11 @@ import hypothesis
 import pytest
 
 pytest_plugins = [
-    f"tests.fixtures.{name}"
-    for name in ("checkpoints", "cluster", "compositions", "dialogues", "history", "pages", "weights")
+    "tests.choices",
+    *(
+        f"tests.fixtures.{name}"
+        for name in ("checkpoints", "cluster", "compositions", "dialogues", "history", "pages", "weights")
+    ),
 ]
 
 ROOT = Path(__file__).parent.parent
