@@ -19,9 +19,10 @@ from tiltmeter.operators.classifiers.adversary.ladder import SearchConfig
 from tiltmeter.operators.classifiers.adversary.words import GenderedWords, gendered_words
 from tiltmeter.operators.embedding.counter_fitting import CounterFittingConfig
 from tiltmeter.operators.statistics.designs.controls import controls_needed
-from tiltmeter.storage.corpora.sources import FoundFile
+from tiltmeter.storage.corpora.sources import FoundFile, find_file
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.records.cells import GIVEN
+from tiltmeter.storage.vectors.files import look_through_embedding
 
 _CONFIG = ConfigDict(extra="forbid")
 _Path = Annotated[str, Field(min_length=1)]
@@ -29,7 +30,7 @@ _Word = Annotated[str, Field(min_length=1)]
 _Pair = tuple[_Word, _Word]
 
 DirectionKind = Literal["pair", "component", "swap", "names", "neighbours"]
-_LISTS = ("neighbour_vectors", "antonyms", "parts_of_speech", "synonyms")
+_WORD_LISTS = ("antonyms", "parts_of_speech", "synonyms")
 SHIFTS: tuple[DirectionKind, ...] = ("pair", "component")
 """Along a direction of the embedding, which alone have controls."""
 
@@ -303,10 +304,14 @@ def find_sources(config: GenderAdversaryRun) -> AdversarySources:
 
 
 def _lists(config: CandidateConfig) -> dict[str, FoundFile]:
-    paths = {name: getattr(config, name) for name in _LISTS}
     columns = ["column_1", "column_2"]
-    return {
+    lists = {
         name: find_table(path, f"candidates.{name}", columns, header=False, rules=dict.fromkeys(columns, (GIVEN,)))
-        for name, path in paths.items()
-        if path is not None
+        for name in _WORD_LISTS
+        if (path := getattr(config, name)) is not None
     }
+    if config.neighbour_vectors is None:
+        return lists
+    vectors = find_file(config.neighbour_vectors, "candidates.neighbour_vectors")
+    look_through_embedding(vectors.uri)
+    return {"neighbour_vectors": vectors, **lists}

@@ -38,6 +38,7 @@ from tiltmeter.operators.classifiers.adversary.words import Gender, gender_signs
 from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.embedding import counter_fitting
 from tiltmeter.operators.embedding.counter_fitting import counter_fitted
+from tiltmeter.storage.bad_records import BadRecords
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 from tiltmeter.storage.vectors.files import read_embedding
 
@@ -217,7 +218,7 @@ def _neighbours(vocabulary: Vocabulary, words: Sequence[str], config: Mapping[st
     if NEIGHBOURS not in config["direction"].kinds or "controls" in config or not words:
         return
     if file := config["lists"].get("neighbour_vectors"):
-        names, vectors = read_embedding(file["uri"])
+        names, vectors = read_embedding(file["uri"], bad=BadRecords())
         vocabulary = Vocabulary.made(names, np.asarray(vectors, dtype=np.float64), config)
         words = [word for word in words if word in vocabulary.rows]
     if "synonyms" in config["lists"]:

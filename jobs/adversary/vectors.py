@@ -8,6 +8,7 @@ import pyarrow as pa
 from tiltmeter.cluster.stages import Stage
 from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.adversary.config import AdversarySources, Directions, GenderAdversaryRun
+from tiltmeter.jobs.embedding.corpus.left_out import left_out_table, read_whole_files
 from tiltmeter.jobs.embedding.embed import EmbeddingConfig, resampling_of
 from tiltmeter.jobs.embedding.find_models import replica_scheme
 from tiltmeter.jobs.embedding.trained import read, train
@@ -16,6 +17,7 @@ from tiltmeter.jobs.embedding.vectors.vector_files import FileEmbedding
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.draws import ORDER, Scheme
 from tiltmeter.operators.embedding.bootstrap import ORIGINAL
+from tiltmeter.storage.bad_records import BadRecords
 from tiltmeter.storage.corpora.sources import FoundFile
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.redaction import redacted
@@ -57,7 +59,8 @@ def whole_vectors(run: Run[GenderAdversaryRun, AdversarySources]) -> WholeVector
     else:
         [files] = run.sources.files.values()
         units = [_unit(file, cast(FileEmbedding, config)) for file in files]
-        done = run.runner.run_whole(Stage("read vectors", each(_read), {"vectors": units}))["vectors"]
+        stage = Stage("read vectors", each(_read), {"vectors": units})
+        done = read_whole_files(run.runner, stage, run.config.reading.max_bad_share)["vectors"]
         refs = [finished.tables["vectors"] for finished in done]
         replicas = {"tables": digest([dict(ref.columns) for ref in refs[ORIGINAL + 1 :]])}
     _check_directions(run.config.direction, _known_words(run.runner.store, refs[ORIGINAL]))
@@ -70,8 +73,9 @@ def _unit(file: FoundFile, config: FileEmbedding) -> Unit:
 
 
 def _read(_: Store, unit: Unit) -> Tables:
-    config = unit.config
-    words, vectors = read_embedding(config["file"]["uri"], config["format"], config["allow_pickle"])
+    config, bad = unit.config, BadRecords()
+    words, vectors = read_embedding(config["file"]["uri"], config["format"], config["allow_pickle"], bad)
+    yield from left_out_table(bad)
     yield "vectors", pa.table({"word": pa.array(words, pa.string()), "vector": vector_column(vectors)})
 
 

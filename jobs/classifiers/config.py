@@ -12,7 +12,7 @@ from tiltmeter.operators.classifiers.small import SmallEncoderConfig
 from tiltmeter.operators.classifiers.training import TrainingConfig
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
 from tiltmeter.storage.models.checkpoints import find_checkpoint
-from tiltmeter.storage.vectors.files import check_pickle
+from tiltmeter.storage.vectors.files import check_pickle, look_through_embedding
 
 CHECKPOINT_SETTING = "models.checkpoint"
 
@@ -75,6 +75,7 @@ def find_encoder(models: TrainedModels) -> EncoderSources:
     vectors = None if models.vectors is None else find_file(models.vectors, "models.vectors")
     if vectors is not None:
         check_pickle(vectors.uri, allow_pickle=False, setting=None)
+        look_through_embedding(vectors.uri)
     if models.checkpoint is None:
         return EncoderSources(vectors, None)
     return EncoderSources(vectors, find_checkpoint(models.checkpoint, models.revision, CHECKPOINT_SETTING).version)

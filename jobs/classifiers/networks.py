@@ -16,6 +16,7 @@ from tiltmeter.operators.classifiers.small import Vocabulary
 from tiltmeter.operators.classifiers.trained import Model, SmallModel, TransformerModel
 from tiltmeter.operators.classifiers.training import Epoch
 from tiltmeter.operators.text.tokenised import Tokenise, tokenise
+from tiltmeter.storage.bad_records import BadRecords
 from tiltmeter.storage.corpora.sources import FoundFile
 from tiltmeter.storage.models.checkpoints import find_checkpoint
 from tiltmeter.storage.models.load import load_encoder
@@ -99,5 +100,5 @@ class Encoders:
 def _vectors(file: FoundFile | None) -> dict[str, NDArray[np.float32]]:
     if file is None:
         return {}
-    embedding = read_embedding(file.uri)
+    embedding = read_embedding(file.uri, bad=BadRecords())
     return dict(zip(embedding.words, embedding.vectors, strict=True))

@@ -43,7 +43,7 @@ def find_models(run: Run[EmbeddingsRun, Sources], needs: Needs) -> list[Model]:
     language, wordset = embedding.language, run.config.wordset[embedding.language]
     selection = needs.selection(wordset)
     if isinstance(embedding, FileEmbedding):
-        done = read_vector_files(run.runner, embedding, sources.files, selection)
+        done = read_vector_files(run.runner, embedding, sources.files, selection, run.config.reading.max_bad_share)
     else:
         # An encoder has no vocabulary in which a word has neighbours: its covariances rest on the sets, with their
         # synonyms if these are asked for.

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiltmeter.jobs.relations.config import Encoder
+from tiltmeter.storage.bad_records import BadRecords
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
 from tiltmeter.storage.models.checkpoints import find_checkpoint
 from tiltmeter.storage.models.load import load_encoder
-from tiltmeter.storage.vectors.files import check_pickle, read_embedding
+from tiltmeter.storage.vectors.files import check_pickle, look_through_embedding, read_embedding
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -55,6 +56,7 @@ def find_pretrained(encoder: Encoder) -> PretrainedSources:
     vectors = None if encoder.vectors is None else find_file(encoder.vectors, "encoder.vectors")
     if vectors is not None:
         check_pickle(vectors.uri, allow_pickle=False, setting=None)
+        look_through_embedding(vectors.uri)
     if encoder.checkpoint is None:
         return PretrainedSources(vectors)
     version = find_checkpoint(encoder.checkpoint, encoder.revision, SETTING).version
@@ -65,7 +67,7 @@ def read_vectors(config: Mapping[str, Any]) -> dict[str, NDArray[np.float32]]:
     """Vectors by word, of a unit whose config has an identity; none without."""
     if "vectors" not in config:
         return {}
-    embedding, most = read_embedding(config["vectors"]["file"]["uri"]), config["vectors"]["most"]
+    embedding, most = read_embedding(config["vectors"]["file"]["uri"], bad=BadRecords()), config["vectors"]["most"]
     return dict(zip(embedding.words[:most], embedding.vectors[:most], strict=True))
 
 

@@ -6,6 +6,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from tiltmeter.storage.bad_records import BadRecords
 from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.vectors.embedding import EmbeddingFile, EmbeddingFileError, Rows
 from tiltmeter.storage.vectors.text import header
@@ -16,16 +17,16 @@ _MAX_WORD_BYTES = 2**16
 _NUMBER = np.dtype("<f4")
 
 
-def read_word2vec_binary(path: str, stream: BinaryIO) -> EmbeddingFile:
+def read_word2vec_binary(path: str, stream: BinaryIO, bad: BadRecords | None = None) -> EmbeddingFile:
     """Raises :class:`EmbeddingFileError`, naming the word by its number, if a word repeats or the file breaks off."""
     num_words, dimensions = header(path, stream.readline(_MAX_WORD_BYTES))
-    rows = Rows(path, "word", 1)
+    rows = Rows(path, "word", 1, bad)
     rest = b""
-    while len(rows.words) < num_words and (chunk := stream.read(_CHUNK_BYTES)):
+    while rows.num_read < num_words and (chunk := stream.read(_CHUNK_BYTES)):
         rest = _add(rows, rest + chunk, dimensions, num_words)
-    if len(rows.words) < num_words:
+    if rows.num_read < num_words:
         raise EmbeddingFileError(
-            f"{rows.place(len(rows.words))}: the file breaks off here; line 1 announces {num_words:,} words of "
+            f"{rows.place(rows.num_read)}: the file breaks off here; line 1 announces {num_words:,} words of "
             f"{dimensions} dimensions"
         )
     if left := (rest + stream.read(_MAX_WORD_BYTES)).strip():
@@ -53,7 +54,7 @@ def _add(rows: Rows, content: bytes, dimensions: int, num_words: int) -> bytes:
     words: list[bytes] = []
     vectors: list[NDArray[np.float32]] = []
     position = 0
-    while len(rows.words) + len(words) < num_words:
+    while rows.num_read + len(words) < num_words:
         space = content.find(b" ", position, position + _MAX_WORD_BYTES)
         if space < 0 and len(content) - position > _MAX_WORD_BYTES:
             raise _misaligned(rows, len(words))
@@ -70,5 +71,5 @@ def _add(rows: Rows, content: bytes, dimensions: int, num_words: int) -> bytes:
 
 
 def _misaligned(rows: Rows, row: int) -> EmbeddingFileError:
-    place = rows.place(len(rows.words) + row)
+    place = rows.place(rows.num_read + row)
     return EmbeddingFileError(f"{place}: is no word; line 1 may give a wrong number of dimensions")

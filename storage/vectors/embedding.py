@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tiltmeter.storage.bad_records import BadRecords, Kind
 from tiltmeter.storage.corpora import packed
 from tiltmeter.storage.errors import Refusal
 from tiltmeter.storage.files.files import opened
@@ -47,54 +48,94 @@ class Rows:
         path: the file.
         row_name: what a row is called there.
         first_row: the number of the first.
+        bad: counts the rows that are left out; None: the first bad row is refused.
+
+    Attributes:
+        words: of the rows that are kept.
+        num_read: rows so far.
+        num_empty: those with nothing in them.
     """
 
-    def __init__(self, path: str, row_name: str, first_row: int) -> None:
-        self._path, self._row_name, self._first_row = path, row_name, first_row
+    def __init__(self, path: str, row_name: str, first_row: int, bad: BadRecords | None = None) -> None:
+        self._path, self._row_name, self._first_row, self._bad = path, row_name, first_row, bad
         self.words: list[str] = []
+        self.num_read = self.num_empty = 0
+        self._numbers: list[NDArray[np.int64]] = []
         self._vectors: NDArray[np.float32] | None = None
 
     def place(self, row: int) -> str:
-        """File and row, for messages."""
+        """File and row, from 0, for messages."""
         return f"{redacted(self._path)}: {self._row_name} {self._first_row + row:,}"
 
-    def add(self, words: Sequence[str], vectors: NDArray[np.float32]) -> None:
-        """Append rows.
+    def leave_out(self, row: int, reason: str, detail: str = "", kind: Kind = "bad") -> None:
+        """Count a row, from 0, that can't be used.
 
         Raises:
-            EmbeddingFileError: for a number that is not finite.
+            EmbeddingFileError: with the detail, or else the reason, where bad rows are refused.
         """
+        if self._bad is None:
+            raise EmbeddingFileError(f"{self.place(row)}: {detail or reason}")
+        self.num_empty += kind == "empty"
+        self._bad.add(redacted(self._path), reason, f"{self._row_name} {self._first_row + row:,}", kind=kind)
+
+    def add(self, words: Sequence[str], vectors: NDArray[np.float32], rows: NDArray[np.int64] | None = None) -> None:
+        """Append rows, but for those with a number that is not finite.
+
+        Args:
+            words, vectors: of these rows.
+            rows: their numbers in the file, from 0; None: those behind what was read so far.
+        """
+        rows = self.num_read + np.arange(len(words)) if rows is None else rows
+        self.num_read = max([self.num_read, *(rows[-1:] + 1).tolist()])
+        finite = np.isfinite(vectors).all(axis=1)
+        for row in rows[~finite].tolist():
+            self.leave_out(row, "holds a number that is not finite")
+        kept = np.flatnonzero(finite)
+        if len(kept) < len(words):
+            words, vectors, rows = [words[row] for row in kept.tolist()], vectors[kept], rows[kept]
         start = len(self.words)
-        if not (finite := np.isfinite(vectors).all(axis=1)).all():
-            raise EmbeddingFileError(f"{self.place(start + int(finite.argmin()))}: holds a number that is not finite")
         self.words.extend(words)
+        self._numbers.append(rows)
         if self._vectors is None:
             self._vectors = np.empty((0, vectors.shape[1]), np.float32)
         self._vectors.resize((len(self.words), vectors.shape[1]), refcheck=False)
         self._vectors[start:] = vectors
 
     def embedding(self) -> EmbeddingFile:
-        """All rows, with words that only differed in bytes that are not UTF-8 numbered.
+        """Each word once, with those that only differed in bytes that are not UTF-8 numbered.
 
         Raises:
-            EmbeddingFileError: if there is no row, or another word comes twice.
+            EmbeddingFileError: if there is no row that can be used.
         """
-        if self._vectors is None:
-            raise EmbeddingFileError(f"{redacted(self._path)}: holds no word")
-        if len(set(self.words)) < len(self.words):
-            self._number_broken_words()
-        return EmbeddingFile(self.words, self._vectors)
+        file = redacted(self._path)
+        if self._bad is not None:
+            self._bad.read(file, self.num_read)
+        if not self.words or self._vectors is None:
+            reasons = self._bad.reasons(file) if self._bad is not None else ""
+            raise EmbeddingFileError(
+                f"{file}: none of its rows can be used: {reasons}" if reasons else f"{file}: holds no word"
+            )
+        if len(set(self.words)) == len(self.words):
+            return EmbeddingFile(self.words, self._vectors)
+        kept = self._number_broken_words()
+        return EmbeddingFile([self.words[row] for row in kept], self._vectors[kept])
 
-    def _number_broken_words(self) -> None:
+    def _number_broken_words(self) -> list[int]:
+        """The rows whose word has not come before; any other is left out."""
+        numbers, kept = np.concatenate(self._numbers).tolist(), []
         first: dict[str, int] = {}
         times: Counter[str] = Counter()
         for row, word in enumerate(self.words):
             times[word] += 1
             if word in first and _BROKEN not in word:
-                raise EmbeddingFileError(f"{self.place(row)}: {word!r} has come before, at {first[word]:,}")
-            first.setdefault(word, self._first_row + row)
+                detail = f"{word!r} has come before, at {self._first_row + first[word]:,}"
+                self.leave_out(numbers[row], "a word that has come before", detail)
+                continue
+            kept.append(row)
+            first.setdefault(word, numbers[row])
             if times[word] > 1:
                 self.words[row] = f"{word}#{times[word]}"
+        return kept
 
 
 @contextmanager

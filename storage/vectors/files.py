@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from pyarrow import fs
 
+from tiltmeter.storage.bad_records import BadRecords, collect
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.store.tables import Writer, write_file
@@ -32,7 +33,15 @@ from tiltmeter.storage.vectors.embedding import PACKERS, EmbeddingFile, Embeddin
 from tiltmeter.storage.vectors.tables import check_allowed, keyedvectors, parquet_table, read_keyedvectors, read_parquet
 from tiltmeter.storage.vectors.text import HEADER, count_numbers, header, read_glove, read_word2vec_text, text_pieces
 
-__all__ = ["EmbeddingFile", "EmbeddingFileError", "ExportFormat", "check_pickle", "read_embedding", "write_embedding"]
+__all__ = [
+    "EmbeddingFile",
+    "EmbeddingFileError",
+    "ExportFormat",
+    "check_pickle",
+    "look_through_embedding",
+    "read_embedding",
+    "write_embedding",
+]
 
 ExportFormat = Literal["word2vec_text", "word2vec_binary", "glove", "keyedvectors", "parquet"]
 
@@ -44,7 +53,7 @@ _OTHERS = {
     b"PK\x03\x04": "is a zip archive; unpack it and take a file from within",
     b"\x93NUMPY": "is an array of numpy without words; take the file that it is the companion of",
 }
-_READERS: dict[ExportFormat, Callable[[str, BinaryIO], EmbeddingFile]] = {
+_READERS: dict[ExportFormat, Callable[[str, BinaryIO, BadRecords | None], EmbeddingFile]] = {
     "word2vec_text": read_word2vec_text,
     "word2vec_binary": read_word2vec_binary,
     "glove": read_glove,
@@ -76,20 +85,25 @@ def check_pickle(path: str, allow_pickle: bool, setting: str | None) -> None:
 
 
 def read_embedding(
-    path: str, format: Literal["auto", ExportFormat] = "auto", allow_pickle: bool = False
+    path: str,
+    format: Literal["auto", ExportFormat] = "auto",
+    allow_pickle: bool = False,
+    bad: BadRecords | None = None,
 ) -> EmbeddingFile:
     """Words and vectors of a file, whatever its name.
 
     What is not UTF-8 in a word becomes U+FFFD (programs in C cut words at a number of bytes); words that are equal only
-    after this are numbered, the second with ``#2`` at its end. Any other word that comes twice is refused. Rows of a
-    Parquet table without a vector (null or NaN) are passed over; its columns other than ``word`` and ``vector``, such
-    as ``language`` and ``replica``, must have one value.
+    after this are numbered, the second with ``#2`` at its end. Any other word that comes again is a bad row, as is one
+    with too many or too few numbers, or with what is no number or not finite. Rows of a Parquet table without a vector
+    (null or NaN) are passed over; its columns other than ``word`` and ``vector``, such as ``language`` and
+    ``replica``, must have one value.
 
     Args:
         path: a local path, or a URI of any format but ``keyedvectors``.
         format: ``auto`` looks at the content. A whole Word2Vec or FastText model of gensim counts as ``keyedvectors``.
         allow_pickle: whether to read gensim's format, a pickle; nothing that it asks for is run either way, see
             :mod:`.vectors.gensim_files`.
+        bad: counts the bad rows, which are left out; None: the first is refused.
 
     Raises:
         EmbeddingFileError: naming file, line or row, and what is wrong with it.
@@ -102,12 +116,23 @@ def read_embedding(
             raise EmbeddingFileError(
                 f"{redacted(path)}: is a pickle, which is the format keyedvectors and not {format}"
             )
-        return read_keyedvectors(path, allow_pickle)
+        return read_keyedvectors(path, allow_pickle, bad)
     chosen = _recognised(path, start) if format == "auto" else format
     if chosen == "parquet":
-        return read_parquet(path)
+        return read_parquet(path, bad)
     with unpacked(path) as stream:
-        return _READERS[chosen](path, stream)
+        return _READERS[chosen](path, stream, bad)
+
+
+def look_through_embedding(path: str) -> None:
+    """Count the bad rows of a file for the run, before its work; gensim's format is refused.
+
+    Raises:
+        EmbeddingFileError, InputError: as :func:`read_embedding`.
+    """
+    bad = BadRecords()
+    read_embedding(path, bad=bad)
+    collect(bad)
 
 
 def write_embedding(

@@ -1,5 +1,6 @@
 """Embeddings as a library writes them whole: a Parquet table, and gensim's KeyedVectors."""
 
+from collections import Counter
 from pickle import UnpicklingError
 from typing import Any
 from zipfile import BadZipFile
@@ -11,6 +12,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from pyarrow import fs
 
+from tiltmeter.storage.bad_records import BadRecords
 from tiltmeter.storage.corpora.packed import check_parquet
 from tiltmeter.storage.files.files import opened, resolve
 from tiltmeter.storage.files.redaction import reason, redacted
@@ -27,7 +29,7 @@ _UNREADABLE = (
 """What a pickle raises that is damaged, or made up."""
 
 
-def read_parquet(path: str) -> EmbeddingFile:
+def read_parquet(path: str, bad: BadRecords | None = None) -> EmbeddingFile:
     """Raises :class:`EmbeddingFileError`, naming column or row."""
     with opened(path) as file:
         try:
@@ -36,14 +38,27 @@ def read_parquet(path: str) -> EmbeddingFile:
             _refuse_other_columns(path, parquet)
             table = _usual_types(path, parquet.read([WORD, VECTOR]))
             table.validate(full=True)
-        except pa.ArrowException as error:
+        except (pa.ArrowException, UnicodeDecodeError) as error:  # of a damaged name, too
             raise EmbeddingFileError(f"{redacted(path)}: cannot be read: {reason(error)}") from error
-    table = table.filter(table[VECTOR].is_valid())
-    if table[WORD].null_count:
-        raise EmbeddingFileError(f"{redacted(path)}: {table[WORD].null_count} rows have a vector and no word")
-    vectors = _vectors(path, table[VECTOR])
+    rows = Rows(path, "row", 1, bad)
+    kept = np.flatnonzero(table[VECTOR].is_valid().to_numpy())
+    kept = _left(rows, kept, table[WORD].take(kept).is_valid().to_numpy(), "a vector without a word")
+    lengths = pc.list_value_length(table[VECTOR].take(kept)).to_numpy()
+    usual = Counter(lengths.tolist()).most_common(1)[0][0] if len(lengths) else 1
+    kept = _left(rows, kept, (lengths == usual) & (lengths > 0), f"a vector that is not of {usual} numbers")
+    numbers: NDArray[np.float32] = pc.list_flatten(table[VECTOR].take(kept)).cast(pa.float32()).to_numpy()
+    vectors = numbers.reshape(len(kept), max(int(usual), 1))
     present = ~np.isnan(vectors).all(axis=1)
-    return _whole(path, table[WORD].filter(pa.array(present)).to_pylist(), vectors[present])
+    rows.add(table[WORD].take(kept[present]).to_pylist(), vectors[present], kept[present])
+    rows.num_read = table.num_rows
+    return rows.embedding()
+
+
+def _left(rows: Rows, numbers: NDArray[np.int64], good: NDArray[np.bool_], reason: str) -> NDArray[np.int64]:
+    """The numbers of good rows; each other one is left out."""
+    for row in numbers[~good].tolist():
+        rows.leave_out(row, reason)
+    return numbers[good]
 
 
 def _usual_types(path: str, table: pa.Table) -> pa.Table:
@@ -78,7 +93,7 @@ def check_allowed(path: str, allow_pickle: bool, setting: str | None) -> None:
         )
 
 
-def read_keyedvectors(path: str, allow_pickle: bool) -> EmbeddingFile:
+def read_keyedvectors(path: str, allow_pickle: bool, bad: BadRecords | None = None) -> EmbeddingFile:
     """Raises :class:`EmbeddingFileError`, if pickles are not allowed, or this one is more than vectors of gensim."""
     check_allowed(path, allow_pickle, "allow_pickle")
     _, local = resolve(path)
@@ -89,7 +104,9 @@ def read_keyedvectors(path: str, allow_pickle: bool) -> EmbeddingFile:
         raise EmbeddingFileError(f"{local}: cannot be read as vectors of gensim: {error!s:.300}") from error
     if vectors.ndim != 2 or len(vectors) != len(words):
         raise EmbeddingFileError(f"{local}: has {len(words):,} words, and vectors of shape {list(vectors.shape)}")
-    return _whole(local, words, np.asarray(vectors, dtype=np.float32))
+    rows = Rows(local, "row", 1, bad)
+    rows.add(words, np.asarray(vectors, dtype=np.float32))
+    return rows.embedding()
 
 
 def keyedvectors(embedding: EmbeddingFile, counts: NDArray[np.int64] | None) -> Any:
@@ -120,19 +137,3 @@ def _refuse_other_columns(path: str, parquet: pq.ParquetFile) -> None:
                 f"{redacted(path)}: its column {name!r} has {len(values)} values, such as {values[0]} and {values[1]}; "
                 f"an embedding is the rows of one: filter the table by {name!r} first"
             )
-
-
-def _vectors(path: str, column: pa.ChunkedArray) -> NDArray[np.float32]:
-    lengths = pc.unique(pc.list_value_length(column)).to_pylist()
-    if len(lengths) != 1 or not lengths[0]:
-        raise EmbeddingFileError(
-            f"{redacted(path)}: vectors must have one length, but have the lengths {sorted(lengths)}"
-        )
-    numbers: NDArray[np.float32] = pc.list_flatten(column).cast(pa.float32()).to_numpy()
-    return numbers.reshape(-1, lengths[0])
-
-
-def _whole(path: str, words: list[str], vectors: NDArray[np.float32]) -> EmbeddingFile:
-    rows = Rows(path, "row", 1)
-    rows.add(words, vectors)
-    return rows.embedding()

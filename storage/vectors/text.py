@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from tiltmeter.storage.bad_records import BadRecords
 from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.vectors.embedding import EmbeddingFile, EmbeddingFileError, Rows
 
@@ -28,22 +29,20 @@ _ONE_NUMBER_MORE = re.compile(rb" [-+]?\d*\.\d{4,}([eE][-+]?\d+)?$")
 """A number with four decimals belongs to the vector, which is too long then; ``world war 2`` is a word."""
 
 
-def read_word2vec_text(path: str, stream: BinaryIO) -> EmbeddingFile:
+def read_word2vec_text(path: str, stream: BinaryIO, bad: BadRecords | None = None) -> EmbeddingFile:
     """Raises :class:`EmbeddingFileError`, naming the line, as :func:`read_glove` does."""
     num_words, dimensions = header(path, stream.readline(_CHUNK_BYTES))
-    rows = Rows(path, "line", 2)
+    rows = Rows(path, "line", 2, bad)
     for lines in _pieces(path, stream):
         _add(rows, lines, dimensions)
-    if len(rows.words) != num_words:
-        raise EmbeddingFileError(
-            f"{redacted(path)}: line 1 announces {num_words:,} words, but {len(rows.words):,} come"
-        )
+    if (num_read := rows.num_read - rows.num_empty) != num_words:
+        raise EmbeddingFileError(f"{redacted(path)}: line 1 announces {num_words:,} words, but {num_read:,} come")
     return rows.embedding()
 
 
-def read_glove(path: str, stream: BinaryIO) -> EmbeddingFile:
+def read_glove(path: str, stream: BinaryIO, bad: BadRecords | None = None) -> EmbeddingFile:
     """Vectors are as long as most of the first hundred lines have them; words may hold spaces and numbers."""
-    rows = Rows(path, "line", 1)
+    rows = Rows(path, "line", 1, bad)
     dimensions = 0
     for lines in _pieces(path, stream):
         dimensions = dimensions or _usual_length(path, lines)
@@ -127,16 +126,34 @@ def _add(rows: Rows, lines: bytes, dimensions: int) -> None:
     ends = _stripped(content, starts, breaks)
     spaces = np.flatnonzero(content == _SPACE)
     first = np.searchsorted(spaces, ends) - dimensions
-    too_short = (first < 0) | (spaces[np.maximum(first, 0)] < starts) if spaces.size else np.ones(starts.size, bool)
-    if too_short.any():
-        row = int(too_short.argmax())
-        _refuse_length(rows, row, lines[starts[row] : ends[row]], dimensions)
-    separators = spaces[first[:, None] + np.arange(dimensions)]
-    words = [lines[start:end] for start, end in zip(starts.tolist(), separators[:, 0].tolist(), strict=True)]
-    for row, word in enumerate(words):
-        if not word or _ONE_NUMBER_MORE.search(word):
-            _refuse_length(rows, row, lines[starts[row] : ends[row]], dimensions)
-    rows.add([word.decode(errors="replace") for word in words], _numbers(rows, content, separators, ends))
+    fits = (first >= 0) & (spaces[np.maximum(first, 0)] >= starts) if spaces.size else np.zeros(starts.size, bool)
+    for row in np.flatnonzero(fits).tolist():
+        word = lines[starts[row] : spaces[first[row]]]
+        fits[row] = bool(word) and not _ONE_NUMBER_MORE.search(word)
+    for row in np.flatnonzero(~fits).tolist():
+        _leave_out(rows, row, lines[starts[row] : ends[row]], dimensions)
+    kept = np.flatnonzero(fits)
+    separators = spaces[first[kept, None] + np.arange(dimensions)]
+    texts = _number_texts(content, separators, ends[kept])
+    is_bad = _are_bad(texts, dimensions)
+    for row in np.flatnonzero(is_bad).tolist():
+        field = next(
+            field
+            for field in texts[row * dimensions :][:dimensions].cast(pa.binary()).to_pylist()
+            if not _is_number(field)
+        )
+        detail = f"{field[:40]!r} is no number; vectors have {dimensions} dimensions here"
+        rows.leave_out(rows.num_read + int(kept[row]), "a field that is no number", detail)
+    kept, separators = kept[~is_bad], separators[~is_bad]
+    numbers = texts.filter(pa.array(np.repeat(~is_bad, dimensions))) if is_bad.any() else texts
+    words = [
+        lines[start:end].decode(errors="replace")
+        for start, end in zip(starts[kept].tolist(), separators[:, 0].tolist(), strict=True)
+    ]
+    vectors: NDArray[np.float32] = numbers.cast(pa.float32()).to_numpy()
+    end = rows.num_read + starts.size
+    rows.add(words, vectors.reshape(separators.shape), rows.num_read + kept)
+    rows.num_read = end
 
 
 def _stripped(content: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -146,18 +163,15 @@ def _stripped(content: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArr
     return ends
 
 
-def _refuse_length(rows: Rows, row: int, line: bytes, dimensions: int) -> None:
-    place = rows.place(len(rows.words) + row)
-    if not line.split():
-        raise EmbeddingFileError(f"{place}: is blank")
-    raise EmbeddingFileError(
-        f"{place}: has {count_numbers(line)} numbers after its word, not {dimensions}: {line[:40]!r}"
-    )
+def _leave_out(rows: Rows, row: int, line: bytes, dimensions: int) -> None:
+    if line.split():
+        detail = f"has {count_numbers(line)} numbers after its word, not {dimensions}: {line[:40]!r}"
+        rows.leave_out(rows.num_read + row, f"not {dimensions} numbers after a word", detail)
+    else:
+        rows.leave_out(rows.num_read + row, "is blank", kind="empty")
 
 
-def _numbers(
-    rows: Rows, content: NDArray[np.uint8], separators: NDArray[np.int64], ends: NDArray[np.int64]
-) -> NDArray[np.float32]:
+def _number_texts(content: NDArray[np.uint8], separators: NDArray[np.int64], ends: NDArray[np.int64]) -> pa.StringArray:
     """All numbers as one Arrow string array, whose bytes are the lines without words and separators."""
     stops = np.column_stack([separators[:, 1:], ends])
     borders = np.zeros(content.size + 1, np.int8)
@@ -165,19 +179,20 @@ def _numbers(
     borders[stops] -= 1
     digits = content[np.cumsum(borders[:-1], dtype=np.int8).view(bool)]
     offsets = np.append(0, np.cumsum(stops - separators - 1)).astype(np.int32)
-    texts = pa.StringArray.from_buffers(offsets.size - 1, pa.py_buffer(offsets), pa.py_buffer(digits))
+    return pa.StringArray.from_buffers(offsets.size - 1, pa.py_buffer(offsets), pa.py_buffer(digits))
+
+
+def _are_bad(texts: pa.StringArray, dimensions: int) -> NDArray[np.bool_]:
+    """Whether any field of each row is no number, looked for by halves."""
+    num_rows = len(texts) // dimensions
     try:
-        numbers: NDArray[np.float32] = texts.cast(pa.float32()).to_numpy()
-    except pa.ArrowInvalid as error:
-        raise _bad_number(rows, texts, separators.shape[1]) from error
-    return numbers.reshape(separators.shape)
-
-
-def _bad_number(rows: Rows, texts: pa.StringArray, dimensions: int) -> EmbeddingFileError:
-    fields = texts.cast(pa.binary()).to_pylist()
-    index, field = next((index, field) for index, field in enumerate(fields) if not _is_number(field))
-    place = rows.place(len(rows.words) + index // dimensions)
-    return EmbeddingFileError(f"{place}: {field[:40]!r} is no number; vectors have {dimensions} dimensions here")
+        texts.cast(pa.float32())
+    except pa.ArrowInvalid:
+        if num_rows == 1:
+            return np.ones(1, bool)
+        half = num_rows // 2 * dimensions
+        return np.concatenate([_are_bad(texts[:half], dimensions), _are_bad(texts[half:], dimensions)])
+    return np.zeros(num_rows, bool)
 
 
 def _is_number(field: bytes) -> bool:

@@ -11,10 +11,12 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tiltmeter.storage.bad_records import BadRecords
 from tiltmeter.storage.corpora.corpora import CorpusConfig, fields_of, find_sources, read_pages, split
 from tiltmeter.storage.item_logs import LogColumns, number_in, read_item_log
 from tiltmeter.storage.records import labels, look_through, read_records, record_columns
@@ -87,6 +89,13 @@ def _pages(path: str, form: str = "auto") -> None:
         for span in split(source, 64.0):
             for page in read_pages(source, span, field=fields[0] if fields else None):
                 page.text.encode()
+
+
+def _vectors(path: str) -> object:
+    embedding = read_embedding(path, bad=BadRecords())
+    assert np.isfinite(embedding.vectors).all()
+    assert len(set(embedding.words)) == len(embedding.vectors)
+    return embedding
 
 
 def _records(path: str) -> None:
@@ -172,9 +181,9 @@ READERS: dict[str, Reader] = {
             b"king 0.5 0.25\nqueen 1 2\n",
             b"1 2\nking \x00\x00\x80?\x00\x00\x00?\n",
         ],
-        read_embedding,
+        _vectors,
     ),
-    "parquet vectors": Reader([".parquet"], [_parquet(VECTORS)], read_embedding),
+    "parquet vectors": Reader([".parquet"], [_parquet(VECTORS)], _vectors),
     "conll-u": Reader([".conllu"], [TREES * 2], read_trees),
     "relations": Reader([".json", ".jsonl", ".txt"], [json.dumps([TACRED] * 2).encode(), SEMEVAL * 2], read_relations),
     "rules": Reader([".json", ".yaml"], [json.dumps(RULES).encode(), ODIN], read_rules),

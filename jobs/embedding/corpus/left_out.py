@@ -1,4 +1,4 @@
-"""Records that were left out of a corpus: counted by the units that read it, held against the share that is allowed."""
+"""Records that were left out of files: counted by the units that read them, held against the share that is allowed."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
@@ -6,7 +6,7 @@ from operator import itemgetter
 
 import pyarrow as pa
 
-from tiltmeter.cluster.stages import Runner
+from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Failure, Tables
 from tiltmeter.jobs.embedding.corpus.parts import Part
 from tiltmeter.storage.bad_records import BadRecords
@@ -38,13 +38,7 @@ def left_out_of(store: Store, parts: Mapping[str, Part], finished: Sequence[Fini
         parts: what its units read, by their places.
         finished: those that were done.
     """
-    bad = BadRecords()
-    for done in finished:
-        if _NAME in done.tables:
-            rows = store.read(done.tables[_NAME]).to_pylist()
-            bad.add_rows(rows)
-            for file, num in {row["file"]: row["num_records"] for row in rows}.items():
-                bad.read(file, num)
+    bad = _counted(store, finished)
     known = set(bad.num_records)
     for done in finished:
         files = {redacted(source.uri) for source in parts[done.place].sources}
@@ -52,6 +46,42 @@ def left_out_of(store: Store, parts: Mapping[str, Part], finished: Sequence[Fini
             pages = [ref for name, ref in done.tables.items() if name.startswith(("shard_", "part_"))]
             bad.read(files.pop(), sum(ref.num_rows for ref in pages))
     return bad
+
+
+def _counted(store: Store, finished: Sequence[Finished]) -> BadRecords:
+    """Of the files of which anything was left out."""
+    bad = BadRecords()
+    for done in finished:
+        if _NAME in done.tables:
+            rows = store.read(done.tables[_NAME]).to_pylist()
+            bad.add_rows(rows)
+            for file, num in {row["file"]: row["num_records"] for row in rows}.items():
+                bad.read(file, num)
+    return bad
+
+
+def read_whole_files(runner: Runner, stage: Stage, max_share: float) -> dict[str, list[Finished]]:
+    """Run units of which each reads a file; returns the groups of which all files can be used.
+
+    Raises:
+        InputError: if too many records of a file are bad, and no group is left.
+        UnitsFailed: if no group is left for other reasons.
+    """
+    done = runner.run_whole(stage)
+    refusals = []
+    for name, finished in done.items():
+        for unit, one in zip(stage.units[name], finished, strict=True):
+            bad = _counted(runner.store, [one])
+            runner.leave_out(bad)
+            try:
+                bad.check(max_share)
+            except InputError as error:
+                runner.failures[name].append(Failure(unit, f"InputError: {error}", ""))
+                refusals.append(error)
+    whole = {name: finished for name, finished in done.items() if not runner.failures[name]}
+    if refusals and not whole:
+        raise refusals[0]
+    return whole
 
 
 def refuse_bad_files(

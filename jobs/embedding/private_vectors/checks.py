@@ -10,6 +10,7 @@ from tiltmeter.jobs.embedding.private_vectors.vocabulary import (
     words_of_file,
     words_to_encode,
 )
+from tiltmeter.storage.bad_records import BadRecords
 from tiltmeter.storage.store.ledger import Store
 
 
@@ -19,7 +20,7 @@ def find_checked(config: PrivateVectorsRun) -> PrivateSources:
     Raises:
         InputError: as :func:`.sources.find_sources`; for vectors that are too few or not finite, for more dimensions
             than they have, and for words to encode that are too few or no text.
-        EmbeddingFileError: for a file that can't be read, or has a word twice.
+        EmbeddingFileError: for a file that can't be read.
         CheckpointError: if an encoder can't be found.
     """
     sources = find_sources(config)
@@ -37,6 +38,6 @@ def _check_public(config: PrivateVectorsRun, sources: PrivateSources) -> None:
     unit = vocabulary_unit(config, sources)
     if Store(config.store).find(unit):
         return
-    words, vectors = words_of_file(unit.config)
+    words, vectors = words_of_file(unit.config, BadRecords())
     checked_rows(words, vectors, "embedding.path")
     kept_dimensions(config, config.beta, vectors.shape[1])

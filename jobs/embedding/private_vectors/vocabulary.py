@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
+from tiltmeter.jobs.embedding.corpus.left_out import left_out_table, read_whole_files
 from tiltmeter.jobs.embedding.private_vectors.config import PrivateVectorsRun
 from tiltmeter.jobs.embedding.private_vectors.sources import PrivateSources, lines_of
 from tiltmeter.jobs.embedding.vectors.encoding import EncoderEmbedding, encode
@@ -17,6 +18,7 @@ from tiltmeter.jobs.embedding.vectors.selection import Selection, matrix, vector
 from tiltmeter.jobs.embedding.vectors.vector_files import FileEmbedding
 from tiltmeter.operators.compute.arrays import FloatArray, IntArray
 from tiltmeter.operators.embedding.private_release import sensitivity
+from tiltmeter.storage.bad_records import BadRecords
 from tiltmeter.storage.corpora.sources import FoundFile
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
@@ -41,7 +43,8 @@ class PublicVocabulary:
 def read_vocabulary(runner: Runner, config: PrivateVectorsRun, sources: PrivateSources) -> PublicVocabulary:
     """Read the words once, for all who work with them."""
     unit = vocabulary_unit(config, sources) if sources.vectors else _encoded(runner, config, sources)
-    [done] = runner.run_whole(Stage("read vectors", each(_read), {_GROUP: [unit]}))[_GROUP]
+    stage = Stage("read vectors", each(_read), {_GROUP: [unit]})
+    [done] = read_whole_files(runner, stage, config.reading.max_bad_share)[_GROUP]
     return PublicVocabulary(done.tables["vocabulary"], done.tables["merged"].num_rows)
 
 
@@ -73,7 +76,9 @@ def words_to_encode(config: PrivateVectorsRun, sources: PrivateSources) -> tuple
 
 
 def _read(store: Store, unit: Unit) -> Tables:
-    words, vectors = _encoded_words(store, unit) if unit.inputs else words_of_file(unit.config)
+    bad = BadRecords()
+    words, vectors = _encoded_words(store, unit) if unit.inputs else words_of_file(unit.config, bad)
+    yield from left_out_table(bad)
     rows = checked_rows(words, vectors, "vocabulary.word_file" if unit.inputs else "embedding.path")
     column = pa.array(words, pa.string())
     yield "merged", pa.table({"word": column.filter(pa.array(~np.isin(np.arange(len(words)), rows)))})
@@ -83,13 +88,13 @@ def _read(store: Store, unit: Unit) -> Tables:
     yield "vocabulary", pa.table(columns)
 
 
-def words_of_file(settings: Mapping[str, Any]) -> tuple[Sequence[str], NDArray[np.floating]]:
-    """The first words of a file, and their vectors.
+def words_of_file(settings: Mapping[str, Any], bad: BadRecords) -> tuple[Sequence[str], NDArray[np.floating]]:
+    """The first words of a file, and their vectors; bad rows are counted.
 
     Raises:
-        InputError: naming the line or row that is wrong.
+        EmbeddingFileError: if it can't be read.
     """
-    words, vectors = read_embedding(settings["file"]["uri"], settings["format"], settings["allow_pickle"])
+    words, vectors = read_embedding(settings["file"]["uri"], settings["format"], settings["allow_pickle"], bad)
     return words[: settings["words"]], vectors[: settings["words"]]
 
 

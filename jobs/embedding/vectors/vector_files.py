@@ -12,10 +12,12 @@ from pydantic import ConfigDict, Field
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
+from tiltmeter.jobs.embedding.corpus.left_out import left_out_table, read_whole_files
 from tiltmeter.jobs.embedding.vectors.selection import Selection, neighbours, vectors_table
 from tiltmeter.operators.association import covariance
 from tiltmeter.operators.text.segmentation import spaced
 from tiltmeter.operators.text.tokens import Tokenizer
+from tiltmeter.storage.bad_records import BadRecords
 from tiltmeter.storage.corpora.sources import FoundFile, Paths, find_files
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.listing import file_identity
@@ -114,16 +116,20 @@ class _Spellings:
 
 
 def read_vector_files(
-    runner: Runner, config: FileEmbedding, models: Mapping[str, Sequence[FoundFile]], selection: Selection
+    runner: Runner,
+    config: FileEmbedding,
+    models: Mapping[str, Sequence[FoundFile]],
+    selection: Selection,
+    max_bad_share: float,
 ) -> dict[str, list[Finished]]:
     """Take the selected vectors out of the files of each model; models of which a file can't be read are missing.
 
     Raises:
-        UnitsFailed: if no model could be read.
+        UnitsFailed, InputError: if no model could be read.
     """
     spellings = _spellings(selection.words, config.language)
     units = {name: [_unit(file, config, selection, spellings) for file in files] for name, files in models.items()}
-    return runner.run_whole(Stage("read vectors", each(_read), units))
+    return read_whole_files(runner, Stage("read vectors", each(_read), units), max_bad_share)
 
 
 def _spellings(words: Sequence[str], language: str) -> _Spellings:
@@ -165,7 +171,9 @@ def _unit(file: FoundFile, config: FileEmbedding, selection: Selection, spelling
 
 def _read(_: Store, unit: Unit) -> Tables:
     selection: Selection = unit.config["selection"]
-    words, vectors = read_embedding(unit.config["uri"], unit.config["format"], unit.config["allow_pickle"])
+    bad = BadRecords()
+    words, vectors = read_embedding(unit.config["uri"], unit.config["format"], unit.config["allow_pickle"], bad)
+    yield from left_out_table(bad)
     rows = {normalize("NFC", word): row for row, word in enumerate(words)}
     candidates = _candidates(unit.config["spellings"], rows, unit.config["fold_case"])
     spelling = _spelling(candidates, rows)

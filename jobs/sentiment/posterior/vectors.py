@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
+from tiltmeter.jobs.embedding.corpus.left_out import left_out_table, read_whole_files
 from tiltmeter.jobs.embedding.vectors.selection import matrix, vector_column
 from tiltmeter.jobs.runtime.files import Files
 from tiltmeter.jobs.sentiment.posterior.config import SentimentPosteriorRun
@@ -17,6 +18,7 @@ from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
 from tiltmeter.operators.embedding import word2vec
 from tiltmeter.operators.embedding.bootstrap import ORIGINAL
 from tiltmeter.operators.embedding.word2vec import Word2VecConfig, Word2VecTraining
+from tiltmeter.storage.bad_records import BadRecords
 from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 from tiltmeter.storage.vectors.files import read_embedding
@@ -128,13 +130,15 @@ def _read(runner: Runner, config: SentimentPosteriorRun, sources: Files, texts: 
     identity = {"file": file.identity, "format": settings.format, "allow_pickle": settings.allow_pickle}
     inputs = {"vocabulary": [texts.vocabulary.select("word")]}
     unit = Unit("posterior_vector_file/1", redacted(file.uri), identity, inputs)
-    [done] = runner.run_whole(Stage("read vectors", each(_select), {"vectors": [unit]}))["vectors"]
+    stage = Stage("read vectors", each(_select), {"vectors": [unit]})
+    [done] = read_whole_files(runner, stage, config.reading.max_bad_share)["vectors"]
     return done.tables["vectors"]
 
 
 def _select(store: Store, unit: Unit) -> Tables:
-    config = unit.config
-    listed, vectors = read_embedding(config["file"]["uri"], config["format"], config["allow_pickle"])
+    config, bad = unit.config, BadRecords()
+    listed, vectors = read_embedding(config["file"]["uri"], config["format"], config["allow_pickle"], bad)
+    yield from left_out_table(bad)
     rows = {word: row for row, word in enumerate(listed)}
     words = store.read(unit.input("vocabulary"))["word"].to_pylist()
     places: IntArray = np.array([rows.get(word, -1) for word in words], dtype=np.int64)

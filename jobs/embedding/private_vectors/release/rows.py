@@ -12,6 +12,7 @@ from tiltmeter.operators.compute.arrays import FloatArray, IntArray
 from tiltmeter.operators.embedding.private_release.deniability import nearest_rows
 from tiltmeter.operators.embedding.private_release.projections import clipped
 from tiltmeter.operators.embedding.private_release.secrets import content_digest
+from tiltmeter.storage.bad_records import BadRecords
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.vectors.files import read_embedding
 
@@ -94,7 +95,7 @@ class RowFiles:
         return Rows(vectors, None, self.radius)
 
     def _private_words(self, path: str) -> Rows:
-        public, singles = read_embedding(self.uri, self.format, self.allow_pickle)
+        public, singles = read_embedding(self.uri, self.format, self.allow_pickle, BadRecords())
         vectors = singles[: self.num_public].astype(np.float64)
         rows = {word: row for row, word in enumerate(public[: self.num_public])}
         # A word without a vector gets that of one public word, which is a word of the vocabulary like all others.
