@@ -11,6 +11,7 @@ from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Literal, NamedTuple
+from unicodedata import normalize
 
 import numpy as np
 import polars as pl
@@ -121,7 +122,7 @@ def _names(content: bytes, dialect: Dialect, header: bool) -> list[str]:
         [(width, _)] = Counter(map(len, first)).most_common(1) or [(0, 0)]
         return [f"column_{number}" for number in range(1, width + 1)]
     names: list[str] = []
-    for name in map(str.strip, first[0] if first else []):
+    for name in (normalize("NFC", name.strip()) for name in (first[0] if first else [])):
         again = sum(known == name or known.startswith(f"{name}_duplicated_") for known in names)
         names.append(f"{name}_duplicated_{again - 1}" if again else name)
     return names

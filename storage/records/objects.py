@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
+from unicodedata import normalize
 
 import polars as pl
 
@@ -38,10 +39,11 @@ def read_objects(
     places: list[str] = []
     records = [*_records(content.removeprefix(codecs.BOM_UTF8), file)]
     for place, record, fault in records:
-        if reason := fault or _fault(record, columns):
+        named = {} if fault else {normalize("NFC", key): value for key, value in record.items()}
+        if reason := fault or _fault(named, columns):
             bad.add(file, reason, place)
         else:
-            kept.append(record)
+            kept.append(named)
             places.append(place)
     bad.read(file, len(records))
     names = list(dict.fromkeys(key for record in kept for key in record)) if columns is None else columns

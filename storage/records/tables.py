@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
 from typing import BinaryIO, NamedTuple
+from unicodedata import normalize
 
 import polars as pl
 import pyarrow as pa
@@ -56,7 +57,7 @@ def record_columns(uri: str, *, header: bool = True) -> list[str]:
         head = unpacked(file).read(_HEAD_BYTES)
     if head.startswith(_PARQUET) and file_state(uri).has_ranges:
         with opened(uri) as file:
-            return list(pq.read_metadata(file).schema.to_arrow_schema().names)
+            return _composed(pq.read_metadata(file).schema.to_arrow_schema().names)
     if len(head) < _HEAD_BYTES or head.lstrip()[:1] == b"[" or head.startswith((_PARQUET, _ARROW)):
         return _records(uri, None, header).rows.columns
     return _text_records(head[: head.rfind(b"\n") + 1] or head, uri, None, header).rows.columns
@@ -74,6 +75,7 @@ def check_columns(uri: str, needed: Sequence[str], setting: str, *, header: bool
         InputError: naming what is missing, and what there is, or what is repeated.
     """
     names = record_columns(uri, header=header)
+    needed = [normalize("NFC", name) for name in needed]
     if repeated := [name for name in needed if names.count(name) > 1 or f"{name}{_REPEATED}" in names]:
         raise InputError(
             f"{setting}: {redacted(uri)} has column {', '.join(map(repr, repeated))} more than once: rename the others"
@@ -166,8 +168,17 @@ def _check_once(rows: pl.DataFrame, once: Sequence[str], file: str, place: Calla
 
 
 def _records(uri: str, columns: Sequence[str] | None, header: bool) -> Records:
-    records = _as_written(uri, columns, header)
-    return records._replace(rows=records.rows.with_columns(pl.col(pl.String).str.normalize("NFC")))
+    """In Unicode's normal form C; the columns are called as they are asked for."""
+    names = {normalize("NFC", name): name for name in columns or ()}
+    records = _as_written(uri, None if columns is None else [*names], header)
+    rows = records.rows.with_columns(pl.col(pl.String).str.normalize("NFC"))
+    return records._replace(rows=rows.rename(names, strict=False))
+
+
+def _composed(names: Sequence[str]) -> list[str]:
+    """In normal form C, unless two would be one."""
+    composed = [normalize("NFC", name) for name in names]
+    return composed if len(set(composed)) == len(set(names)) else [*names]
 
 
 def _as_written(uri: str, columns: Sequence[str] | None, header: bool) -> Records:
@@ -176,7 +187,10 @@ def _as_written(uri: str, columns: Sequence[str] | None, header: bool) -> Record
         file.seek(0)
         if start.startswith(_PARQUET):
             check_parquet(file, pq.read_metadata(file))
-            rows = _sound(pq.ParquetFile(file).read(None if columns is None else list(columns)))
+            parquet = pq.ParquetFile(file)
+            names = parquet.schema_arrow.names
+            there = zip(names, _composed(names), strict=True)
+            rows = _sound(parquet.read([name for name, composed in there if columns is None or composed in columns]))
         elif start == _ARROW:
             rows = _arrow(file)
         else:
@@ -209,7 +223,7 @@ def _sound(table: pa.Table) -> pl.DataFrame:
     """
     table.validate(full=True)
     # What Polars has written beside the columns may be damaged, and is not needed.
-    return pl.DataFrame(pl.from_arrow(pa.table(table.columns, table.column_names)))
+    return pl.DataFrame(pl.from_arrow(pa.table(table.columns, _composed(table.column_names))))
 
 
 def _text_records(content: bytes, uri: str, columns: Sequence[str] | None, header: bool) -> Records:
