@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field
 
 from tiltmeter.operators.sentiment.protected_words import GENDERS, with_proxies
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
-from tiltmeter.storage.errors import InputError
+from tiltmeter.storage.errors import InputError, choices
 from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.records import check_columns, labels, look_through, read_records
 from tiltmeter.storage.records.cells import TEXT, Rule, Rules, one_of, spelled
@@ -187,7 +187,7 @@ def _check_speakers(column: pl.Series, proxy_speakers: Sequence[str], uri: str) 
     if unknown := sorted(set(proxy_speakers) - set(known)):
         raise InputError(
             f"sentences.proxy_speakers: {redacted(uri)} has no turn of {', '.join(map(repr, unknown))}; its speakers "
-            f"are {', '.join(map(repr, known))}"
+            f"are {choices(unknown[0], known, repr)}"
         )
 
 

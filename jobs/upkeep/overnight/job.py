@@ -1,6 +1,7 @@
 """Job `overnight`: a list of jobs, one after the other, and what moved since each of them last succeeded."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -58,9 +59,14 @@ _Night = tuple[ListedJob, Ended, History]
 
 def _night(run: Run[OvernightRun, JobList], listed: ListedJob) -> _Night:
     run.console.print(f"{listed.name}: job={listed.job}", highlight=False)
-    ended = _run(run, listed)
+    ended, past = _run(run, listed), History()
+    if ended.status == "ok":
+        try:
+            past = _since_last_time(run.runner.store, listed)
+        except KeyboardInterrupt:
+            ended = replace(ended, status=INTERRUPTED, reason="the night was interrupted before it was compared")
     _print_outcome(run, ended)
-    return listed, ended, _since_last_time(run.runner.store, listed) if ended.status == "ok" else History()
+    return listed, ended, past
 
 
 def _not_begun(run: Run[OvernightRun, JobList], listed: ListedJob) -> Ended:
