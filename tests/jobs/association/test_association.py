@@ -4,20 +4,20 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from scipy.stats import t
 from sklearn.covariance import oas
 
+from tests.fixtures.numbers import LINEAR, check_intervals, correlated, in_replicas
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.vectors.files import EmbeddingFile
 
-# Two tests of three targets on each side; the word sets are small enough to enumerate all partitions.
+# All sets are of unlike size, and small enough to enumerate all partitions of the targets.
 SETS = {
     "near": {
         "target_x": ["Rose", "tulip", "new moon"],
-        "target_y": ["ant", "wasp", "flea"],
+        "target_y": ["ant", "wasp", "flea", "moth"],
         "attribute_a": ["love", "peace", "joy"],
-        "attribute_b": ["war", "pain", "rot"],
+        "attribute_b": ["war", "pain"],
     },
     "gone": {
         "target_x": ["rose", "absent", "missing"],
@@ -25,9 +25,20 @@ SETS = {
         "attribute_a": ["love", "peace", "nowhere"],
         "attribute_b": ["war", "pain", "rot"],
     },
+    "same": {
+        "target_x": ["new moon", "tulip"],
+        "target_y": ["ant", "new_moon"],
+        "attribute_a": ["love", "peace"],
+        "attribute_b": ["war", "pain"],
+    },
 }
-WORDS = ["Rose", "rose", "tulip", "new_moon", "ant", "wasp", "flea", "love", "peace", "joy", "war", "pain", "rot"]
-DIMS = 6
+WORDS = [
+    *("Rose", "rose", "tulip", "new_moon", "ant", "wasp", "flea", "moth"),
+    *("love", "peace", "joy", "war", "pain", "rot"),
+]
+"""'Rose' is not 'rose' in a file that has both, and 'new moon' is found as 'new_moon'."""
+
+DIMS, NUM_FILES = 6, 5
 
 
 @pytest.fixture(scope="module")
@@ -47,11 +58,11 @@ def embedding():
 
 
 @pytest.fixture(scope="module")
-def outcome(run_job, configured_sets, embedding, write_vectors, tmp_path_factory):
+def outcome(run_here, configured_sets, embedding, write_vectors, tmp_path_factory):
     folder = tmp_path_factory.mktemp("association")
     path = write_vectors(folder / "small.bin", *embedding)
     how = ["embedding=file", f"embedding.path={path}", "job.num_neighbours=2"]
-    return run_job(*configured_sets, *how, f"store={folder}/store", f"run_dir={folder}/run")
+    return run_here(*configured_sets, *how, f"store={folder}/store", f"run_dir={folder}/run")
 
 
 def _sides(embedding):
@@ -72,56 +83,46 @@ MEASURES = {
 STATISTICS = {"mean": np.mean, "median": np.median, "min": np.min, "max": np.max}
 
 
-def _scores(embedding, similarity, statistic):
+def _mahalanobis(embedding, word, side, num_neighbours):
+    """By the covariance of a set with the nearest neighbours of its words."""
+    vectors = embedding.vectors.astype(np.float64)
+    nearest = {at for other in side for at in np.argsort(-_cosine(other, vectors))[: num_neighbours + 1]}
+    precision = np.linalg.inv(oas(vectors[sorted(nearest)])[0])
+    return np.array([np.sqrt((word - other) @ precision @ (word - other)) for other in side])
+
+
+def _scores(embedding, similarity, statistic="mean", num_neighbours=2):
     x, y, a, b = _sides(embedding)
-    measure, sign = MEASURES[similarity], 1 if similarity == "cosine" else -1
+    words, sign = [*x, *y], 1 if similarity == "cosine" else -1
+    if similarity == "mahalanobis":
+        near_a, near_b = ([_mahalanobis(embedding, word, side, num_neighbours) for word in words] for side in (a, b))
+    else:
+        near_a, near_b = ([MEASURES[similarity](word, side) for word in words] for side in (a, b))
     if statistic == "smallest_gap":
-        return np.array([np.abs(np.subtract.outer(measure(word, a), measure(word, b))).min() for word in (*x, *y)])
+        return np.array([np.abs(np.subtract.outer(*near)).min() for near in zip(near_a, near_b, strict=True)])
     f = STATISTICS[statistic]
-    return np.array([sign * (f(measure(word, a)) - f(measure(word, b))) for word in (*x, *y)])
+    return np.array([sign * (f(to_a) - f(to_b)) for to_a, to_b in zip(near_a, near_b, strict=True)])
 
 
-@pytest.mark.parametrize("similarity", MEASURES)
+def _sums(scores):
+    """Of all ways to choose three of the seven targets."""
+    return np.array([scores[list(chosen)].sum() for chosen in combinations(range(7), 3)])
+
+
+@pytest.mark.parametrize("similarity", [*MEASURES, "mahalanobis"])
 @pytest.mark.parametrize("statistic", [*STATISTICS, "smallest_gap"])
 def test_every_measure_and_statistic_gives_what_its_formula_says(outcome, embedding, similarity, statistic):
     [row] = outcome.rows("associations", test="near", similarity=similarity, statistic=statistic)
     scores = _scores(embedding, similarity, statistic)
     x, y = scores[:3], scores[3:]
-    assert row["score"] == pytest.approx(x.sum() - y.sum(), abs=1e-6)
-    sums = [scores[list(chosen)].sum() for chosen in combinations(range(6), 3)]
-    p = np.mean([total >= x.sum() - 1e-9 for total in sums])
+    assert row["score"] == pytest.approx(x.sum() - y.sum(), rel=1e-5, abs=1e-6)
+    p = np.mean(_sums(scores) >= x.sum() - 1e-9)
     assert (row["p_value"], row["p_low"], row["p_high"]) == pytest.approx((p, p, p))
-    if np.ptp(scores) > 0:
-        assert row["status"] == "ok"
-        assert row["effect_size"] == pytest.approx((x.mean() - y.mean()) / scores.std(ddof=1), abs=1e-6)
-        assert row["absolute_effect_size"] == abs(row["effect_size"])
-    else:
-        assert row["status"] == "no_spread"
-    assert (row["p_method"], row["ddof"], row["num_targets"], row["num_attributes"]) == ("exact", 1, 6, 6)
-    assert row["missing_words"] == []
-
-
-def test_mahalanobis_takes_the_covariance_of_each_set_with_its_neighbours(outcome, embedding):
-    x, y, *sides = _sides(embedding)
-    vectors = embedding.vectors.astype(np.float64)
-    precisions = []
-    for side in sides:
-        # Two neighbours of each word, and the words themselves.
-        nearest = {at for word in side for at in np.argsort(-_cosine(word, vectors))[:3]}
-        precisions.append(np.linalg.inv(oas(vectors[sorted(nearest)])[0]))
-
-    def distance(word, side, precision):
-        return np.mean([np.sqrt((word - other) @ precision @ (word - other)) for other in side])
-
-    scores = np.array([distance(w, sides[1], precisions[1]) - distance(w, sides[0], precisions[0]) for w in (*x, *y)])
-    [row] = outcome.rows("associations", test="near", similarity="mahalanobis", statistic="mean")
-    assert row["score"] == pytest.approx(scores[:3].sum() - scores[3:].sum(), rel=1e-5)
-    assert row["covariance"] == "shrinkage"
-
-
-def test_a_word_is_taken_as_it_is_listed_and_in_a_cased_file_only_so(outcome):
-    """'Rose' is not 'rose' in a file that has both, and 'new moon' is found as 'new_moon'."""
-    assert outcome.rows("associations", test="near", similarity="cosine", statistic="mean")[0]["num_targets"] == 6
+    assert row["effect_size"] == pytest.approx((x.mean() - y.mean()) / scores.std(ddof=1), rel=1e-5, abs=1e-6)
+    assert row["absolute_effect_size"] == abs(row["effect_size"])
+    assert (row["p_method"], row["ddof"], row["num_targets"], row["num_attributes"]) == ("exact", 1, 7, 5)
+    assert (row["covariance"], row["missing_words"]) == ("shrinkage" if similarity == "mahalanobis" else None, [])
+    assert (row["status"], row["alternative"], row["num_replicas"]) == ("ok", "greater", 0)
 
 
 def test_a_test_with_too_few_words_says_which_set_and_what_is_missing(outcome):
@@ -131,6 +132,9 @@ def test_a_test_with_too_few_words_says_which_set_and_what_is_missing(outcome):
         assert (row["status"], row["effect_size"], row["p_value"]) == ("too_few_words", None, None)
         assert row["reason"] == "target_x (target_x) has 1 of its 3 words left, and needs 2"
         assert row["missing_words"] == ["absent", "missing", "nowhere"]
+    for row in outcome.rows("associations", test="same"):
+        assert (row["status"], row["p_value"]) == ("same_words", None)
+        assert row["reason"].startswith("the embedding spells ['new moon'] of target_x like words of target_y")
 
 
 def test_the_summary_counts_the_tests_with_a_result(outcome):
@@ -143,69 +147,55 @@ def test_the_summary_counts_the_tests_with_a_result(outcome):
         assert row["mean_effect_size"] == (found["effect_size"] if is_ok else None)
 
 
-@pytest.mark.slow
-def test_chosen_tests_only_and_in_one_command(tiltmeter, joining, outcome_of, embedding, write_vectors, tmp_path):
-    words = [word.lower() for word in ("Brad", "Emily", "Darnell", "Jamal", "joy", "love", "agony", "terrible", "x")]
-    path = write_vectors(tmp_path / "lower.txt", words, embedding.vectors[: len(words)], "word2vec_text")
-    process = tiltmeter(
-        *("job=association", "embedding=file", f"embedding.path={path}", "tests=[weat5]", f"run_dir={tmp_path}/run"),
-        *(*joining, f"store={tmp_path}/store"),
-    )
-    output, errors = process.communicate(timeout=120)
-    assert process.returncode == 0, errors
-    found = outcome_of(tmp_path / "run").rows("associations")
-    assert {row["test"] for row in found} == {"weat5"}
-    assert {(row["num_targets"], row["num_attributes"], row["status"]) for row in found} <= {
-        (4, 4, "ok"),
-        (4, 4, "no_spread"),
-    }
-    assert "Allison" in found[0]["missing_words"]
-    assert "0 of 1 association test has one-sided p < 0.05" in output, output
-
-
-def test_files_of_replicas_give_intervals_and_files_of_models_do_not(run_job, configured_sets, write_vectors, tmp_path):
-    for number in range(4):
-        write_vectors(tmp_path / f"r{number}.vec", *_vectors(number), "word2vec_text")
-    same = [*configured_sets, "embedding=file", f"embedding.path={tmp_path}/*.vec", f"store={tmp_path}/store"]
-    quick = ["job.similarities=[cosine]", "job.statistics=[mean]", "tests=[near]"]
-    models = run_job(*same, *quick, f"run_dir={tmp_path}/models")
-    replicas = run_job(*same, *quick, "embedding.replicas=true", f"run_dir={tmp_path}/replicas")
-    apart = models.rows("associations")
-    [together] = replicas.rows("associations")
-    assert [row["model"] for row in apart] == ["r0", "r1", "r2", "r3"]
-    assert {(row["effect_size_low"], row["num_replicas"]) for row in apart} == {(None, 0)}
-    assert together["effect_size"] == apart[0]["effect_size"]
-    others = [row["effect_size"] for row in apart[1:]]
-    ends = together["effect_size_percentile_low"], together["effect_size_percentile_high"]
-    assert ends == pytest.approx(tuple(np.quantile(others, [0.025, 0.975])))
-    # Of 3 and 3 targets, d is at most the root of 6 * 5 / 9, where all that differs is the set.
-    most = (6 * 5 / 9) ** 0.5
-    moved = np.arctanh(np.array(others) / most)
-    at = np.arctanh(together["effect_size"] / most)
-    assert together["effect_size_shift"] == pytest.approx((moved.mean() - at) / moved.std(ddof=1))
-    centre = at if abs(together["effect_size_shift"]) > 1 else moved.mean()
-    low, high = most * np.tanh(centre + t.ppf(0.975, 2) * moved.std(ddof=1) * np.array([-1, 1]))
-    ends = min(low, together["effect_size"]), max(high, together["effect_size"])
-    assert (together["effect_size_low"], together["effect_size_high"]) == pytest.approx(ends)
-    assert (together["num_replicas"], together["p_value"]) == (3, apart[0]["p_value"])
-
-
-@pytest.mark.slow
-def test_monte_carlo_hangs_on_the_seed_and_is_near_the_exact_value(
-    run_job, configured_sets, embedding, outcome, write_vectors, tmp_path
-):
-    path = write_vectors(tmp_path / "small.bin", *embedding)
-    how = ["embedding=file", f"embedding.path={path}", "job.p_value=monte_carlo", "job.similarities=[cosine]"]
-    runs = [
-        run_job(*configured_sets, *how, f"seed={seed}", f"store={tmp_path}/{at}", f"run_dir={tmp_path}/run{at}")
-        for at, seed in enumerate((0, 1))
+@pytest.fixture(scope="module")
+def replicas(run_here, configured_sets, write_vectors, tmp_path_factory):
+    """Files of the replicas of one model, measured otherwise than by default."""
+    folder = tmp_path_factory.mktemp("replicas")
+    for number in range(NUM_FILES):
+        write_vectors(folder / f"r{number}.bin", *_vectors(number))
+    otherwise = [
+        *("job.ddof=0", "job.level=0.8", "job.interval=centred", "job.alternative=less", "job.min_share=0.8"),
+        *("job.num_neighbours=1", "job.similarities=[cosine,mahalanobis]", "job.statistics=[mean]"),
     ]
-    found, other = (run.rows("associations", test="near") for run in runs)
-    assert found != other
-    for row in found:
-        [exact] = outcome.rows("associations", test="near", similarity="cosine", statistic=row["statistic"])
-        assert row["p_method"] == "monte_carlo"
-        assert abs(row["p_value"] - exact["p_value"]) < 5 * max(row["p_standard_error"], 1e-3)
+    return run_here(
+        *(*configured_sets, "embedding=file", f"embedding.path={folder}/*.bin", "embedding.replicas=true"),
+        *(*otherwise, f"store={folder}/store", f"run_dir={folder}/run"),
+    )
+
+
+@pytest.mark.parametrize("similarity", ["cosine", "mahalanobis"])
+def test_every_replica_is_measured_by_its_own_vectors_and_p_is_the_originals(replicas, similarity):
+    [row] = replicas.rows("associations", test="near", similarity=similarity)
+    scores = np.array([_scores(_vectors(number), similarity, num_neighbours=1) for number in range(NUM_FILES)])
+    x, y = scores[:, :3], scores[:, 3:]
+    numbers = {
+        "score": x.sum(axis=1) - y.sum(axis=1),
+        "effect_size": (x.mean(axis=1) - y.mean(axis=1)) / scores.std(axis=1),
+    }
+    drawn = {name: values for of, name, values in in_replicas(replicas, "associations") if of == row}
+    for name, values in numbers.items():
+        assert [row[name], *drawn[name]] == pytest.approx(values.tolist(), rel=1e-5, abs=1e-6)
+    assert row["p_value"] == pytest.approx(np.mean(_sums(scores[0]) <= x[0].sum() + 1e-9))
+    assert (row["num_replicas"], row["ddof"], row["alternative"]) == (NUM_FILES - 1, 0, "less")
+    assert [gone["reason"] for gone in replicas.rows("associations", test="gone", similarity=similarity)] == [
+        "target_x (target_x) has 1 of its 3 words left, and needs 3"
+    ]
+
+
+def test_intervals_are_by_the_level_and_the_method_that_are_asked_for(replicas):
+    # Of 3 and 4 targets, d is at most the root of 7 * 7 / 12, where all that differs is the set.
+    scales = {"score": LINEAR, "effect_size": correlated((7 * 7 / 12) ** 0.5)}
+    check_intervals(replicas, {"associations": scales}, 0.8, "centred")
+
+
+def test_files_of_models_are_measured_one_by_one(run_here, configured_sets, write_vectors, tmp_path):
+    for number in range(2):
+        write_vectors(tmp_path / f"r{number}.vec", *_vectors(number), "word2vec_text")
+    quick = ["job.similarities=[cosine]", "job.statistics=[mean]", "tests=[near]"]
+    paths = ["embedding=file", f"embedding.path={tmp_path}/*.vec", f"store={tmp_path}/store"]
+    rows = run_here(*configured_sets, *paths, *quick, f"run_dir={tmp_path}/run").rows("associations")
+    assert [(row["model"], row["test"]) for row in rows] == [("r0", "near"), ("r1", "near")]
+    assert {(row["effect_size_low"], row["num_replicas"]) for row in rows} == {(None, 0)}
 
 
 @pytest.mark.parametrize(
@@ -249,17 +239,17 @@ def test_what_can_not_be_measured_is_refused(configured, arguments, message):
         configured("job=association", "embedding=file", "embedding.path=x.bin", *arguments)
 
 
-def test_a_path_must_be_given_and_be_there(configured, run_job, tmp_path):
+def test_a_path_must_be_given_and_be_there(configured, run_here, tmp_path):
     with pytest.raises(ConfigError, match=r"embedding.path has no value: set it with embedding.path=<value>"):
         configured("job=association", "embedding=file")
     with pytest.raises(InputError, match=r"embedding.path=nowhere.bin: there is no file .*nowhere.bin"):
-        run_job("job=association", "embedding=file", "embedding.path=nowhere.bin", f"store={tmp_path}/store")
+        run_here("job=association", "embedding=file", "embedding.path=nowhere.bin", f"store={tmp_path}/store")
 
 
-def test_two_files_of_one_name_are_refused(run_job, embedding, write_vectors, tmp_path):
+def test_two_files_of_one_name_are_refused(run_here, embedding, write_vectors, tmp_path):
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
         write_vectors(tmp_path / folder / "same.bin", *embedding)
     paths = f"[{tmp_path}/one/same.bin,{tmp_path}/two/same.bin]"
     with pytest.raises(InputError, match=r"two files are called 'same'.*embedding.replicas=true"):
-        run_job("job=association", "embedding=file", f"embedding.path={paths}", f"store={tmp_path}/store")
+        run_here("job=association", "embedding=file", f"embedding.path={paths}", f"store={tmp_path}/store")

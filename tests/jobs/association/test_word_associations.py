@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import pearsonr, spearmanr
 
+from tests.fixtures.numbers import check_intervals, correlated, in_replicas
+
 WOMEN = {"nurse": 90, "writer": 63, "lawyer": 35, "driver": 6, "guard": 22}
 FEMALE, MALE = ["she", "woman", "girl"], ["he", "man", "boy"]
 TARGETS = {"target_x": ["nurse", "writer"], "target_y": ["lawyer", "driver"]}
@@ -37,19 +39,34 @@ def wefats(word_sets):
 
 
 @pytest.fixture(scope="module")
-def outcome(run_job, overrides, word_lists, wefats, tmp_path_factory):
+def outcome(run_here, overrides, word_lists, wefats, tmp_path_factory):
     """Of a word set that has WEFATs alone."""
     lists = word_lists("en", wefats=wefats, associations=None)
-    return run_job(*overrides, *lists, f"run_dir={tmp_path_factory.mktemp('run')}/run")
+    return run_here(*overrides, *lists, f"run_dir={tmp_path_factory.mktemp('run')}/run")
+
+
+MOVED = [
+    {word: vector + 0.5 * rng.normal(size=5) for word, vector in VECTORS.items() if word not in ABSENT["whole"]}
+    for rng in map(np.random.default_rng, range(4))
+]
+"""An original and its replicas."""
 
 
 @pytest.fixture(scope="module")
-def one_test(run_job, overrides, word_lists, word_sets, wefats, tmp_path_factory):
-    """Of one WEFAT of several tests, which needs two thirds of its words, and a little more."""
+def chosen(run_here, write_vectors, word_lists, word_sets, wefats, tmp_path_factory):
+    """Of two WEFATs of several tests on files of replicas, otherwise than by default; two thirds are too few words."""
+    folder = tmp_path_factory.mktemp("replicas")
+    for number in range(4):
+        write_vectors(folder / f"r{number}.bin", list(MOVED[number]), list(MOVED[number].values()))
     associations = {"near": word_sets(**TARGETS, attribute_a=FEMALE, attribute_b=MALE)}
-    lists = word_lists("en", wefats=wefats, associations=associations)
-    how = ["tests=[gender]", "job.min_share=0.7", "job.similarities=[cosine]"]
-    return run_job(*overrides, *lists, *how, f"run_dir={tmp_path_factory.mktemp('run')}/run")
+    unlike = {"unlike": word_sets(attribute_a=[*FEMALE[:2], "boy"], attribute_b=MALE[:2])}
+    occupations = {"source": "made up", "year": 2000, "percent_women": WOMEN}
+    return run_here(
+        *("job=association", "embedding=file", f"embedding.path={folder}/*.bin", "embedding.replicas=true"),
+        *word_lists("en", wefats=wefats | unlike, associations=associations, occupations=occupations),
+        *("tests=[gender,unlike]", "job.min_share=0.7", "job.similarities=[cosine]", "job.ddof=0"),
+        *("job.level=0.8", "job.interval=centred", f"store={folder}/store", f"run_dir={folder}/run"),
+    )
 
 
 def _cosine(word, other):
@@ -107,19 +124,42 @@ def test_the_mahalanobis_distance_and_tests_that_are_not_listed_have_no_rows(out
     ("run", "model", "reason"),
     [
         ("outcome", "lacking", "attribute_a has 1 of its 3 words left, and needs 2"),
-        ("one_test", "whole", "attribute_a has 2 of its 3 words left, and needs 3"),
+        ("chosen", None, "attribute_a has 2 of its 3 words left, and needs 3"),
     ],
 )
 def test_too_few_attributes_leave_all_occupations_without_result(request, run, model, reason):
     outcome = request.getfixturevalue(run)
     for table in ("word_associations", "validation"):
-        for row in outcome.rows(table, model=model, test="gender"):
+        for row in outcome.rows(table, test="gender", **({"model": model} if model else {})):
             assert (row["status"], row["reason"]) == ("too_few_words", reason)
             assert row["pearson" if table == "validation" else "effect_size"] is None
 
 
-def test_a_chosen_wefat_is_all_that_runs(one_test):
-    assert one_test.published == {"word_associations", "validation"}
-    rows = one_test.rows("word_associations")
-    assert {(row["test"], row["similarity"]) for row in rows} == {("gender", "cosine")}
-    assert len(rows) == len(ABSENT) * len(WOMEN)
+def test_chosen_wefats_are_all_that_runs(chosen):
+    assert chosen.published == {"word_associations", "validation", "draws"}
+    rows = chosen.rows("word_associations")
+    assert {(row["test"], row["similarity"]) for row in rows} == {("gender", "cosine"), ("unlike", "cosine")}
+    assert len(rows) == 2 * len(WOMEN)
+
+
+def test_replicas_have_effect_sizes_of_their_own_with_intervals_as_asked_for(chosen):
+    def effect(vectors, word):
+        a, b = ([_cosine(vectors[word], vectors[o]) for o in side] for side in (["she", "woman", "boy"], ["he", "man"]))
+        return (np.mean(a) - np.mean(b)) / np.std([*a, *b])
+
+    words = [word for word in WOMEN if word != "guard"]
+    effects = {word: [effect(vectors, word) for vectors in MOVED] for word in words}
+    for row, name, values in in_replicas(chosen, "word_associations"):
+        assert [row[name], *values] == pytest.approx(effects[row["word"]], abs=1e-5)
+        assert (row["ddof"], row["num_attributes"], row["num_replicas"]) == (0, 5, 3)
+    women = [WOMEN[word] for word in words]
+    correlations = {"pearson": pearsonr, "spearman": spearmanr}
+    for row, name, values in in_replicas(chosen, "validation"):
+        of_embeddings = [correlations[name](replica, women)[0] for replica in zip(*effects.values(), strict=True)]
+        assert [row[name], *values] == pytest.approx(of_embeddings, abs=1e-5)
+    scales = {
+        # Of 3 and 2 attributes.
+        "word_associations": {"effect_size": correlated((5 * 5 / 6) ** 0.5)},
+        "validation": {"pearson": correlated(), "spearman": correlated()},
+    }
+    check_intervals(chosen, scales, 0.8, "centred")
