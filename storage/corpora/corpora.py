@@ -118,13 +118,12 @@ class Pages:
         if source.format != "archive":
             yield from self._counted(source, span)
             return
-        for member in archived(source.uri, source.name):
+        for member in archived(source, self._repairs):
             if (member.markup, member.media_prefixes) != (source.markup, source.media_prefixes):
                 raise InputError(
                     f"{redacted(member.uri)}: has other markup, or other namespaces, than the first file of its "
                     "archive; put dumps of different kinds into archives of their own"
                 )
-            self._repairs.file = redacted(member.uri)
             yield from self._counted(member, Span(0, member.num_bytes))
 
     def _counted(self, source: Source, span: Span) -> Iterator[Page]:
@@ -169,7 +168,7 @@ def fields_of(source: Source) -> list[str]:
         case "json":
             return array_fields(source)
         case "archive":
-            return next((fields_of(member) for member in archived(source.uri, source.name)), [])
+            return next((fields_of(member) for member in archived(source, Repairs())), [])
         case _:
             return []
 

@@ -61,6 +61,17 @@ class Source:
 
 
 @dataclass(frozen=True)
+class ArchiveSource(Source):
+    """An archive whose members are of the format that the user says.
+
+    Attributes:
+        member_format: it.
+    """
+
+    member_format: Format
+
+
+@dataclass(frozen=True)
 class Span:
     """Part of a file: bytes ``start`` (inclusive) to ``stop`` (exclusive) as it lies there; of Parquet, row groups."""
 

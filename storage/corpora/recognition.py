@@ -48,6 +48,10 @@ _MOST_RETURNS = 10
 """In a text without a newline."""
 
 
+class UnknownFormat(InputError):
+    """A file in no format that holds documents, or not in the one that was chosen."""
+
+
 class Recognised(NamedTuple):
     """What a file is.
 
@@ -77,12 +81,14 @@ def recognised(uri: str, chosen: Format | None) -> Recognised:
     if magic.startswith(ZIP_MAGICS):
         return Recognised("archive", "none", "")
     for form, marks in _BINARY.items():
-        if chosen == form or (chosen is None and magic.startswith(marks)):
+        if chosen in (None, form) and magic.startswith(marks):
             return Recognised(form, "none", "")
     compression = codec_of(magic) or "none"
     head = _head(uri, compression)
     if head.startswith(TAR_MAGIC, TAR_PLACE):
         return Recognised("archive", compression, "")
+    if chosen in _BINARY:
+        return Recognised(chosen, "none", "")
     encoding = _encoding(head)
     text = head.decode(encoding, errors="ignore").lstrip("\ufeff \t\r\n")
     if chosen != "text" and _INDEX_LINE.match(text):
@@ -140,7 +146,7 @@ def _format(text: str, uri: str) -> Format:
         return "jsonl"
     if re.match(r"\[\s*[{\]]", text):
         return "json"
-    raise InputError(
+    raise UnknownFormat(
         f"{redacted(uri)}: neither a MediaWiki XML dump, WikiExtractor's <doc> text, JSON lines, an array of JSON "
         "objects (plain, bz2, gzip, xz or zstd), Parquet, Arrow, a tar nor a zip: it begins with "
         f"{text[:40]!r}; if it is plain text with a document per line, set corpus.format=text or name it .txt"
@@ -151,17 +157,17 @@ def _check_text(text: str, uri: str) -> None:
     """Markup, keys and bytes of programs would be read as words."""
     for kind, beginning in _NOT_TEXT.items():
         if beginning.match(text):
-            raise InputError(
+            raise UnknownFormat(
                 f"corpus.format=text: {redacted(uri)} holds {kind}, of which keys and tags would become words; set "
                 "corpus.format=auto, or corpus.path to files of plain text"
             )
     if text.count("\r") > _MOST_RETURNS and "\n" not in text:
-        raise InputError(
+        raise UnknownFormat(
             f"{redacted(uri)}: its lines end in carriage returns alone, so that all of it would be one document; "
             "convert them to newlines"
         )
     if len(_CONTROL.findall(text[:_NUM_LOOKED_AT])) > _MOST_CONTROLS:
-        raise InputError(
+        raise UnknownFormat(
             f"{redacted(uri)}: is no plain text: it begins with {text[:16]!r}; unpack it, or set corpus.path to files "
             "of plain text"
         )

@@ -16,8 +16,8 @@ from pydantic import ConfigDict, Field
 from tiltmeter.storage.bad_records import BadRecords, collect
 from tiltmeter.storage.corpora.archives import members
 from tiltmeter.storage.corpora.formats.mediawiki import read_header
-from tiltmeter.storage.corpora.pages import Compression, Format, Markup, Repairs, Source, Span
-from tiltmeter.storage.corpora.recognition import recognised
+from tiltmeter.storage.corpora.pages import ArchiveSource, Compression, Format, Markup, Repairs, Source, Span
+from tiltmeter.storage.corpora.recognition import UnknownFormat, recognised
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.files import file_state, is_web, reading, resolve, state_of, uri_of
 from tiltmeter.storage.files.listing import file_identity, listed_files
@@ -195,7 +195,8 @@ def _source(file: FoundFile, name: str, chosen: Format | None = None) -> Source 
         return None
     markup: Markup = "wikitext" if prefixes else "plain"
     num_bytes, version, _ = file.state
-    return Source(file.uri, name, num_bytes, version, form, compression, encoding, markup, prefixes)
+    source = Source(file.uri, name, num_bytes, version, form, compression, encoding, markup, prefixes)
+    return ArchiveSource(**vars(source), member_format=chosen) if form == "archive" and chosen else source
 
 
 def _content(uri: str, chosen: Format | None) -> tuple[Format | None, Compression, str, tuple[str, ...]]:
@@ -204,19 +205,42 @@ def _content(uri: str, chosen: Format | None) -> tuple[Format | None, Compressio
     if what.format == "mediawiki":
         prefixes = read_header(uri, what.compression, what.encoding).media_prefixes()
     if what.format == "archive":
-        prefixes = next((first.media_prefixes for first in archived(uri, "")), ())
+        repairs = Repairs()
+        first = next(_members(uri, "", chosen, repairs), None)
+        if first is None and (others := repairs.bad.rows()):
+            raise UnknownFormat(
+                f"{redacted(uri)}: none of its files is in a format that is read, the first is {others[0]['first']}; "
+                "if they are plain text, set corpus.format=text or name them .txt"
+            )
+        prefixes = first.media_prefixes if first else ()
     return *what, prefixes
 
 
-def archived(uri: str, name: str) -> Iterator[Source]:
+def archived(source: Source, repairs: Repairs) -> Iterator[Source]:
     """The members of an archive that hold documents, each of which can be read until the next one is asked for.
 
+    Args:
+        source: the archive.
+        repairs: counts members of other formats, such as a licence, which are left out.
+
     Raises:
-        InputError: if the archive is damaged, or a member in no known format.
+        InputError: if the archive is damaged, or has an archive within.
     """
+    chosen = source.member_format if isinstance(source, ArchiveSource) else None
+    return _members(source.uri, source.name, chosen, repairs)
+
+
+def _members(uri: str, name: str, chosen: Format | None, repairs: Repairs) -> Iterator[Source]:
     for member in members(uri):
         file = FoundFile(member.uri, FileState(member.num_bytes, version="", has_ranges=True), is_named=False)
-        if member.num_bytes and (source := _source(file, f"{name}/{member.name}")):
+        try:
+            source = _source(file, f"{name}/{member.name}", chosen) if member.num_bytes else None
+        except UnknownFormat:
+            repairs.file = redacted(uri)
+            repairs.leave_out("a file of no format that is read", repr(member.name), "empty")
+            continue
+        if source:
+            repairs.file = redacted(member.uri)
             yield source
 
 

@@ -113,7 +113,10 @@ def test_dumps_in_an_archive_keep_their_markup_and_are_not_among_other_files(tmp
             "a.bin: the archive is damaged: File name in directory",
         ),
         (_zip({"inner.zip": _zip(_FILES)}), "a.bin/inner.zip: is an archive within an archive"),
-        (_tar({"notes": b"words"}), "a.bin/notes: neither a MediaWiki XML dump"),
+        (
+            _tar({"notes": b"words"}),
+            "a.bin: none of its files is in a format that is read, the first is 'notes'; .*corpus.format=text",
+        ),
         (_zip({"zeros.txt": bytes(2**22)}), "a.bin: cannot be read: .* unpack to .* over 250 times"),
     ],
 )
@@ -152,3 +155,23 @@ def test_archives_behind_a_web_server(web_server, archive, how):
     else:
         [source] = find_sources(config)
         assert [page.text for page in read_pages(source, Span(0, source.num_bytes))] == _TEXTS
+
+
+@pytest.mark.parametrize("packed_as", [_zip, lambda files: gzip.compress(_tar(files))])
+def test_files_of_other_formats_in_an_archive_are_left_out_and_counted(tmp_path, packed_as):
+    lines = b'{"text": "one"}\n'
+    (tmp_path / "a.bin").write_bytes(packed_as({"LICENSE": b"You may", "a.jsonl": lines, "x.bin": bytes(9)}))
+    [pages] = _read(tmp_path / "a.bin")
+    assert [page.text for page in pages] == ["one"]
+    [left] = pages.bad.rows()
+    assert (left["file"], left["kind"]) == (str(tmp_path / "a.bin"), "empty")
+    assert (left["num"], left["first"]) == (2, "'LICENSE'")
+
+
+def test_the_format_that_is_chosen_is_that_of_the_members(tmp_path):
+    (tmp_path / "a.tar").write_bytes(_tar({"notes": b"Some words.", "more": b"Others."}))
+    [source] = find_sources(CorpusConfig("a", "en", str(tmp_path / "a.tar"), "text"))
+    [pages] = [read_pages(source, span) for span in split(source, 64.0)]
+    assert [page.text for page in pages] == ["Some words.", "Others."]
+    with pytest.raises(InputError, match="none of its files is in a format that is read, the first is 'notes'"):
+        find_sources(CorpusConfig("a", "en", str(tmp_path / "a.tar")))
