@@ -8,7 +8,9 @@ from tests.jobs.embedding.private_vectors.places import KEY, NUM_WORDS, WIDTH
 
 @pytest.fixture(scope="package")
 def vectors():
-    return np.random.default_rng(0).standard_normal((NUM_WORDS, WIDTH)).astype(np.float32)
+    """More spread in some directions than in others, and not around 0."""
+    rows = np.random.default_rng(0).standard_normal((NUM_WORDS, WIDTH))
+    return (rows * np.linspace(0.5, 1.5, WIDTH) + 0.3).astype(np.float32)
 
 
 @pytest.fixture(scope="package")
@@ -20,8 +22,7 @@ def words():
 def folder(tmp_path_factory, write_vectors, words, vectors):
     path = tmp_path_factory.mktemp("private")
     write_vectors(path / "vectors.bin", words, vectors)
-    texts = "".join(f"{word},{'ab'[int(vectors[row, 0] > 0)]}\n" for row, word in enumerate(words))
-    (path / "words.csv").write_text("text,label\n" + texts)
-    (path / "key").write_bytes(KEY)
-    (path / "key").chmod(0o600)
+    for name, key in {"key": KEY, "other_key": KEY[::-1]}.items():
+        (path / name).write_bytes(key)
+        (path / name).chmod(0o600)
     return path

@@ -1,73 +1,97 @@
-"""What a release writes, by planted rows: two releases, changed keys, more than one block, and what the job sees of it.
+"""What a release writes of private vectors, by planted rows: two releases, changed keys, more than one block, and what
+its certificate and its audit say.
 
 Each test fails where one of the mistakes is made that would leave a release without its privacy.
 """
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from tests.jobs.embedding.private_vectors.places import KEY, settings
+from tests.jobs.embedding.private_vectors.certificates import (
+    audit,
+    exact_privacy,
+    given_by,
+    map_of,
+    noise_law,
+    rounding_delta,
+)
+from tests.jobs.embedding.private_vectors.places import KEY, SEED, WIDTH, settings
 from tiltmeter.cluster.start import Workers
+from tiltmeter.jobs.embedding.private_vectors.release import audit as auditing
+from tiltmeter.jobs.embedding.private_vectors.release.mechanism import for_any_vectors
+from tiltmeter.jobs.embedding.private_vectors.release.secret import written
+from tiltmeter.operators.embedding.private_release.mechanisms import exact_epsilon
+from tiltmeter.operators.embedding.private_release.profile import gaussian_epsilon_of
 from tiltmeter.operators.embedding.private_release.secrets import BLOCK_ROWS
+from tiltmeter.operators.statistics.multiplicity import holm
 from tiltmeter.storage.errors import InputError, Refusal
 
-NUM, WIDTH, KEPT, RADIUS, EPSILON = 2 * BLOCK_ROWS + 100, 16, 12, 3.0, 2.0
-_BEYOND_CHANCE = 6.0
+NUM, KEPT, RADIUS, EPSILON, DELTA = 2 * BLOCK_ROWS + 100, 10, 3.0, 2.0, 1e-7
+NUM_TRIED, NUM_DRAWS = 40, 30
+BEYOND_CHANCE = 6.0
 """Standard deviations."""
+GIVEN = [
+    f"seed={SEED}",
+    f"release.radius={RADIUS}",
+    "release.mechanism='M2 spectral'",
+    f"dimensions={KEPT}",
+    f"deltas=[{DELTA},1e-4]",
+    f"deniability.words={NUM_TRIED}",
+    f"deniability.draws={NUM_DRAWS}",
+]
 
 
 @pytest.fixture(scope="module")
 def planted(folder, write_vectors):
-    """Rows of three blocks, far beyond the radius, and a second key."""
-    rows = 20 * np.random.default_rng(3).standard_normal((NUM, WIDTH)).astype(np.float32)
+    """Rows of three blocks, most beyond the radius and some within; the last ten are the first again."""
+    rows = np.random.default_rng(3).standard_normal((NUM, WIDTH)).astype(np.float32)
+    rows *= np.where(np.arange(NUM) % 3, 20, 0.4)[:, None].astype(np.float32)
+    rows[-10:] = rows[:10]
     write_vectors(folder / "planted.bin", [f"row{number}" for number in range(NUM)], rows)
-    (folder / "other_key").write_bytes(KEY[::-1])
-    (folder / "other_key").chmod(0o600)
     return rows.astype(np.float64)
 
 
 @pytest.fixture(scope="module")
-def releases(run_job, folder, planted):
-    """One, and the same by another name, with another key, at another epsilon; and one of an account of their own."""
-    given = [
-        "release.max_epsilon=9",
-        f"release.radius={RADIUS}",
-        "release.mechanism='M2 spectral'",
-        f"dimensions={KEPT}",
-    ]
-    kinds = {
-        "one": ["key", EPSILON, "a"],
-        "name": ["key", EPSILON, "b"],
-        "key": ["other_key", EPSILON, "a"],
-        "epsilon": ["key", 3.0, "a"],
-    }
+def shortened(planted):
+    return planted * np.minimum(1, RADIUS / np.linalg.norm(planted, axis=1, keepdims=True))
+
+
+KINDS = {
+    "one": ["key", EPSILON, "a"],
+    "name": ["key", EPSILON, "b"],
+    "key": ["other_key", EPSILON, "a"],
+    "epsilon": ["key", 3.0, "a"],
+    "normal": ["key", EPSILON, "a", "release.mechanism=gaussian"],
+    "haar": ["key", EPSILON, "a", "release.mechanism=haar"],
+}
+
+
+@pytest.fixture(scope="module")
+def releases(run_here, folder, planted):
+    """One, and the same by another name, with another key, at another epsilon, by other mechanisms; each has a store
+    and an account of its own."""
     return {
-        kind: run_job(
-            "job=private_vectors",
-            *settings(folder, f"written_{kind}", *given, file="planted.bin"),
-            "release.mechanism='M2 spectral'",
-            f"release.key_file={folder}/{key}",
-            f"release.epsilon={epsilon}",
-            f"release.name={name}",
+        kind: run_here(
+            *settings(folder, f"written_{kind}", *GIVEN, *more, file="planted.bin"),
+            *(f"release.key_file={folder}/{key}", f"release.epsilon={epsilon}", f"release.name={name}"),
         )
-        for kind, (key, epsilon, name) in kinds.items()
+        for kind, (key, epsilon, name, *more) in KINDS.items()
     }
 
 
 @pytest.fixture(scope="module")
-def noise(releases, planted):
+def noise(releases, shortened):
     """What was really added, in units of its scale by the certificate: of the map, the radius and epsilon."""
-    norms = np.linalg.norm(planted, axis=1, keepdims=True)
-    shortened = planted * np.minimum(1, RADIUS / norms)
     residuals = {}
-    for kind, run in releases.items():
-        projection = np.array(run.table("map")["vector"].to_pylist())
+    for kind in ("one", "name", "key", "epsilon", "haar"):
+        projection = map_of(releases[kind])
         assert projection.shape == (KEPT, WIDTH)
-        scale = np.linalg.svd(projection, compute_uv=False)[0] / run.rows("releases")[0]["epsilon"]
-        residuals[kind] = (np.array(run.table("released")["vector"].to_pylist()) - shortened @ projection.T) / scale
+        scale = np.linalg.svd(projection, compute_uv=False)[0] / KINDS[kind][1]
+        residuals[kind] = (given_by(releases[kind]) - shortened @ projection.T) / scale
     return residuals
 
 
@@ -89,104 +113,129 @@ def test_differences_of_rows_have_twice_the_variance_of_their_noise(noise):
         residual = noise["one"]
         first, second = residual[:BLOCK_ROWS:2], residual[lag : BLOCK_ROWS + lag : 2]
         squares = ((first - second) ** 2).sum(axis=1) / (2 * KEPT * (KEPT + 1))
-        assert abs(squares.mean() - 1) < _BEYOND_CHANCE * squares.std() / len(squares) ** 0.5
+        assert abs(squares.mean() - 1) < BEYOND_CHANCE * squares.std() / len(squares) ** 0.5
         assert squares.min() > 1e-3
 
 
-@pytest.mark.parametrize("kind", ["name", "key", "epsilon"])
+@pytest.mark.parametrize("kind", ["name", "key", "epsilon", "haar"])
 def test_two_releases_of_the_same_rows_share_no_noise(noise, kind):
     """Fails for noise from the key alone, for equal seeds, and for a generator that heeds no key."""
     assert not (noise["one"] == noise[kind]).all(axis=1).any()
-    assert abs(correlation(noise["one"], noise[kind])) < _BEYOND_CHANCE
+    assert abs(correlation(noise["one"], noise[kind])) < BEYOND_CHANCE
 
 
 def test_every_block_of_rows_has_noise_of_its_own(noise):
     """Fails where block 0's noise is added in every block."""
     residual = noise["one"]
     for first, second in combinations((residual[k * BLOCK_ROWS : k * BLOCK_ROWS + 100] for k in range(3)), 2):
-        assert abs(correlation(first, second)) < _BEYOND_CHANCE
+        assert abs(correlation(first, second)) < BEYOND_CHANCE
     assert len(np.unique(residual.round(6), axis=0)) == NUM
 
 
-def test_the_job_finds_its_own_releases_as_they_should_be(releases):
+@pytest.mark.parametrize("kind", ["one", "epsilon", "normal", "haar"])
+def test_a_certificate_says_what_follows_from_the_settings_and_the_map(releases, shortened, kind):
+    run, epsilon = releases[kind], KINDS[kind][1]
+    [row], projection = run.rows("releases"), map_of(run)
+    expected = {"epsilon": epsilon, "spent": epsilon, "max_epsilon": 10.0, "num_releases": 1, "max_delta": 1e-5}
+    slack = DELTA if kind == "normal" else 0.0
+    expected |= {"delta": slack, "spent_delta": slack, "radius": RADIUS, "num_rows": NUM, "num_named": 1000}
+    expected |= {"num_words": NUM_TRIED, "num_draws": NUM_DRAWS} | noise_law(row, projection)
+    sensitivity = np.linalg.svd(projection, compute_uv=False)[0]
+    expected |= {"sensitivity": pytest.approx(sensitivity), "rounding_delta": rounding_delta(row, projection, RADIUS)}
+    assert (sensitivity > 1.5) == (kind in ("one", "epsilon"))
+    if kind == "normal":
+        assert gaussian_epsilon_of(DELTA, 2 * RADIUS, row["scale"]) == pytest.approx(epsilon * 2 * RADIUS)
+    else:
+        expected["scale"] = pytest.approx(sensitivity / epsilon)
+    expected |= exact_privacy(row, projection, shortened[:-10], DELTA, is_private=True)
+    assert {name: row[name] for name in expected} == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("kind", ["one", "normal", "haar"])
+def test_the_job_finds_its_own_releases_as_they_should_be(releases, shortened, kind):
     """It compares all that a release may share noise with, and finds the largest singular value by itself."""
-    for run in releases.values():
-        rows = {row["check"]: row for row in run.rows("release_audits")}
-        assert rows.keys() == {"radius", "rows", "blocks", "another_name", "another_key", "stretch"}
-        assert {row["verdict"] for row in rows.values()} == {"within"}
-        assert rows["blocks"]["num_compared"] == BLOCK_ROWS
-        [release] = run.rows("releases")
-        assert 0.8 * release["sensitivity"] < rows["stretch"]["value"] <= release["sensitivity"]
+    run = releases[kind]
+    [release], projection = run.rows("releases"), map_of(run)
+    rows = {row["check"]: row for row in run.rows("release_audits")}
+    assert rows.keys() == {"radius", "rows", "blocks", "another_name", "another_key", "stretch"}
+    assert {(row["verdict"], row["level"]) for row in rows.values()} == {("within", 1e-5)}
+    known = audit(release, given_by(run) - shortened @ projection.T, rows["stretch"]["value"])
+    for name, (value, expected, num, p_value) in known.items():
+        assert (rows[name]["value"], rows[name]["expected"]) == pytest.approx((value, expected), abs=1e-9)
+        assert num is None or rows[name]["num_compared"] == num
+        assert rows[name]["p_value"] == (p_value if p_value is None else pytest.approx(p_value))
+    by_chance = [row for name, row in rows.items() if name != "stretch"]
+    assert [row["p_holm"] for row in by_chance] == pytest.approx(holm(np.array([row["p_value"] for row in by_chance])))
+    assert {rows[name]["num_compared"] for name in ("another_name", "another_key")} == {NUM}
+    assert 0.8 * release["sensitivity"] < rows["stretch"]["value"] <= release["sensitivity"] * (1 + 1e-9)
 
 
-@pytest.fixture(scope="module")
-def certified(run_job, folder, vectors):
-    """Releases of words by maps that are certified for their vocabulary, and the largest stretch of all its pairs."""
-    (folder / "many.txt").write_text("".join(f"planted{number % 60}\n" for number in range(1500)))
-    plain = vectors.astype(np.float64)
-    apart = np.concatenate([plain[row] - plain[row + 1 :] for row in range(len(plain))])
-    found = {}
-    for mechanism in ("M2 exact", "haar", "public_pca"):
-        given = [f"release.words={folder}/many.txt", f"release.mechanism='{mechanism}'", "dimensions=4"]
-        run = run_job(
-            "job=private_vectors",
-            *settings(folder, f"many_{mechanism.split()[0]}", f"release.key_file={folder}/key", "release.epsilon=2"),
-            *given,
-        )
-        projection = np.array(run.table("map")["vector"].to_pylist())
-        stretches = np.linalg.norm(apart @ projection.T, axis=1) / np.linalg.norm(apart, axis=1)
-        found[mechanism] = run, projection, stretches.max()
-    return found
+def test_a_release_that_is_not_what_it_says_is_found_out(releases, shortened, monkeypatch):
+    """By its own audit, for each of what a certificate and a key say."""
+    run = releases["one"]
+    [row], projection = run.rows("releases"), map_of(run)
+    about = {"name": "a", "law": "norm", "scale": row["scale"], "step": row["step"]}
+    secret = type("Secret", (), {"about": about, "projection": projection})()
+    images = shortened @ projection.T
+    subject = auditing._Subject(secret, shortened, images, images)
+    sound, reused = given_by(run), written(images, KEY, about, 0)
+    block = np.tile(sound[:BLOCK_ROWS] - images[:BLOCK_ROWS], (3, 1))[:NUM] + images
+    neighbours = np.repeat((sound - images)[::2], 2, axis=0) + images
+    certificate = row | {"reach": 0.0}
+
+    def wrong(vectors, **changed):
+        rows = auditing._checks(subject, KEY, certificate | changed, vectors)
+        return {row["check"] for row in rows if row["verdict"] != "within"}
+
+    assert wrong(sound) == set()
+    assert wrong(sound, epsilon=1.1 * EPSILON) == wrong(sound, epsilon=EPSILON / 1.1) == {"radius"}
+    assert wrong(sound, sensitivity=0.7 * row["sensitivity"]) == {"radius", "stretch"}
+    assert wrong(block) == {"blocks"}
+    assert wrong(neighbours) == {"rows"}
+    forgetful = {
+        "another_name": lambda images, key, _, start: written(images, key, about, start),
+        "another_key": lambda images, _, named, start: written(images, KEY, named, start),
+    }
+    for name, writing in forgetful.items():
+        monkeypatch.setattr(auditing, "written", writing)
+        assert wrong(reused) == {name}
 
 
-@pytest.mark.parametrize("mechanism", ["M2 exact", "haar", "public_pca"])
-def test_a_certified_delta_is_the_largest_stretch_of_all_pairs_and_noise_is_made_for_it(certified, vectors, mechanism):
-    """By brute force. Fails for a Delta that is 10 % too small, in the certificate or in the noise alone."""
-    run, projection, largest = certified[mechanism]
-    [release] = run.rows("releases")
-    assert largest <= release["sensitivity"] < largest * (1 + 1e-6)
-    assert (release["sensitivity"] < 1) == (mechanism != "M2 exact")
-    images = vectors[np.arange(1500) % 60].astype(np.float64) @ projection.T
-    radii = np.linalg.norm(np.array(run.table("released")["vector"].to_pylist()) - images, axis=1)
-    assert stats.kstest(radii * 2.0 / largest, stats.gamma(4).cdf).pvalue > 1e-6
-    assert {row["verdict"] for row in run.rows("release_audits")} == {"within"}
+def test_what_stands_in_the_way_of_giving_it_away_is_said():
+    sound, named = {"exact_nearest": 1.0}, {"named": 0.5}
+    assert auditing._warning(sound, named, [{"check": "rows", "verdict": "within"}]) == ""
+    warnings = auditing._warning({"exact_nearest": 1.01}, {"named": 0.51}, [{"check": "rows", "verdict": "bad"}])
+    assert [part[:28] for part in warnings.split("; ")] == [
+        "it is not what it says (rows",
+        "near vectors have an exact e",
+        "an attacker who knows the vo",
+    ]
 
 
-def test_a_release_says_what_it_is_exactly_and_what_an_attacker_names(certified, vectors):
-    """By the table, and by hand: the nearest image of each released row."""
-    run, projection, largest = certified["M2 exact"]
-    [release] = run.rows("releases")
-    images = vectors.astype(np.float64) @ projection.T
-    given = np.array(run.table("released")["vector"].to_pylist())
-    nearest = ((given[:, None] - images[None]) ** 2).sum(axis=2).argmin(axis=1)
-    named = (nearest == np.arange(1500) % 60).mean()
-    assert release["num_named"] == 1000
-    assert release["named"] == pytest.approx(named, abs=0.06)
-    assert release["attacker"] == pytest.approx(named, abs=0.1)
-    assert release["attacker_low"] < release["attacker"] < release["attacker_high"]
-    scale = largest / release["epsilon"]
-    apart = np.linalg.norm(images[:, None] - images[None], axis=2) / scale
-    caps = 1 / np.exp(-apart).sum(axis=1)
-    assert release["cap_mean"] == pytest.approx(caps.mean())
-    assert release["cap_largest"] == pytest.approx(caps.max())
-    assert release["named"] < release["cap_largest"]
-    assert release["exact_typical"] < release["exact_worst"] < 2 * release["median_distance"]
-    assert "WARNING: near vectors have an exact epsilon of" in (run.path / "report.html").read_text()
+def test_normal_noise_is_as_private_as_its_epsilon_says_per_unit_of_distance(configured, folder):
+    given = ["release.mechanism=gaussian", "release.radius=2.5", "release.epsilon=1", f"release.key_file={folder}/key"]
+    config = configured(*settings(folder, "x", *given))
+    made = for_any_vectors(config, WIDTH).specification
+    losses = [exact_epsilon(made, distance, 1e-6) / distance for distance in (0.5, 2.0, 4.0, 5.0)]
+    assert losses[-1] == pytest.approx(1.0)
+    assert all(loss < 1 for loss in losses[:-1])
+    unbounded = replace(config, release=replace(config.release, mechanism="M1", radius=None))
+    assert for_any_vectors(unbounded, WIDTH).rounding(100, WIDTH) is None
 
 
-def test_a_release_is_refused_where_near_vectors_would_be_told_apart(run_job, folder, planted):
+def test_a_release_is_refused_where_near_vectors_would_be_told_apart(run_here, folder):
     given = [f"release.key_file={folder}/key", "release.epsilon=20", "release.max_epsilon=20", "release.most_epsilon=1"]
     with pytest.raises(Refusal, match=r"^release.epsilon=20: .* more than release.most_epsilon=1"):
-        run_job("job=private_vectors", *settings(folder, "near", *given))
+        run_here(*settings(folder, "near", *given))
     assert not (folder / "near" / "accounts").exists()
 
 
-def test_a_key_that_a_node_lacks_is_noticed_before_anything_is_spent(run_job, folder, monkeypatch):
+def test_a_key_that_a_node_lacks_is_noticed_before_anything_is_spent(run_here, folder, monkeypatch):
     def others(_, question):
         return {"here": question(), "there": "release.key_file=key: there is no such file", "far": "0" * 64}
 
     monkeypatch.setattr(Workers, "ask_nodes", others)
     given = [f"release.key_file={folder}/key", "release.epsilon=1"]
     with pytest.raises(InputError, match=r"nothing was spent:\n  node there: .* no such file\n  node far: has another"):
-        run_job("job=private_vectors", *settings(folder, "nodes", *given))
+        run_here(*settings(folder, "nodes", *given))
     assert not (folder / "nodes" / "accounts").exists()

@@ -1,0 +1,86 @@
+"""What the tables of a release should say, by what was released, given away and asked."""
+
+from math import floor, log2
+
+import numpy as np
+from scipy import stats
+
+from tests.jobs.embedding.private_vectors.places import WIDTH, generator
+from tiltmeter.operators.compute.philox import Stream
+from tiltmeter.operators.embedding.private_release.noise import norm_quantile
+from tiltmeter.operators.embedding.private_release.profile import epsilon_of, gaussian_epsilon_of
+from tiltmeter.operators.embedding.private_release.secrets import BLOCK_ROWS, off_grid_chance
+
+UNLIKELY = 1e-12
+
+
+def in_two_digits(value):
+    return float(f"{value:.1e}")
+
+
+def map_of(run):
+    """Rows of the map that was published; the identity where none was."""
+    return np.array(run.table("map")["vector"].to_pylist()) if "map" in run.published else np.eye(WIDTH)
+
+
+def given_by(run):
+    return np.array(run.table("released")["vector"].to_pylist())
+
+
+def noise_law(row, projection):
+    """Columns that follow from the scale."""
+    num = len(projection)
+    deviation = row["scale"] * ((num + 1) ** 0.5 if row["delta"] == 0 else 1)
+    return {"dimensions": num, "step": 2.0 ** floor(log2(deviation / 1024))}
+
+
+def rounding_delta(row, projection, norm):
+    """By the public bound on the norm of a vector."""
+    num = len(projection)
+    reach = 10 * row["scale"] if row["delta"] else norm_quantile(num, row["scale"], UNLIKELY)
+    reach += np.linalg.norm(projection, axis=1).max() * norm
+    return row["num_rows"] * (off_grid_chance(num, reach, row["step"], WIDTH) + UNLIKELY)
+
+
+def exact_privacy(row, projection, vectors, delta, *, is_private):
+    """At the distances of different vectors, of private ones in two digits."""
+    sample = generator(Stream.PRIVATE_STUDY, "release's own distances").permutation(len(vectors))[:200]
+    apart = np.linalg.norm(vectors[sample][:, None] - vectors, axis=2)
+    apart[np.arange(len(sample)), sample] = np.nan
+    rounded = in_two_digits if is_private else float
+    near, median = rounded(np.median(np.nanmin(apart, axis=1))), rounded(np.nanmedian(apart))
+    differences = vectors[sample] - np.roll(vectors[sample], 1, axis=0)
+    stretch = np.linalg.norm(differences @ projection.T, axis=1) / np.linalg.norm(differences, axis=1)
+
+    def exact(image):
+        if row["delta"]:
+            return gaussian_epsilon_of(delta, image, row["scale"])
+        return epsilon_of(delta, image / row["scale"], len(projection))
+
+    return {
+        "exact_delta": delta,
+        "nearest_distance": near,
+        "median_distance": median,
+        "exact_nearest": exact(row["sensitivity"] * near),
+        "exact_typical": exact(rounded(np.median(stretch)) * median),
+        "exact_worst": exact(row["sensitivity"] * median),
+    }
+
+
+def audit(row, noise, stretch):
+    """By name, the value, what it should be, of how many, and its chance: of what was really added to rows."""
+    num, length = len(noise), noise.shape[1]
+    radii = np.linalg.norm(noise, axis=1) / row["scale"]
+    total, law = (
+        ((radii**2).sum(), stats.chi2(num * length)) if row["delta"] else (radii.sum(), stats.gamma(num * length))
+    )
+    checks = {"radius": (total / num, length, num, 2 * min(law.cdf(total), law.sf(total)))}
+    pairs = {"rows": (noise[: num // 2 * 2 : 2], noise[1::2])}
+    if num > BLOCK_ROWS:
+        later = noise[BLOCK_ROWS : 2 * BLOCK_ROWS]
+        pairs["blocks"] = (noise[: len(later)], later)
+    for name, (first, second) in pairs.items():
+        cosines = (first * second).sum(axis=1) / np.linalg.norm(first, axis=1) / np.linalg.norm(second, axis=1)
+        p_value = 2 * stats.norm.sf(abs(cosines.sum()) * (length / len(cosines)) ** 0.5)
+        checks[name] = (cosines.mean(), 0.0, len(cosines), p_value)
+    return checks | {"stretch": (stretch, row["sensitivity"], None, None)}
