@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Literal
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
@@ -15,6 +16,7 @@ from pydantic.dataclasses import dataclass
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.philox import Stream
 from tiltmeter.operators.text.normalisation import Normalizer
+from tiltmeter.operators.text.segmentation import unsegmented_share
 from tiltmeter.operators.text.tokenised import TokenisedText, word_spans
 
 VERSION = "small_classifier/2"
@@ -27,6 +29,9 @@ UNKNOWN = 1
 
 _FIRST = 2
 _VECTORS = 1
+_MOST_UNSEGMENTED = 0.2
+"""Of running words; names and quotations may be in such a script."""
+
 _SPREAD = 0.1
 """Standard deviation of word vectors before training. With 1, what is learnt drowns in it."""
 
@@ -84,9 +89,13 @@ class Vocabulary:
             texts: to train with.
             config: of the encoder.
             known: words that have vectors from elsewhere; one occurrence is enough for them.
+
+        Raises:
+            ValueError: for a script without spaces, of which each character would be a word.
         """
         empty, known = cls([], config), set(known)
         counts = Counter(word for text in texts for word in map(empty.normalised, words_of(text)))
+        _check_segmented(counts)
         frequent = sorted(
             (-count, word) for word, count in counts.items() if count >= config.min_count or word in known
         )
@@ -110,6 +119,15 @@ class Vocabulary:
         read = words[: self._max_words]
         numbers = [self.number(word) for word in read]
         return TokenisedText(tuple(words), {"input_ids": numbers}, np.arange(len(read)), len(words) > len(read))
+
+
+def _check_segmented(counts: Mapping[str, int]) -> None:
+    share = unsegmented_share(pl.Series([*counts], dtype=pl.String), pl.Series([*counts.values()], dtype=pl.Int64), "")
+    if share > _MOST_UNSEGMENTED:
+        raise ValueError(
+            f"{share:.0%} of the words of the training texts are single characters of a script without spaces, which a "
+            "small classifier can't join to words: train a checkpoint of a transformer, which has tokens of its own"
+        )
 
 
 def words_of(text: str) -> list[str]:
