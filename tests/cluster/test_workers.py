@@ -52,13 +52,6 @@ def die_while_writing(store, unit):
     yield from square(store, unit)
 
 
-def do_the_last_two(store, unit):
-    """Finishes units of the next batch, as another run would that is at work on the same."""
-    for last in units([2, 3]):
-        store.commit(last, square(store, last))
-    yield from square(store, unit)
-
-
 def cpus(_store, unit):
     """How many CPUs its worker holds."""
     yield "square", pa.table({"n": [int(ray.get_runtime_context().get_assigned_resources()["CPU"])]})
@@ -89,7 +82,7 @@ def numbers(runner, finished):
     return [runner.store.read(done.tables["square"])["n"][0].as_py() for done in finished]
 
 
-@pytest.mark.parametrize("batch_size", [1, 3, 100])
+@pytest.mark.parametrize("batch_size", [3, 100])
 def test_results_come_in_the_order_of_the_units(runner, batch_size):
     finished = runner.run(stage(square, units(range(7)), batch_size))["all"]
     assert numbers(runner, finished) == [n**2 for n in range(7)]
@@ -106,20 +99,6 @@ def test_a_stage_of_few_units_has_workers_of_several_cpus(runner, num_units, num
     assert set(numbers(runner, runner.run(stage(cpus, units(range(9, 11))))["all"])) == {1}
 
 
-def test_what_is_done_is_reused_and_only_the_rest_is_run(runner):
-    runner.run(stage(square, units(range(3))))
-    runner.run(stage(square, units(range(5))))
-    assert [(record.num_done, record.num_reused) for record in runner.records] == [(3, 0), (2, 3)]
-
-
-def test_what_another_run_finishes_meanwhile_is_not_done_again(runner):
-    runner.pool.num_workers = 1
-    finished = runner.run(stage(do_the_last_two, units(range(4)), batch_size=2))["all"]
-    assert numbers(runner, finished) == [0, 1, 4, 9]
-    [record] = runner.records
-    assert (record.num_done, record.num_reused) == (2, 2)
-
-
 @pytest.mark.parametrize("batch_size", [1, 4])
 def test_a_failing_unit_fails_alone_and_is_named(runner, batch_size):
     finished = runner.run(stage(square, units(range(8), bad=[2]), batch_size))["all"]
@@ -131,13 +110,6 @@ def test_a_failing_unit_fails_alone_and_is_named(runner, batch_size):
     assert 'raise ValueError(f"{unit.config' in failure.traceback
     record = runner.records[0]
     assert (record.num_done, record.num_failed) == (7, 1)
-
-
-def test_a_group_with_a_failure_leaves_the_others_whole(runner):
-    groups = {"a": units(range(3)), "b": units(range(3, 6), bad=[4])}
-    assert list(runner.run_whole(Stage("square", each(square), groups))) == ["a"]
-    with pytest.raises(UnitsFailed, match="number 4"):
-        runner.run_whole(Stage("square", each(square), {"b": units(range(6, 8))}))
 
 
 def test_what_killed_workers_have_half_written_goes_with_the_pool(tmp_path, lasting_workers):

@@ -68,13 +68,3 @@ def test_each_number_with_an_interval_has_a_dot_plot_by_what_tells_rows_apart(pa
     [figure] = map(drawn, chart.figures.values())
     assert list(figure.layout.yaxis.ticktext) == ["b", "a"]
     assert [list(trace.x) for trace in figure.data if trace.mode == "markers"] == [[1.5, -0.5]]
-
-
-def test_a_table_that_was_not_published_is_not_shown(page):
-    assert "never" not in {section.anchor for section in page.sections}
-
-
-def test_rows_without_a_result_are_counted_with_their_reason(page):
-    [missing] = [section for section in page.sections if section.anchor == "missing"]
-    [grid] = [block for block in missing.blocks if isinstance(block, Grid)]
-    assert grid.rows == [["leanings", "3", "2", "1"]]

@@ -8,8 +8,6 @@ from tests.fixtures.figures import drawn
 from tiltmeter.jobs.association.figures import association_dots
 from tiltmeter.jobs.psychophysics.figures import (
     occupation_dots,
-    pooled_dots,
-    pse_and_effects,
     pse_and_women,
     psychometric_curves,
 )
@@ -52,24 +50,7 @@ def test_an_occupation_without_a_fit_shows_its_steps_alone(embeddings, rows):
     assert steps.name == "guard: no fit"
 
 
-def test_curves_name_the_second_cue_and_its_gender_only_where_it_has_one(embeddings, rows, other):
-    gender = drawn(psychometric_curves(rows, embeddings.points(rows))).layout
-    assert gender.xaxis.title.text == "weight α of the male cue “man” in the mixture"
-    plain = drawn(psychometric_curves(other, embeddings.points(other))).layout
-    assert plain.yaxis.title.text == "share of replicas answering “hate”"
-
-
 # --- dots -----------------------------------------------------------------------------------------------------------
-
-
-def test_dots_are_sorted_and_named_by_where_the_interval_of_their_flips_lies(rows):
-    figure = drawn(occupation_dots(rows))
-    dots = dots_of(figure)
-    # The Monte Carlo intervals of 0.4 and 0.6 exclude 0.5 as well, which names no side.
-    assert list(dots["female side"].x) == pytest.approx([0.7])
-    assert list(dots["interval includes 0.5"].x) == pytest.approx([0.6, 0.5, 0.4])
-    assert list(dots["male side"].y) == [0]
-    assert figure.layout.yaxis.ticktext[:2] == ("guard", "cook")
 
 
 def test_sides_of_a_pair_without_gender_are_its_cues(other):
@@ -85,17 +66,6 @@ def test_the_thin_line_is_the_interval_of_the_pse_and_the_thick_one_monte_carlo(
     assert ends[("x", 8)] == pytest.approx([0.27, 0.33])
     assert ends[("x2", 8)] == pytest.approx([0.15, 0.25])
     assert ("x2", 2) not in ends, "there is no interval of the replicas' own JND"
-
-
-def test_pooled_dots_have_their_interval_and_standard_deviations(embeddings):
-    dots = dots_of(drawn(pooled_dots(embeddings.pooled())))
-    assert list(dots["interval above 0.5"].x) == pytest.approx([0.71, 0.61])
-    assert list(dots["interval includes 0.5"].x) == pytest.approx([0.51])
-    assert list(dots["interval below 0.5"].x) == pytest.approx([0.41, 0.31])
-    deviations = [list(dots[f"sd: {what}"].x) for what in ("cue pairs", "replicas", "rest")]
-    assert deviations == [[0.06] * 5, [0.03] * 5, [0.01] * 5]
-    hover = dots["interval below 0.5"].customdata[-1]
-    assert hover.startswith("<b>guard</b><br>PSE 0.310 [0.260, 0.360]<br>JND 0.200<br>women 20%<br>2 cue pairs, 32 rep")
 
 
 def test_association_tests_carry_the_stars_of_their_p_value(embeddings):
@@ -138,22 +108,6 @@ def test_share_of_women_states_both_correlations(embeddings):
     assert found.spearman == pytest.approx(0.9)
     annotation = drawn(pse_and_women(rows)).layout.annotations[0].text
     assert annotation == f"Pearson r = {found.pearson:.2f}, Spearman ρ = 0.90, n = 5"
-
-
-def test_names_of_many_occupations_are_those_of_the_ends(embeddings):
-    many = embeddings.pooled(words={f"w{at:02d}": 2.0 * at for at in range(30)})
-    dots = drawn(pse_and_women(many)).data[-1]
-    assert [name for name in dots.text if name] == ["w00", "w01", "w02", "w27", "w28", "w29"]
-    few = drawn(pse_and_women(embeddings.pooled())).data[-1]
-    assert all(few.text)
-
-
-def test_both_measures_are_coloured_by_the_share_of_women(embeddings):
-    effects = embeddings.word_associations().select("word", "attribute_a", "effect_size")
-    both = embeddings.pooled().join(effects, on="word", maintain_order="left")
-    dots = drawn(pse_and_effects(both)).data[-1]
-    assert list(dots.marker.color) == [20.0, 40.0, 50.0, 90.0, 60.0]
-    assert dots.customdata[0].endswith("32 replicas<br>effect size −1.00")
 
 
 # --- words ----------------------------------------------------------------------------------------------------------

@@ -56,13 +56,6 @@ def test_dots_stand_on_their_lines_and_the_first_one_at_the_top(rows):
     assert high > 0.5
 
 
-def test_a_row_without_a_number_has_a_line_and_no_dot(rows):
-    figure = drawn(dots(rows.with_columns(bias=pl.when(pl.col("word") != "cook").then("bias")), "bias", "word"))
-    assert list(figure.data[-1].x) == [0.3, -0.2, 0.0]
-    assert list(figure.data[-1].y) == [3.0, 1.0, 0.0]
-    assert "cook" in figure.layout.yaxis.ticktext
-
-
 def test_sides_are_named_by_intervals_alone(rows):
     named, looks = sides(rows, Lean("bias"), ("female side", FEMALE), ("male side", MALE))
     points = traces(drawn(dots(named, "bias", "word", by="side", looks=looks)))
