@@ -1,6 +1,5 @@
-"""Constraints of a run: obeyed in its clusters, counted, and refused where they contradict each other."""
+"""Constraints of a run that are refused, such as those that contradict each other."""
 
-import polars as pl
 import pytest
 
 from tiltmeter.jobs.resolution.constraints import check_constraints
@@ -20,33 +19,6 @@ def given(tmp_path):
         return [f"{name}={tmp_path}/{name}.csv" for name in ("pairs", *texts)]
 
     return write
-
-
-def clusters(outcome):
-    rows = pl.DataFrame(outcome.rows("clusters")).group_by("cluster").agg(pl.col("record").sort())
-    return sorted(rows["record"].to_list())
-
-
-def test_a_run_obeys_its_constraints_and_counts_what_they_overrule(run_here, given, tmp_path):
-    must = "left,right\nc,a\nnobody,a\n"
-    settings = given(must_link=must, sources=SOURCES)
-    outcome = run_here(
-        *("job=entity_resolution", *settings, "cannot_link=[[c,d]]", "one_per_source=origin", "missing=zero"),
-        *(f"store={tmp_path}/store", f"run_dir={tmp_path}/run"),
-    )
-    # a and c are one, though -0.5 speaks against it; b and c are of one source, so b is out; x and y likewise.
-    assert clusters(outcome) == [["a", "c"], ["b"], ["d"], ["x"], ["y"]]
-    assert {row["status"] for row in outcome.rows("components")} == {"proven"}
-    counts = {row["constraint"]: row for row in outcome.rows("constraint_counts")}
-    told = {
-        name: tuple(row[key] for key in ("num_given", "num_unknown", "num_scored", "num_against"))
-        for name, row in counts.items()
-    }
-    assert told == {"must_link": (2, 1, 1, 1), "cannot_link": (1, 0, 1, 1), "one_per_source": (5, 0, 2, 2)}
-    assert counts["one_per_source"]["weight_against"] == pytest.approx(2.5)
-    [miss] = outcome.rows("explanations", kind="near_miss", record="b")
-    assert (miss["support"], miss["num_forbidden"], miss["tipping_records"]) == (2.0, 1, ["c"])
-    assert miss["tipping_weights"] == [None]
 
 
 def check(configured, *settings):

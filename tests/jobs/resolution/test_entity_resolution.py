@@ -1,19 +1,51 @@
 """The job `entity_resolution` from scored pairs to clusters, metrics and explanations."""
 
 import itertools
+import json
 
+import networkx as nx
 import numpy as np
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
+from tests.fixtures.problems import Resolved, entropy_shares, joined, pair_shares
 from tiltmeter.cluster.stages import UnitsFailed
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.operators.resolution.baselines.packing import engines
-from tiltmeter.storage.errors import InputError
+from tiltmeter.operators.resolution.records.labelled_pairs import draw_labelled, training_clusters
+from tiltmeter.operators.resolution.records.scorer import Scorer
+from tiltmeter.operators.resolution.records.scoring import score_pairs, train_scorer
+from tiltmeter.operators.resolution.synthetic import synthetic_scores
 
 TRIANGLE = [("a", "b", 0.9), ("b", "c", 0.8), ("a", "c", -1.2)]
 """Together 0.5; best without c: 0.9."""
-PAIR = [("x", "y", 0.4), ("c", "x", -0.3)]
+
+FAMILIES = ["hxk", "bdqlg", "cna", "me", "p", "r"]
+RULES = {
+    "must": [("x", "d"), ("k", "h"), ("nobody", "a")],
+    "cannot": [("b", "l"), ("c", "e"), ("m", "nobody"), ("a", "n")],
+    "sources": {"b": "one", "q": "one", "m": "two", "e": "three", "c": "two", "p": "one", "none": "two"},
+}
+GOLD = {"h": "F", "x": "F", "k": "F", "b": "G", "d": "G", "q": "H", "g": "G", "c": "C", "n": "C", "m": "C", "e": "E"}
+GOLD |= {"p": "F", "alone": "Z"}
+
+
+def drawn(seed):
+    """Scored pairs of families of unlike size and of some neighbours, of either sign; one turned, one twice, one of
+    itself, and one under the threshold."""
+    rng = np.random.default_rng(seed)
+    names = "".join(FAMILIES)
+    family = {name: number for number, members in enumerate(FAMILIES) for name in members}
+    rows = []
+    for place, one in enumerate(names):
+        for other in names[place + 1 :]:
+            apart = abs(family[one] - family[other])
+            if rng.random() < (0.9, 0.5, 0.1, 0.1, 0.1, 0.1)[apart]:
+                mean = 0.5 if apart == 0 else 0.0 if family[one] // 2 == family[other] // 2 else -2.0
+                rows.append((one, other, round(float(rng.normal(mean, 0.5)), 3)))
+    (one, other, weight), again = rows[0], rows[3]
+    return [*rows, (other, one, weight + 0.5), again, again, ("m", "m", 1.0), ("r", "h", -9.0)]
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +57,7 @@ def resolve(run_here, tmp_path_factory):
         frame = pl.DataFrame(pairs, schema=list(columns), orient="row")
         frame.write_parquet(place / name) if name.endswith("parquet") else frame.write_csv(place / name)
         if gold is not None:
-            pl.DataFrame(gold, schema=["record", "cluster"], orient="row").write_csv(place / "gold.csv")
+            pl.DataFrame([*gold.items()], schema=["record", "cluster"], orient="row").write_csv(place / "gold.csv")
             settings = (*settings, f"gold={place}/gold.csv")
         common = ("job=entity_resolution", f"pairs={place / name}", f"store={place}/store", f"run_dir={place}/run")
         return run_here(*common, *settings)
@@ -34,112 +66,178 @@ def resolve(run_here, tmp_path_factory):
 
 
 def clusters(outcome):
-    found = {}
-    for row in outcome.rows("clusters"):
-        found.setdefault(row["cluster"], set()).add(row["record"])
-    return sorted(map(sorted, found.values()))
+    members = pl.DataFrame(outcome.rows("clusters")).group_by("cluster", maintain_order=True)
+    return [sorted(rows["record"]) for _, rows in members]
 
 
-@pytest.fixture(scope="module")
-def resolved(resolve):
-    gold = [("a", 1), ("b", 1), ("c", 2), ("x", 3), ("y", 3), ("alone", 4)]
-    noise = [("a", "a", 1.0), ("b", "a", 0.9), ("y", "x", 0.6)]
-    return resolve([*TRIANGLE, *PAIR, *noise], gold=gold)
+# --- a run against loops --------------------------------------------------------------------------------------------
+
+SEED = 8
 
 
-def test_every_record_is_in_one_cluster_of_the_best_partition(resolved):
-    assert clusters(resolved) == [["a", "b"], ["alone"], ["c"], ["x", "y"]]
+@pytest.fixture(scope="module", params=["forbid", "zero"])
+def ruled(request, resolve, tmp_path_factory):
+    """A run with a threshold, gold and constraints, and what it has to publish."""
+    expected = Resolved(drawn(SEED), request.param, -5.0, GOLD, **RULES)
+    file = tmp_path_factory.mktemp("sources") / "sources.csv"
+    pl.DataFrame([*RULES["sources"].items()], ["record", "origin"], orient="row").write_csv(file)
+    links = {name: json.dumps(RULES[name]).replace('"', "") for name in ("must", "cannot")}
+    settings = [f"{name}_link={pairs}" for name, pairs in links.items()]
+    asked = [f"{{record: {one}, other: {other}}}" for one, other in ASKED]
+    asked += [f"{{record: {one}, cluster: {number}}}" for one, number in ASKED_CLUSTERS]
+    outcome = resolve(
+        expected.rows,
+        *settings,
+        *("one_per_source=origin", f"sources={file}", f"missing={expected.missing}", "threshold=-5.0"),
+        *("drawn=[1]", f"explain=[{', '.join(asked)}]"),
+        gold=GOLD,
+    )
+    return outcome, expected
 
 
-def test_a_spreadsheet_has_the_clusters_of_the_table(resolved):
-    exported = pl.read_csv(resolved.path / "exports/clusters.csv")
+ASKED = [("q", "b"), ("h", "x"), ("c", "g"), ("alone", "p")]
+ASKED_CLUSTERS = [("e", 1), ("b", 0), ("q", 0)]
+
+
+def test_every_record_is_in_one_cluster_of_the_best_partition(ruled):
+    outcome, expected = ruled
+    rows = [(row["record"], row["cluster"], row["id"], row["component"]) for row in outcome.rows("clusters")]
+    number, component = expected.cluster, expected.component
+    assert rows == [(name, number[name], number[name], component[name]) for name in expected.records]
+    exported = pl.read_csv(outcome.path / "exports/clusters.csv")
     assert exported.columns == ["record", "cluster", "cluster_id", "component"]
-    rows = [tuple(row[name] for name in ("record", "cluster", "id", "component")) for row in resolved.rows("clusters")]
     assert exported.rows() == rows
 
 
-def test_components_are_proven_with_their_objective(resolved):
-    components = resolved.rows("components")
-    sizes = [(row["num_records"], row["num_pairs"], row["num_clusters"]) for row in components]
-    assert sizes == [(3, 3, 2), (2, 1, 1), (1, 0, 1)]
-    assert {row["status"] for row in components} == {"proven"}
-    assert [row["objective"] for row in components] == pytest.approx([0.9, 0.5, 0.0])
-    assert all(row["bound"] >= row["objective"] and row["gap"] <= 1e-6 for row in components)
+def test_components_are_proven_with_their_objective(ruled):
+    outcome, expected = ruled
+    rows = outcome.rows("components")
+    assert len(rows) == len(expected.components)
+    for row, wanted in zip(rows, expected.component_rows(), strict=True):
+        assert {name: row[name] for name in wanted} == pytest.approx(wanted, abs=1e-5)
+        assert row["objective"] == pytest.approx(wanted["objective"])
+    usual = {"missing": expected.missing, "status": "proven", "is_reused": False, "num_cliques": None}
+    usual |= {"clustering_coefficient": None, "listing_seconds": None, "packing_seconds": None}
+    assert {name: {row[name] for row in rows} for name in usual} == {name: {value} for name, value in usual.items()}
+    [counts] = outcome.rows("ledger_counts")
+    assert (counts["num_solved"], counts["num_reused"], counts["next_id"]) == (len(rows), 0, len(expected.clusters))
 
 
-def test_what_was_left_out_of_the_pairs_is_counted(resolved):
-    [counts] = resolved.rows("pair_counts")
-    assert (counts["num_records"], counts["num_pairs"]) == (6, 5)
-    assert (counts["num_self_pairs"], counts["num_repeated"], counts["num_contradicting"]) == (1, 1, 1)
+def test_what_was_left_out_of_the_pairs_is_counted(ruled):
+    outcome, expected = ruled
+    [counts] = outcome.rows("pair_counts")
+    several = expected.weights.values()
+    assert counts == {
+        "graph": "pairs",
+        "num_records": len(expected.records),
+        "num_pairs": len(expected.scored),
+        "num_self_pairs": 1,
+        "missing": expected.missing,
+        "threshold": -5.0,
+        "num_repeated": sum(len(weights) - 1 for weights in several if len({*weights}) == 1),
+        "num_contradicting": sum(len(weights) - 1 for weights in several if len({*weights}) > 1),
+        "num_below_threshold": len(expected.weights) - len(expected.scored),
+    }
+    assert (counts["num_repeated"], counts["num_contradicting"], counts["num_below_threshold"]) == (2, 1, 1)
 
 
-def test_agreement_with_the_gold_clusters(resolved):
-    metrics = {row["metric"]: row["value"] for row in resolved.rows("metrics")}
-    assert metrics["f1"] == metrics["adjusted_rand"] == metrics["v_measure"] == 1.0
-    assert {row["num_records"] for row in resolved.rows("metrics")} == {6}
+def test_agreement_with_the_gold_clusters(ruled):
+    outcome, expected = ruled
+    metrics = {row["metric"]: row["value"] for row in outcome.rows("metrics")}
+    assert metrics == pytest.approx(pair_shares(expected.labels) | entropy_shares(expected.labels))
+    assert {row["num_records"] for row in outcome.rows("metrics")} == {len(GOLD)}
 
 
-def test_a_record_that_was_left_out_is_explained_by_what_tipped_it(resolved):
-    [miss] = resolved.rows("explanations", kind="near_miss", record="c")
-    assert (miss["record"], miss["support"], miss["opposition"]) == ("c", pytest.approx(0.8), pytest.approx(-1.2))
-    assert (miss["weight"], miss["tipping_records"]) == (pytest.approx(-0.4), ["a"])
-    merges = [row["weight"] for row in resolved.rows("explanations", kind="merge")]
-    assert sorted(merges) == pytest.approx([0.5, 0.9])
+def check_explanations(outcome, expected, wanted):
+    """Row by row, in their order."""
+    for kind, others in wanted.items():
+        rows = outcome.rows("explanations", kind=kind)
+        assert len(rows) == len(others) > 0, kind
+        for row, other in zip(rows, others, strict=True):
+            assert row["component"] == expected.component[row["record"]]
+            for name, value in other.items():
+                near = pytest.approx(value, abs=1e-9) if isinstance(value, float) else value
+                assert row[name] == near, (kind, other, name)
 
 
-TABLE_8 = [(7, 12, 0.456), (7, 20, 0.999), (12, 20, 0.085), (7, 25, -0.076), (12, 25, -0.156), (20, 25, -0.253)]
-"""Of Vadrevu et al. 2021, with a pair more that makes it one component."""
+def test_all_that_holds_records_or_keeps_them_out_is_explained(ruled):
+    outcome, expected = ruled
+    check_explanations(outcome, expected, expected.explanation_rows() | expected.asked_rows(ASKED, ASKED_CLUSTERS))
 
 
-@pytest.fixture(scope="module")
-def asked(resolve):
-    questions = "{record: 25, other: 7}, {record: 25, cluster: 0}, {record: 30, other: 7}, {record: 7, other: 12}"
-    gold = [(7, 1), (12, 1), (20, 2), (25, 3), (30, 2), (31, 2)]
-    pairs = [*TABLE_8, (20, 30, 0.05), (25, 30, -0.5)]
-    return resolve(
-        pairs,
-        f"explain=[{questions}]",
-        "solver=quadratic_set_packing",
-        f"engine={engines()[0]}",
-        "max_parts=10",
-        gold=gold,
-    )
+def test_constraints_are_counted_with_what_they_overrule(ruled):
+    outcome, expected = ruled
+    names = ("constraint", "num_given", "num_unknown", "num_scored", "num_against", "weight_against")
+    rows = [tuple(row[name] for name in names) for row in outcome.rows("constraint_counts")]
+    assert len(rows) == 3
+    for row, wanted in zip(rows, expected.constraint_rows(), strict=True):
+        assert row == (*wanted[:-1], pytest.approx(wanted[-1]))
+        assert row[-2] > 0, "none speaks against"
 
 
-def test_any_record_and_cluster_are_explained_on_demand(asked):
-    rows = {(row["record"], row["cluster"]): row for row in asked.rows("explanations", kind="asked")}
-    assert sorted(rows) == [("25", 0), ("30", 0), ("7", 0)]
-    kept_out = rows["25", 0]
-    assert (kept_out["weight"], kept_out["support"], kept_out["held"]) == (pytest.approx(-0.485), 0.0, 0.0)
-    assert kept_out["tipping_records"] == ["20", "12", "7"]
-    assert kept_out["tipping_weights"] == pytest.approx([-0.253, -0.156, -0.076])
-    assert (rows["30", 0]["num_forbidden"], rows["7", 0]["weight"]) == (2, pytest.approx(1.455))
-    pairs = {(row["record"], row["other"]): row for row in asked.rows("explanations", kind="asked_pair")}
-    weights = {names: (row["weight"], row["cluster"]) for names, row in pairs.items()}
-    assert weights == {("25", "7"): (-0.076, None), ("30", "7"): (None, None), ("7", "12"): (0.456, 0)}
+def test_a_component_that_is_to_be_drawn_has_all_its_pairs(ruled):
+    outcome, expected = ruled
+    pairs = {(row["left"], row["right"]): row["weight"] for row in outcome.rows("drawn_pairs", component=1)}
+    assert pairs == pytest.approx(expected.within(expected.components[1]))
+    assert len(pairs) == len(outcome.rows("drawn_pairs")) > 0
 
 
-def test_scored_pairs_that_gold_contradicts_are_listed_with_their_weights(asked):
-    kinds = ("false_merge", "false_split")
-    rows = {kind: asked.rows("explanations", kind=kind) for kind in kinds}
-    found = {kind: {frozenset((row["record"], row["other"])): row["weight"] for row in rows[kind]} for kind in kinds}
-    assert found["false_merge"] == {frozenset(("7", "20")): 0.999, frozenset(("12", "20")): 0.085}
-    # 30 and 31 are of one cluster, too, but were never scored.
-    assert found["false_split"] == {frozenset(("20", "30")): 0.05}
+# --- solvers --------------------------------------------------------------------------------------------------------
+
+SOLVERS = [
+    "cutting_plane",
+    "local_search",
+    "quadratic_set_packing",
+    "set_packing",
+    "centroid_linkage",
+    "average_linkage",
+]
+PACKINGS = ("quadratic_set_packing", "set_packing")
+EXACT = ("cutting_plane", *PACKINGS)
 
 
-def test_a_packing_has_its_cliques_and_the_seconds_of_its_phases(asked):
-    [packed] = asked.rows("components", solver="quadratic_set_packing")
-    # 25 is no part of it, as it has no positive pair. 7, 12 and 20 are one maximal clique, 20 and 30 the other; of the
-    # pairs of neighbours, 1 / 1, 1 / 1, 1 / 3 and none are neighbours.
-    assert (packed["status"], packed["num_cliques"]) == ("proven", 2)
-    assert packed["clustering_coefficient"] == pytest.approx(7 / 12)
-    assert 0.0 < packed["listing_seconds"] + packed["packing_seconds"] == pytest.approx(packed["seconds"])
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_every_solver_says_what_its_clusters_are_worth_and_how_sure_that_is(resolve, solver):
+    rows = [(*ends, float(np.clip(weight, -1.0, 1.0))) for *ends, weight in drawn(SEED)]
+    expected = Resolved(rows)
+    outcome = resolve(rows, f"solver={solver}")
+    found = clusters(outcome)
+    components = outcome.rows("components")
+    weights = [expected.weight(*pair) for records in found for pair in itertools.combinations(records, 2)]
+    assert sum(row["objective"] for row in components) == pytest.approx(sum(weights))
+    for row in components:
+        assert row["gap"] == pytest.approx((row["bound"] - row["objective"]) / max(1.0, row["objective"]), abs=1e-12)
+    if solver == "centroid_linkage":
+        # By it, records are problems of their own only if no scored pair connects them, be it a negative one.
+        assert len(components) == len({*joined(expected.records, [*expected.scored]).values()}) == 1
+        return
+    assert {row["solver"] for row in components} == {"all_positive", solver}
+    for row, records, (best, _) in zip(components, expected.components, expected.solved, strict=True):
+        assert row["num_records"] == len(records)
+        assert row["objective"] <= best + 1e-9
+        assert row["bound"] >= best - 1e-9
+        if row["status"] == "proven" or solver in EXACT:
+            assert row["objective"] == pytest.approx(best)
+        if solver in PACKINGS and row["solver"] == solver:
+            check_phases(row, expected.within(records))
 
 
-def test_other_solvers_have_no_phases(resolved):
-    phases = ("num_cliques", "clustering_coefficient", "listing_seconds", "packing_seconds")
-    assert {row[name] for row in resolved.rows("components") for name in phases} == {None}
+def check_phases(row, pairs):
+    """Cliques are those of the scored pairs: the largest ones of the quadratic packing, all of the other."""
+    graph = nx.Graph([*pairs])
+    cliques = nx.find_cliques(graph) if row["solver"] == "quadratic_set_packing" else nx.enumerate_all_cliques(graph)
+    assert row["num_cliques"] == sum(len(clique) > 1 for clique in cliques)
+    assert row["clustering_coefficient"] == pytest.approx(nx.average_clustering(graph))
+    assert 0.0 < row["listing_seconds"] + row["packing_seconds"] == pytest.approx(row["seconds"])
+
+
+def test_a_limit_of_time_that_is_over_leaves_clusters_that_are_not_proven(resolve):
+    weights = np.random.default_rng(0).normal(0.1, 1.0, 66).round(3)
+    pairs = [
+        (*ends, float(weight)) for ends, weight in zip(itertools.combinations("abcdefghijkl", 2), weights, strict=True)
+    ]
+    [row] = resolve(pairs, "time_limit=1e-9").rows("components")
+    assert (row["status"], row["gap"] > 0.01) == ("feasible", True)
 
 
 def test_an_engine_and_m_are_part_of_what_a_result_is_known_by_and_limits_are_not(run_here, tmp_path):
@@ -155,6 +253,125 @@ def test_an_engine_and_m_are_part_of_what_a_result_is_known_by_and_limits_are_no
     assert num_reused("m", "engine=HiGHS", "max_parts=2") == 0
     for number, engine in enumerate(other for other in engines() if other != "HiGHS"):
         assert num_reused(f"engine {number}", f"engine={engine}") == 0
+
+
+# --- where pairs come from ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["pairs.csv", "pairs.parquet"])
+def test_probabilities_become_weights_under_which_a_threshold_forgets_them(resolve, name):
+    rows = [(1, 2, 0.9), (2, 3, 0.7), (1, 3, 0.4), (3, 4, 0.15)]
+    outcome = resolve(rows, "threshold=-0.2", columns=("left", "right", "match_probability"), name=name)
+    # 0.8, 0.4 and -0.2, which is the threshold itself; -0.7 is forgotten.
+    assert clusters(outcome) == [["1", "2", "3"], ["4"]]
+    assert [row["objective"] for row in outcome.rows("components")] == pytest.approx([1.0, 0.0])
+    assert outcome.rows("pair_counts")[0]["num_below_threshold"] == 1
+
+
+CHAINS = ["A", "B", "A", "A", "C", "B", "C"]
+
+
+def test_a_study_draws_scores_for_every_topic_class_seed_and_threshold(run_here, tmp_path):
+    """Of two topics that are chosen of three, in two classes; a class with one mention has no pair."""
+    kinds = {
+        "1": {"event": CHAINS, "entity": CHAINS[::-1]},
+        "2": {"event": CHAINS[:4], "time": ["A"]},
+        "3": {"event": "AB"},
+    }
+    rows = [
+        # Ids come again in the other document.
+        (topic, f"d{place % 2}", f"m{place // 2}", kind, chain)
+        for topic, classes in kinds.items()
+        for kind, chains in classes.items()
+        for place, chain in enumerate(chains)
+    ]
+    names = ["topic", "document", "mention_id", "mention_class", "chain_id"]
+    pl.DataFrame(rows, schema=names, orient="row").write_parquet(tmp_path / "mentions.parquet")
+    settings = ["mentions.seeds=[0,7]", "mentions.thresholds=[null,-0.3]", "mentions.mean=0.4", "mentions.sd=0.6"]
+    outcome = run_here(
+        *("job=entity_resolution", "+mentions=study", f"mentions.path={tmp_path}/mentions.parquet", *settings),
+        *(
+            "mentions.topics=['1','2']",
+            "explain=[{record: d0/m0, cluster: 2}]",
+            f"store={tmp_path}/store",
+            f"run_dir={tmp_path}/run",
+        ),
+    )
+    graphs = {
+        f"topic {topic} {kind}, seed {seed}, {'all pairs' if threshold is None else 'T -0.3'}": (about, seed, threshold)
+        for about in (("1", "event"), ("1", "entity"), ("2", "event"))
+        for topic, kind in [about]
+        for seed in (0, 7)
+        for threshold in (None, -0.3)
+    }
+    assert {row["graph"] for row in outcome.rows("clusters")} == graphs.keys()
+    for graph, ((topic, kind), seed, threshold) in graphs.items():
+        chains = {f"d{place % 2}/m{place // 2}": chain for place, chain in enumerate(kinds[topic][kind])}
+        mentions = sorted(chains, key=lambda mention: mention.split("/")[::-1])
+        left, right, weights = synthetic_scores([chains[name] for name in mentions], 0.4, 0.6, seed, f"{topic} {kind}")
+        pairs = [
+            (mentions[one], mentions[other], weight) for one, other, weight in zip(left, right, weights, strict=True)
+        ]
+        expected = Resolved(pairs, "forbid", threshold, chains)
+        found = {}
+        for row in outcome.rows("clusters", graph=graph):
+            found.setdefault(row["cluster"], []).append(row["record"])
+        assert sorted(map(sorted, found.values())) == expected.clusters
+        assert len(outcome.rows("explanations", graph=graph, kind="asked")) == (len(expected.clusters) > 2)
+        [f1] = outcome.rows("metrics", graph=graph, metric="f1")
+        assert (f1["num_records"], f1["value"]) == (len(chains), pytest.approx(pair_shares(expected.labels)["f1"]))
+        [counts] = outcome.rows("pair_counts", graph=graph)
+        assert (counts["threshold"], counts["num_pairs"]) == (threshold, len(expected.scored))
+
+
+def test_records_are_scored_by_what_some_clusters_teach_and_measured_on_the_others(run_here, tmp_path):
+    """People of one to four records, with names mistyped and years that are lacking."""
+    rng = np.random.default_rng(5)
+    people = ["Anna Abel", "Bruno Berg", "Clara Conti", "David Duval", "Elena Engel", "Frank Ferri", "Greta Garcia"]
+    people += ["Henri Hansen", "Irene Ivanov", "Jonas Jansen", "Karla Keller", "Louis Lopez"]
+    rows = [
+        {"key": f"{name[0]}{copy}", "name": name[: int(rng.integers(5, len(name) + 1))], "born": year}
+        for number, name in enumerate(people)
+        for copy in range(1 + number % 4)
+        for year in [None if rng.random() < 0.2 else 1950 + number // 3 + int(rng.random() < 0.3)]
+    ]
+    records = pl.DataFrame(rows)
+    gold = records.select(record="key", cluster=pl.col("key").str.head(1))
+    records.write_csv(tmp_path / "records.csv")
+    gold.write_csv(tmp_path / "clusters.csv")
+    # In truth, Anna is Bruno, and so on.
+    true = {record: ord(record[0]) // 2 for record in records["key"]}
+    pl.DataFrame([*true.items()], ["record", "cluster"], orient="row").write_csv(tmp_path / "gold.csv")
+    fields = {"name": {"kind": "string"}, "born": {"kind": "number", "within": [1.0]}}
+    blocking = [{"name": 1}, {"born": None}]
+    scorer = Scorer(id="key", fields=fields, blocking=blocking, train_share=0.6, num_labelled=25)
+    outcome = run_here(
+        *("job=entity_resolution", "+records=csv", f"records.path={tmp_path}/records.csv", "records.id=key", "seed=3"),
+        *("records.fields={name: {kind: string}, born: {kind: number, within: [1]}}", "records.train_share=0.6"),
+        *("records.blocking=[{name: 1}, {born: null}]", f"records.clusters={tmp_path}/clusters.csv", "threshold=-0.9"),
+        *(f"gold={tmp_path}/gold.csv", "records.num_labelled=25", "records.num_parts=3"),
+        *(f"store={tmp_path}/store", f"run_dir={tmp_path}/run"),
+    )
+    trained = train_scorer(records, draw_labelled(records, gold, scorer, 3), scorer)
+    assert_frame_equal(pl.DataFrame(outcome.table("agreements")), trained, check_column_order=False)
+    pairs = [(*ends, 2.0 * p - 1.0) for *ends, p in score_pairs(records, trained, scorer).iter_rows()]
+    learnt = {*training_clusters(gold, scorer, 3)["record"]}
+    held_out = {record: cluster for record, cluster in true.items() if record not in learnt}
+    expected = Resolved(pairs, "forbid", -0.9, held_out, others=tuple(records["key"]))
+    assert [(row["record"], row["cluster"]) for row in outcome.rows("clusters")] == [*expected.cluster.items()]
+    assert sum(row["objective"] for row in outcome.rows("components")) == pytest.approx(
+        sum(one for one, _ in expected.solved)
+    )
+    values = {row["metric"]: row["value"] for row in outcome.rows("metrics")}
+    assert values == pytest.approx(pair_shares(expected.labels) | entropy_shares(expected.labels))
+    assert {row["num_records"] for row in outcome.rows("metrics")} == {len(held_out)}
+    assert outcome.rows("pair_counts")[0]["num_below_threshold"] == len(pairs) - len(expected.scored) > 0
+    exported = pl.read_csv(outcome.path / "exports/clusters.csv")
+    assert exported["cluster"].to_list() == sorted(expected.cluster.values())
+    assert exported["key"].to_list() == [record for records in expected.clusters for record in records]
+
+
+# --- refusals -------------------------------------------------------------------------------------------------------
 
 
 def test_questions_about_what_is_not_there_are_refused_before_anything_is_published(resolve):
@@ -187,82 +404,9 @@ def test_settings_that_can_not_be_are_refused(configured, settings, message):
         configured("job=entity_resolution", "pairs=pairs.csv", *settings)
 
 
-def test_an_engine_that_is_not_there_is_refused_with_those_that_are(resolve):
-    with pytest.raises(ConfigError, match=r"engine=abacus: PuLP finds no such engine .*HiGHS.*; set engine=<one of"):
-        resolve(TRIANGLE, "solver=set_packing", "engine=abacus")
-
-
 def test_a_limit_of_a_packing_names_a_setting_that_there_is(resolve):
     with pytest.raises(UnitsFailed, match=r"more than max_cliques=1 cliques: .*; set max_cliques or"):
         resolve(TRIANGLE, "solver=set_packing", "max_cliques=1")
-
-
-def test_pairs_without_a_score_may_not_share_a_cluster_or_weigh_nothing(resolve):
-    chain = [("a", "b", 0.5), ("b", "c", 0.4)]
-    assert clusters(resolve(chain)) == [["a", "b"], ["c"]]
-    zero = resolve(chain, "missing=zero")
-    assert clusters(zero) == [["a", "b", "c"]]
-    assert {row["missing"] for row in zero.rows("components")} == {"zero"}
-
-
-def test_a_threshold_makes_pairs_count_as_never_scored(resolve):
-    outcome = resolve([("a", "b", 0.5), ("b", "c", 0.4), ("a", "c", -0.1)], "threshold=-0.05", name="pairs.parquet")
-    assert clusters(outcome) == [["a", "b"], ["c"]]
-    assert outcome.rows("pair_counts")[0]["num_below_threshold"] == 1
-
-
-def test_probabilities_become_weights(resolve):
-    outcome = resolve([(1, 2, 0.9), (2, 3, 0.2)], columns=("left", "right", "match_probability"))
-    assert clusters(outcome) == [["1", "2"], ["3"]]
-    assert outcome.rows("components")[0]["objective"] == pytest.approx(0.8)
-
-
-def _partitions(nodes):
-    if not nodes:
-        yield []
-        return
-    first, *rest = nodes
-    for partition in _partitions(rest):
-        yield [[first], *partition]
-        for at in range(len(partition)):
-            yield [*partition[:at], [first, *partition[at]], *partition[at + 1 :]]
-
-
-@pytest.mark.parametrize("solver", ["cutting_plane", "quadratic_set_packing", "set_packing"])
-def test_exact_solvers_find_the_best_of_all_partitions(resolve, solver):
-    rng = np.random.default_rng(0)
-    weights = {pair: round(float(rng.normal(0.1, 1.0)), 3) for pair in itertools.combinations("abcdefg", 2)}
-    best = max(
-        sum(weights[pair] for part in partition for pair in itertools.combinations(sorted(part), 2))
-        for partition in _partitions(list("abcdefg"))
-    )
-    outcome = resolve([(*pair, weight) for pair, weight in weights.items()], f"solver={solver}")
-    components = outcome.rows("components")
-    assert sum(row["objective"] for row in components) == pytest.approx(best)
-    assert {row["status"] for row in components} == {"proven"}
-
-
-def test_a_study_draws_scores_for_every_topic_seed_and_threshold(run_here, tmp_path):
-    # Every id comes in three documents.
-    rows = [(str(topic), f"d{at % 3}", f"m{at // 3}", "event", f"c{at // 3}") for topic in (1, 2) for at in range(9)]
-    schema = ["topic", "document", "mention_id", "mention_class", "chain_id"]
-    pl.DataFrame(rows, schema=schema, orient="row").write_parquet(tmp_path / "mentions.parquet")
-    outcome = run_here(
-        *("job=entity_resolution", "+mentions=study", f"mentions.path={tmp_path}/mentions.parquet"),
-        *(
-            "mentions.seeds=[0,1]",
-            "mentions.thresholds=[null,-0.3]",
-            f"store={tmp_path}/store",
-            f"run_dir={tmp_path}/run",
-        ),
-    )
-    clusters = [(row["graph"], row["record"]) for row in outcome.rows("clusters")]
-    assert len(set(clusters)) == len(clusters) == 2 * 2 * 2 * 9
-    assert {record for _, record in clusters} == {f"d{number}/m{chain}" for number in range(3) for chain in range(3)}
-    assert {row["status"] for row in outcome.rows("components")} == {"proven"}
-    f1 = [row["value"] for row in outcome.rows("metrics", metric="f1")]
-    assert len(f1) == 8
-    assert np.mean(f1) > 0.8
 
 
 def test_mentions_with_one_id_are_refused(run_here, tmp_path):
@@ -270,31 +414,3 @@ def test_mentions_with_one_id_are_refused(run_here, tmp_path):
     settings = ["job=entity_resolution", "+mentions=study", f"mentions.path={tmp_path}/mentions.csv"]
     with pytest.raises(UnitsFailed, match=r"has 1 ids twice in topic 1 event, such as m1; .* add a column 'document'"):
         run_here(*settings, f"store={tmp_path}/store", f"run_dir={tmp_path}/run")
-
-
-@pytest.mark.parametrize(
-    ("pairs", "message"),
-    [
-        ([("a", "b", "much"), ("a", "c", "inf")], r"no number \(2, first at line 2, column 'weight': 'much'\)"),
-        ([("a", None, 0.5)], r"nothing where something is needed \(1, first at line 2, column 'right'\)"),
-    ],
-)
-def test_bad_pairs_are_refused_with_their_row(resolve, pairs, message):
-    with pytest.raises(InputError, match=message):
-        resolve([tuple(map(str, pair)) if None not in pair else pair for pair in pairs])
-
-
-def test_a_probability_out_of_range_and_gold_of_other_records_are_refused(resolve):
-    with pytest.raises(InputError, match=r"no number from 0 to 1 \(1, first at line 2, column 'match_probability'"):
-        resolve([("a", "b", 1.5)], columns=("left", "right", "match_probability"))
-    with pytest.raises(UnitsFailed, match="has none of the records of the pairs"):
-        resolve(TRIANGLE, gold=[("other", 1)])
-
-
-def test_files_without_the_columns_and_runs_without_a_source_are_refused(resolve, configured):
-    with pytest.raises(InputError, match=r"has no column 'right'"):
-        resolve([("a", "b", 1.0)], columns=("left", "rite", "weight"))
-    with pytest.raises(InputError, match="'weight' or 'match_probability'"):
-        resolve([("a", "b", 1.0)], columns=("left", "right", "score"))
-    with pytest.raises(ConfigError, match="set pairs=<file of scored pairs>"):
-        configured("job=entity_resolution")

@@ -44,34 +44,52 @@ def graph(tmp_path, pairs, gold=None):
 # --- before any work ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("texts", "settings", "setting"),
-    [
-        ({"pairs": "left,right,weight\n"}, (), "pairs"),
-        ({"pairs": "left,right,weight\na,b,1\n", "gold": "record,cluster\n"}, (), "gold"),
-        ({"records": "id,name\n", "clusters": "record,cluster\na,1\n"}, SCORER, "records.path"),
-        ({"records": "id,name\n1,a\n", "clusters": "record,cluster\n"}, SCORER, "records.clusters"),
-        ({"records": "id,name\n1,a\n", "labelled": "left,right,is_match\n"}, SCORER, "records.labelled"),
-        ({"mentions": MENTIONS}, (), "mentions.path"),
-    ],
-)
-def test_a_file_with_a_header_only_is_refused(found, texts, settings, setting):
-    with pytest.raises(InputError, match=rf"^{setting}: .* has no rows: there must be one at least"):
-        found(*settings, **texts)
+PAIRS, CLUSTERS = "left,right,weight\na,b,1\n", "record,cluster\na,1\n"
+NO_ROWS = r"^{}: .* has no rows: there must be one at least"
 
 
 @pytest.mark.parametrize(
     ("texts", "settings", "message"),
     [
+        ({"pairs": "left,right,weight\n"}, (), NO_ROWS.format("pairs")),
+        ({"pairs": PAIRS, "gold": "record,cluster\n"}, (), NO_ROWS.format("gold")),
+        ({"records": "id,name\n", "clusters": CLUSTERS}, SCORER, NO_ROWS.format("records.path")),
+        ({"records": "id,name\n1,a\n", "clusters": "record,cluster\n"}, SCORER, NO_ROWS.format("records.clusters")),
+        ({"records": "id,name\n1,a\n", "labelled": "left,right,is_match\n"}, SCORER, NO_ROWS.format("records.lab\\w+")),
+        ({"mentions": MENTIONS}, (), NO_ROWS.format("mentions.path")),
         ({"pairs": "left,right,weight,weight\na,b,1,-1\n"}, (), "has column 'weight' more than once"),
         ({"pairs": "left,left,right,weight\na,b,c,1\n"}, (), "has column 'left' more than once"),
-        ({"pairs": "left,right,weight\na,b,1\n", "gold": "record,cluster,cluster\na,1,2\n"}, (), "column 'cluster' m"),
-        ({"records": "id,name,name\n1,a,b\n", "clusters": "record,cluster\n1,1\n"}, SCORER, "column 'name' more"),
+        ({"pairs": PAIRS, "gold": "record,cluster,cluster\na,1,2\n"}, (), "column 'cluster' m"),
+        ({"records": "id,name,name\n1,a,b\n", "clusters": CLUSTERS}, SCORER, "column 'name' more"),
+        ({"pairs": "left,rite,weight\na,b,1\n"}, (), "has no column 'right'"),
+        ({"pairs": "left,right,score\na,b,1\n"}, (), "'weight' or 'match_probability'"),
+        (
+            {"pairs": "left,right,weight\na,b,much\na,c,inf\n"},
+            (),
+            r"no number \(2, first at line 2, column 'weight': 'much'\)",
+        ),
+        (
+            {"pairs": "left,right,weight\na,,0.5\n"},
+            (),
+            r"nothing where something is needed \(1, first at line 2, column 'right'\)",
+        ),
+        (
+            {"pairs": "left,right,match_probability\na,b,1.5\n"},
+            (),
+            r"no number from 0 to 1 \(1, first at line 2, column 'match_probability'",
+        ),
     ],
 )
-def test_columns_of_which_one_would_be_taken_silently_are_refused(found, texts, settings, message):
+def test_files_that_can_not_be_used_are_refused_with_what_is_wrong(found, texts, settings, message):
     with pytest.raises(InputError, match=message):
         found(*settings, **texts)
+
+
+def test_an_engine_that_is_not_there_and_a_run_without_a_source_are_refused(found, configured):
+    with pytest.raises(ConfigError, match=r"engine=abacus: PuLP finds no such engine .*HiGHS.*; set engine=<one of"):
+        found("solver=set_packing", "engine=abacus", pairs=PAIRS)
+    with pytest.raises(ConfigError, match="set pairs=<file of scored pairs>"):
+        configured("job=entity_resolution")
 
 
 def test_weights_and_probabilities_beside_each_other_must_agree(found):
@@ -133,6 +151,11 @@ def test_gold_clusters_are_told_apart_as_records_are(tmp_path):
     for clusters in ([0, None, 1], [0.0, float("nan"), 1.0]):
         unknown = graph(tmp_path, pairs, {"record": ["a", "b", "c"], "cluster": clusters})["gold"]
         assert unknown["cluster"].to_list() == [1, None, 2]
+
+
+def test_gold_of_other_records_is_refused(tmp_path):
+    with pytest.raises(InputError, match="has none of the records of the pairs"):
+        graph(tmp_path, {"left": ["a"], "right": ["b"], "weight": [1.0]}, {"record": ["other"], "cluster": [1]})
 
 
 def test_weights_that_add_up_to_more_than_a_number_holds_are_refused(tmp_path):
