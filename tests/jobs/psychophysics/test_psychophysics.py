@@ -1,20 +1,27 @@
-"""Job `psychophysics` on files of replicas: its tables hang together, and its correlations are scipy's."""
+"""Job `psychophysics` on files of replicas: every number by hand from their vectors, by default and otherwise."""
 
 from itertools import permutations
 
 import numpy as np
 import pytest
-from scipy.stats import pearsonr, spearmanr, t
+from scipy.stats import pearsonr, spearmanr
 
+from tests.fixtures.numbers import LINEAR, check_intervals, correlated, in_replicas
 from tiltmeter.operators.psychophysics.forced_choice import flip_points
 from tiltmeter.operators.psychophysics.pooling import over_combinations, pooled
 from tiltmeter.operators.psychophysics.resamples import psychometrics_of
 
 NUM_REPLICAS, DIMS = 6, 5
-WOMEN = {"nurse": 90, "writer": 63, "lawyer": 35, "driver": 6, "guard": 22}
-PAIRS = [("she", "he"), ("woman", "man")]
+WOMEN = {"nurse": 90, "writer": 63, "clerk": 50, "lawyer": 35, "driver": 6, "guard": 22}
+"""Of one no embedding has a vector."""
+
+KNOWN = sorted(word for word in WOMEN if word != "guard")
+MEN = np.array([1 - WOMEN[word] / 100 for word in KNOWN])
+PAIRS, OTHERS = [("she", "he"), ("woman", "man")], [("love", "hate"), ("love", "peace")]
+EVERY = [*PAIRS, ("she", "man"), ("woman", "he")]
 CUES = [cue for pair in PAIRS for cue in pair]
-WORDS = [*(word for word in WOMEN if word != "guard"), *CUES, "love", "hate"]
+WORDS = [*KNOWN, *CUES, "love", "hate"]
+CORRELATIONS = {"pearson": pearsonr, "spearman": spearmanr}
 
 
 @pytest.fixture(scope="module")
@@ -40,48 +47,73 @@ def overrides(word_lists, folder):
     occupations = {"source": "made up", "year": 2000, "percent_women": WOMEN}
     return [
         *("job=psychophysics", "embedding=file", f"embedding.path={folder}/*.bin", "embedding.replicas=true"),
-        *word_lists("en", cue_pairs=PAIRS, occupations=occupations),
+        *word_lists("en", cue_pairs=PAIRS, other_cue_pairs=OTHERS, occupations=occupations),
         *("job.num_resamples=50", "seed=3", f"store={folder}/store"),
     ]
 
 
 @pytest.fixture(scope="module")
-def outcome(run_job, overrides, folder):
-    return run_job(*overrides, f"run_dir={folder}/run")
+def outcome(run_here, overrides, folder):
+    return run_here(*overrides, f"run_dir={folder}/run")
+
+
+@pytest.fixture(scope="module")
+def otherwise(run_here, overrides, folder):
+    """Every female cue against every male one, and all else not as it is by default."""
+    settings = ["job.level=0.8", "job.interval=centred", "job.width=quartiles", "job.ddof=0"]
+    return run_here(*overrides, "job.combinations=all", *settings, f"run_dir={folder}/all")
+
+
+RUNS = {"outcome": (0.95, "averaged", "window", PAIRS), "otherwise": (0.8, "centred", "quartiles", EVERY)}
+"""By the name of the fixture: level, method and width that were asked for, and the gender pairs."""
+
+
+@pytest.fixture(scope="module", params=RUNS)
+def asked(request):
+    """A run, and what it was asked for."""
+    return request.getfixturevalue(request.param), *RUNS[request.param]
 
 
 @pytest.fixture(scope="module")
 def flips(replicas):
-    """Of a word and two cues, in every replica but the original."""
-
-    def of(word, cue_1, cue_2):
-        return flip_points(*(replicas[1:, WORDS.index(name)] for name in (word, cue_1, cue_2)))
-
-    return of
+    """Of a word and two cues, in the original and every replica."""
+    return lambda word, *cues: flip_points(*(replicas[:, WORDS.index(name)] for name in (word, *cues)))
 
 
-def test_all_cue_pairs_are_measured_those_of_gender_and_others(outcome, flips):
+@pytest.fixture(scope="module")
+def effects(replicas):
+    """Of each known occupation by WEFAT with the cues as attributes, ``[embeddings, occupations]``."""
+
+    def measure(ddof):
+        unit = replicas / np.linalg.norm(replicas, axis=2, keepdims=True)
+        to_cues = np.einsum("ewd,ecd->ewc", unit[:, : len(KNOWN)], unit[:, len(KNOWN) : len(KNOWN) + 4])
+        # Female and male cues take turns.
+        gaps = to_cues[..., 0::2].mean(axis=2) - to_cues[..., 1::2].mean(axis=2)
+        return gaps, gaps / to_cues.std(axis=2, ddof=ddof)
+
+    return measure
+
+
+def test_every_estimate_and_interval_is_that_of_the_flips_of_the_row(asked, flips):
+    outcome, level, method, width, pairs = asked
     rows = outcome.rows("psychometrics", status="ok")
-    assert len(rows) == 4 * 3
+    expected = {(word, *pair) for word in KNOWN for pair in (*pairs, OTHERS[0])}
+    assert {(row["word"], row["cue_1"], row["cue_2"]) for row in rows} == expected
     for row in rows:
-        assert row["pse"] == pytest.approx(flips(row["word"], row["cue_1"], row["cue_2"]).mean())
-        assert row["is_gender"] == (row["cue_1"] != "love")
-        assert row["num_replicas"] == NUM_REPLICAS
-
-
-def test_every_estimate_and_interval_is_that_of_the_flips_of_the_row(outcome, flips):
-    for row in outcome.rows("psychometrics", status="ok"):
-        of_row = flips(row["word"], row["cue_1"], row["cue_2"])
-        found = psychometrics_of(of_row[np.newaxis], seed=3, num_resamples=50)
-        reach = t.ppf(0.975, NUM_REPLICAS - 1) * of_row.std(ddof=1)
-        assert (row["pse_low"], row["pse_high"]) == pytest.approx((of_row.mean() - reach, of_row.mean() + reach))
-        ends = row["pse_percentile_low"], row["pse_percentile_high"]
-        assert ends == pytest.approx(tuple(np.quantile(of_row, [0.025, 0.975])))
-        assert (row["pse_sd_training"], row["pse_sd_sampling"]) == (None, None)
-        assert row["pse_shift"] == pytest.approx((of_row.mean() - row["flip_original"]) / of_row.std(ddof=1))
+        original, *in_row = flips(row["word"], row["cue_1"], row["cue_2"])
+        found = psychometrics_of(np.array([in_row]), 3, 50, level, width, method)
         assert {name: row[name] for name in found._fields} == pytest.approx(
             {name: float(column[0]) for name, column in found._asdict().items()}
         )
+        assert row["pse"] == pytest.approx(np.mean(in_row))
+        tails = (1 - level) / 2, (1 + level) / 2
+        ends = row["pse_percentile_low"], row["pse_percentile_high"]
+        assert ends == pytest.approx(tuple(np.quantile(in_row, tails)))
+        assert (row["pse_sd_training"], row["pse_sd_sampling"]) == (None, None)
+        assert row["flip_original"] == pytest.approx(original)
+        assert row["pse_shift"] == pytest.approx((np.mean(in_row) - original) / np.std(in_row, ddof=1))
+        assert row["is_gender"] == (row["cue_1"] != "love")
+        assert (row["percent_women"], row["num_replicas"]) == (WOMEN[row["word"]], NUM_REPLICAS)
 
 
 def test_the_points_are_the_share_of_replicas_that_have_flipped(outcome, flips):
@@ -92,113 +124,113 @@ def test_the_points_are_the_share_of_replicas_that_have_flipped(outcome, flips):
     for key, curve in curves.items():
         alphas, shares = np.array(curve).T
         assert alphas == pytest.approx(np.linspace(0, 1, 101))
-        assert shares == pytest.approx([np.mean(flips(*key) < alpha) for alpha in alphas])
+        assert shares == pytest.approx([np.mean(flips(*key)[1:] < alpha) for alpha in alphas])
 
 
-def test_an_occupation_without_a_vector_keeps_its_rows(outcome):
-    for table in ("psychometrics", "pooled_psychometrics"):
-        rows = outcome.rows(table, word="guard")
-        assert rows
-        assert {row["pse"] for row in rows} == {None}
-    assert {row["status"] for row in outcome.rows("psychometrics", word="guard")} == {"missing_words"}
-    assert {row["status"] for row in outcome.rows("pooled_psychometrics", word="guard")} == {"too_few_pairs"}
+def test_what_has_no_vector_keeps_its_rows_and_is_named(outcome):
+    lacking = [row for row in outcome.rows("psychometrics") if row["status"] != "ok"]
+    assert len(lacking) == len(PAIRS) + 1 + len(WOMEN)
+    for row in lacking:
+        missing = [word for word in (row["word"], row["cue_2"]) if word in ("guard", "peace")]
+        assert (row["status"], row["pse"]) == ("missing_words", None)
+        assert row["reason"] == f"not in the vocabulary: {', '.join(map(repr, missing))}"
+    [row] = outcome.rows("pooled_psychometrics", word="guard")
+    assert (row["status"], row["pse"]) == ("too_few_pairs", None)
+    assert row["reason"] == "measured with 0 gender cue pairs, and 2 are needed"
 
 
-def test_gender_pairs_are_pooled_and_no_others(outcome, flips):
-    for row in outcome.rows("pooled_psychometrics", status="ok"):
-        found = pooled(np.stack([flips(row["word"], *pair) for pair in PAIRS])[np.newaxis])
-        for name in ("pse", "pse_low", "pse_high", "pse_cues_low", "jnd", "sd_pairs", "sd_replicas", "sd_rest"):
-            assert row[name] == pytest.approx(float(getattr(found, name)[0]))
-        over_pairs = np.mean([flips(row["word"], *pair) for pair in PAIRS], axis=0)
+def test_gender_pairs_are_pooled_and_no_others(asked, flips):
+    """The listed pairs say how wide the interval over all combinations is."""
+    outcome, level, _, _, pairs = asked
+    rows = outcome.rows("pooled_psychometrics", status="ok")
+    assert [row["word"] for row in rows] == KNOWN
+    for row in rows:
+        of_pairs = np.stack([flips(row["word"], *pair) for pair in pairs])
+        measured = of_pairs[np.newaxis, :, 1:]
+        found = over_combinations(pooled(measured[:, :2], level), pooled(measured, level))
+        assert {name: row[name] for name in found._fields} == pytest.approx(
+            {name: float(column[0]) for name, column in found._asdict().items()}
+        )
+        original, *in_replicas_alone = of_pairs.mean(axis=0)
         ends = row["pse_percentile_low"], row["pse_percentile_high"]
-        assert ends == pytest.approx(tuple(np.quantile(over_pairs, [0.025, 0.975])))
-        rows = [outcome.rows("psychometrics", word=row["word"], cue_1=one, cue_2=two)[0] for one, two in PAIRS]
-        original = np.mean([of_pair["flip_original"] for of_pair in rows])
-        assert row["pse_shift"] == pytest.approx((over_pairs.mean() - original) / over_pairs.std(ddof=1))
-        assert (row["num_pairs"], row["num_replicas"]) == (2, NUM_REPLICAS)
+        tails = (1 - level) / 2, (1 + level) / 2
+        assert ends == pytest.approx(tuple(np.quantile(in_replicas_alone, tails)))
+        shift = (np.mean(in_replicas_alone) - original) / np.std(in_replicas_alone, ddof=1)
+        assert row["pse_shift"] == pytest.approx(shift)
+        assert (row["num_pairs"], row["percent_women"]) == (len(pairs), WOMEN[row["word"]])
 
 
-def test_every_female_cue_is_held_against_every_male_one_if_that_is_asked_for(run_job, overrides, folder, flips):
-    outcome = run_job(*overrides, "job.combinations=all", f"run_dir={folder}/all")
-    pairs = [*PAIRS, ("she", "man"), ("woman", "he")]
-    rows = outcome.rows("psychometrics", status="ok", is_gender=True)
-    assert {(row["cue_1"], row["cue_2"]) for row in rows} == set(pairs)
-    for row in outcome.rows("pooled_psychometrics", status="ok"):
-        measured = np.stack([flips(row["word"], *pair) for pair in pairs])[np.newaxis]
-        mean = over_combinations(pooled(measured[:, :2]), pooled(measured))
-        assert row["pse"] == pytest.approx(measured.mean())
-        for name in ("pse_low", "pse_high", "jnd", "sd_pairs", "num_pairs"):
-            assert row[name] == pytest.approx(float(getattr(mean, name)[0]))
-    assert len(outcome.rows("validation", measure="pse", against="share_men")) == len(pairs) + 1
+def _correlations(values, others):
+    return {
+        name: [correlate(*both)[0] for both in zip(values, others, strict=True)]
+        for name, correlate in CORRELATIONS.items()
+    }
+
+
+def test_leanings_are_held_against_the_labour_market_and_wefat_in_every_replica(asked, flips, effects):
+    outcome, _, _, _, pairs = asked
+    _, wefat = effects(ddof=0 if pairs == EVERY else 1)
+    men = np.tile(MEN, (1 + NUM_REPLICAS, 1))
+    of_pairs = {pair: np.array([flips(word, *pair) for word in KNOWN]).T for pair in pairs}
+    # Of the original it is the mean of the replicas that is published, and in the table.
+    of_pairs = {pair: np.vstack([values[1:].mean(axis=0), values[1:]]) for pair, values in of_pairs.items()}
+    pse = np.mean(list(of_pairs.values()), axis=0)
+    expected = {("pse", "share_men", *pair): (values, men) for pair, values in of_pairs.items()} | {
+        ("pse", "share_men", None, None): (pse, men),
+        ("wefat", "share_men", None, None): (wefat, men),
+        ("pse", "wefat", None, None): (pse, wefat),
+    }
+    seen = set()
+    for row, name, values in in_replicas(outcome, "validation"):
+        key = tuple(row[column] for column in ("measure", "against", "cue_1", "cue_2"))
+        assert [row[name], *values] == pytest.approx(_correlations(*expected[key])[name], abs=1e-5)
+        seen.add(key)
+    assert seen == set(expected)
 
 
 @pytest.mark.parametrize("pair", [*PAIRS, (None, None)])
-def test_pse_is_held_against_the_share_of_men_and_jnd_against_its_dispersion(outcome, pair):
-    source = outcome.rows("psychometrics" if pair[0] else "pooled_psychometrics", status="ok")
-    rows = [row for row in source if pair[0] is None or (row["cue_1"], row["cue_2"]) == pair]
-    men = np.array([1 - WOMEN[row["word"]] / 100 for row in rows])
-    for measure, against, other in (("pse", "share_men", men), ("jnd", "dispersion", np.sqrt(men * (1 - men)))):
-        found = outcome.rows("validation", measure=measure, against=against, cue_1=pair[0], cue_2=pair[1])
-        [row] = found
+def test_jnd_is_held_against_the_dispersion_of_the_share_and_p_counts_orders(outcome, pair):
+    table = "psychometrics" if pair[0] else "pooled_psychometrics"
+    rows = [row for row in outcome.rows(table, status="ok") if not pair[0] or (row["cue_1"], row["cue_2"]) == pair]
+    for measure, against, other in (("pse", "share_men", MEN), ("jnd", "dispersion", np.sqrt(MEN * (1 - MEN)))):
+        [row] = outcome.rows("validation", measure=measure, against=against, cue_1=pair[0], cue_2=pair[1])
         values = [occupation[measure] for occupation in rows]
-        assert (row["pearson"], row["spearman"]) == pytest.approx(
-            (pearsonr(values, other)[0], spearmanr(values, other)[0])
-        )
-        for kind, correlate in (("pearson", pearsonr), ("spearman", spearmanr)):
+        for kind, correlate in CORRELATIONS.items():
+            assert row[kind] == pytest.approx(correlate(values, other)[0])
             orders = [abs(correlate(values, order)[0]) for order in permutations(other)]
             assert row[f"{kind}_p"] == pytest.approx(np.mean(np.array(orders) >= abs(row[kind]) - 1e-6))
-        assert (row["num_occupations"], row["status"]) == (4, "ok")
+        assert (row["num_occupations"], row["status"]) == (len(KNOWN), "ok")
 
 
-@pytest.mark.parametrize("pair", [*PAIRS, (None, None)])
-def test_the_interval_of_a_correlation_is_that_of_the_replicas(outcome, flips, pair):
-    words = sorted(word for word in WOMEN if word != "guard")
-    men = [1 - WOMEN[word] / 100 for word in words]
-    asked = PAIRS if pair[0] is None else [pair]
-    leanings = np.array([[flips(word, *cues) for cues in asked] for word in words]).mean(axis=1)
-    [row] = outcome.rows("validation", measure="pse", against="share_men", cue_1=pair[0], cue_2=pair[1])
-    for kind, correlate in (("pearson", pearsonr), ("spearman", spearmanr)):
-        of_replicas = [correlate(replica, men)[0] for replica in leanings.T]
-        ends = row[f"{kind}_percentile_low"], row[f"{kind}_percentile_high"]
-        assert ends == pytest.approx(tuple(np.quantile(of_replicas, [0.025, 0.975])), abs=1e-6)
-        if np.abs([row[kind], *of_replicas]).max() < 0.999:
-            moved = np.arctanh(of_replicas)
-            reach = t.ppf(0.975, NUM_REPLICAS - 1) * moved.std(ddof=1)
-            low, high = np.tanh([moved.mean() - reach, moved.mean() + reach])
-            ends, original = (min(low, row[kind]), max(high, row[kind])), np.arctanh(row[kind])
-            shift = (moved.mean() - original) / moved.std(ddof=1)
-            assert row[f"{kind}_shift"] == pytest.approx(shift, abs=1e-3)
-            if abs(shift) > 1:
-                ends = tuple(np.tanh([original - reach, original + reach]))
-            assert (row[f"{kind}_low"], row[f"{kind}_high"]) == pytest.approx(ends, abs=1e-4)
-        assert -1 <= row[f"{kind}_low"] <= row[kind] <= row[f"{kind}_high"] <= 1
+def test_intervals_are_by_the_level_and_the_method_that_are_asked_for(asked):
+    outcome, level, method, _, _ = asked
+    # Of 2 and 2 targets (one has no vector), d is at most the root of 4 (4 - ddof) / 4.
+    scale = correlated(2.0 if level == 0.8 else 3.0**0.5)
+    correlations = {"pearson": correlated(), "spearman": correlated()}
+    contrast = {"score": LINEAR, "effect_size": scale}
+    check_intervals(outcome, {"validation": correlations, "occupation_contrast": contrast}, level, method)
 
 
-def test_pse_is_compared_with_wefat_and_weat_on_the_same_vectors(outcome, replicas):
-    unit = replicas[0] / np.linalg.norm(replicas[0], axis=1, keepdims=True)
-    vector = dict(zip(WORDS, unit.astype(np.float64), strict=True))
-    female, male = (np.stack([vector[pair[side]] for pair in PAIRS]) for side in (0, 1))
-    words = sorted(word for word in WOMEN if word in vector)
-    cosines = {word: (female @ vector[word], male @ vector[word]) for word in words}
-    effects = {word: (f.mean() - m.mean()) / np.concatenate([f, m]).std(ddof=1) for word, (f, m) in cosines.items()}
-    pse = {row["word"]: row["pse"] for row in outcome.rows("pooled_psychometrics", status="ok")}
-    [row] = outcome.rows("validation", measure="pse", against="wefat")
-    assert row["pearson"] == pytest.approx(pearsonr([pse[w] for w in words], [effects[w] for w in words])[0], abs=1e-6)
-    [row] = outcome.rows("validation", measure="wefat", against="share_men")
-    men = [1 - WOMEN[word] / 100 for word in words]
-    assert row["pearson"] == pytest.approx(pearsonr([effects[w] for w in words], men)[0], abs=1e-6)
-    scores = {word: f.mean() - m.mean() for word, (f, m) in cosines.items()}
-    of_women, of_men = ([scores[w] for w in words if (WOMEN[w] > 50) == side] for side in (True, False))
-    [row] = outcome.rows("occupation_contrast", test="occupations")
-    spread = np.std([*of_women, *of_men], ddof=1)
-    assert row["effect_size"] == pytest.approx((np.mean(of_women) - np.mean(of_men)) / spread, abs=1e-5)
-    assert row["missing_words"] == ["guard"]
+@pytest.mark.parametrize(("run", "ddof"), [("outcome", 1), ("otherwise", 0)])
+def test_occupations_of_most_women_are_held_against_those_of_most_men(request, effects, run, ddof):
+    """Those of as many women as men are in neither set."""
+    outcome = request.getfixturevalue(run)
+    gaps, _ = effects(ddof)
+    women, men = (gaps[:, [WOMEN[word] > 50 if side else WOMEN[word] < 50 for word in KNOWN]] for side in (True, False))
+    spread = np.concatenate([women, men], axis=1).std(axis=1, ddof=ddof)
+    numbers = {
+        "score": women.sum(axis=1) - men.sum(axis=1),
+        "effect_size": (women.mean(axis=1) - men.mean(axis=1)) / spread,
+    }
+    for row, name, values in in_replicas(outcome, "occupation_contrast"):
+        assert [row[name], *values] == pytest.approx(numbers[name].tolist(), abs=1e-5)
+        assert (row["num_targets"], row["missing_words"], row["ddof"]) == (4, ["guard"], ddof)
 
 
-def test_a_survey_of_files_without_replicas_leaves_the_forced_choice_out(run_job, word_lists, word_sets, folder):
+def test_a_survey_of_files_without_replicas_leaves_the_forced_choice_out(run_here, word_lists, word_sets, folder):
     sets = {"target_x": ["nurse", "writer"], "target_y": ["lawyer", "driver"]}
     test = word_sets(**sets, attribute_a=["she", "woman"], attribute_b=["he", "man"])
-    survey = run_job(
+    survey = run_here(
         *("job=survey", "embedding=file", f"embedding.path={folder}/replica0.bin", f"store={folder}/store"),
         *word_lists("en", associations={"occupations": test}),
         f"run_dir={folder}/survey",
