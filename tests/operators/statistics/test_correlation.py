@@ -103,6 +103,9 @@ def test_columns_of_one_value_but_for_a_few_take_orders_that_are_drawn() -> None
     x[3] = y[3] = 1.0
     assert pearsonr(x, y).pvalue < 1e-12
     assert correlation(x, y).pearson_p == pytest.approx(1 / 40, abs=0.005)
+    # So where one column alone has a value that differs, at the largest of the other.
+    skewed = np.exp(np.arange(40.0) % 37)
+    assert correlation(np.where(skewed == skewed.max(), 1.0, 0.0), skewed).pearson_p == pytest.approx(0.025, abs=0.005)
     x[[4, 5, 6, 7]] = y[[8, 9, 10, 11]] = 1.0
     assert correlation(x, y).pearson_p == pytest.approx(pearsonr(x, y).pvalue), "five that differ are enough"
 

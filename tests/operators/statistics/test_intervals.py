@@ -257,6 +257,14 @@ def test_degrees_of_freedom_may_be_given():
     values = np.linspace(0, 1, 1001)
     low, high, _ = bootstrap_interval(0.5, values, 0.95, "centred", df=3.0)
     assert (high - low) / 2 == pytest.approx(scipy.stats.t(df=3).ppf(0.975) * values.std(ddof=1))
+    wide = bootstrap_interval(0.5, values, 0.95, "centred", df=3.0, spread=2.5)
+    assert (wide.high - wide.low) / (high - low) == pytest.approx(2.5)
+
+
+def test_settings_are_what_an_interval_is_made_by():
+    values = np.array([0.6, 0.8, 0.7, 0.95])
+    found = IntervalSettings(0.8, "centred").around(0.9, values, FISHER)
+    assert found == bootstrap_interval(0.9, values, 0.8, "centred", FISHER)
 
 
 @pytest.mark.parametrize("settings", [{"level": 0.0}, {"level": 1.0}, {"interval": "student"}])

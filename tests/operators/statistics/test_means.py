@@ -8,6 +8,7 @@ from tiltmeter.operators.statistics import means
 from tiltmeter.operators.statistics.intervals import FISHER, LINEAR, LOGIT
 from tiltmeter.operators.statistics.means import Counts
 from tiltmeter.operators.statistics.shares import clopper_pearson
+from tiltmeter.operators.statistics.text_intervals import score_interval
 from tiltmeter.operators.statistics.units import each, units_of
 
 SPEAKERS = units_of(np.repeat(np.arange(6), [1, 2, 3, 4, 2, 3]), "speaker")
@@ -61,6 +62,9 @@ def test_paired_p_is_by_signs_of_units():
     assert means.paired(first, second, SPEAKERS, level=0.95, scale=FISHER).p == 2.0**-5
     assert means.paired(first, second, each(15, "text"), level=0.95, scale=FISHER).p == 2.0**-14
     assert means.paired(second, first, SPEAKERS, level=0.95, scale=FISHER).value == -1.0
+    mixed = np.arange(15) % 4 / 3
+    bounded = means.paired(mixed, second, SPEAKERS, level=0.8, scale=FISHER)
+    assert bounded[:6] == means.mean(mixed, SPEAKERS, level=0.8, scale=FISHER)[:6]
 
 
 def test_seeds_add_their_spread():
@@ -103,10 +107,37 @@ def test_few_units_with_a_hit_count_as_units():
     assert means.share_of_counts(np.array([4, 3]), np.array([5, 0]), level=0.95, kind="speaker").status != "ok"
 
 
-def test_a_ratio_with_one_in_each_denominator_is_a_mean():
-    values = np.array([0.0, 1.0, 3.0, 2.0, 1.5, 0.5, 2.5, 1.0, 1.0, 0.0, 4.0, 2.0, 1.0, 0.0, 2.0])
-    one, other = means.ratio(values, np.ones(15), SPEAKERS, level=0.95), means.mean(values, SPEAKERS, level=0.95)
-    assert one[:5] == pytest.approx(other[:5])
+def _by_hand(value, influence, weights, seeds=(), level=0.8):
+    """Interval, variance and degrees of freedom of a number of speakers by the influences of items, and its p."""
+    in_unit = [np.flatnonzero(SPEAKERS.codes == code) for code in range(SPEAKERS.num)]
+    sums, sizes = (np.array([part[items].sum() for items in in_unit]) for part in (influence, weights))
+    variance = (sums**2 / (1 - sizes / sizes.sum())).sum() / influence.size**2
+    df = sizes.sum() ** 2 / (sizes**2).sum() - 1
+    for trainings in seeds:
+        more = np.var(trainings, ddof=1) / len(trainings)
+        df = (variance + more) ** 2 / (variance**2 / df + more**2 / (len(trainings) - 1))
+        variance += more
+    reach = stats.t.ppf((1 + level) / 2, df) * variance**0.5
+    p = 2 * stats.t.sf(abs(value) / variance**0.5, df)
+    return [value, value - reach, value + reach, variance, df, SPEAKERS.num, max(p, 2.0**-5)]
+
+
+def test_ratios_weigh_speakers_by_what_they_divide_and_seeds_add_their_spread():
+    rng = np.random.default_rng(4)
+    above, below, seeds = rng.poisson(4, 15) + 0.0, rng.poisson(3, 15) + 1.0, np.array([1.1, 1.4, 1.0])
+    value = above.sum() / below.sum()
+    influence = 15 * (above - value * below) / below.sum()
+    found = means.ratio(above, below, SPEAKERS, level=0.8, seeds=seeds)
+    assert [*found[:6], max(found.p, 2.0**-5)] == pytest.approx(_by_hand(value, influence, below, [seeds]))
+    assert found[:5] != pytest.approx(means.ratio(above, below, SPEAKERS, level=0.8)[:5])
+
+
+def test_shares_of_things_that_items_stand_for():
+    hits, sizes = np.array([1, 0, 4, 2, 0, 5, 1, 3, 2, 0, 1, 2, 6, 1, 0]), np.arange(15) % 4 + 6
+    found = means.share(hits, SPEAKERS, level=0.8, sizes=sizes)
+    by_unit = [[part[SPEAKERS.codes == code].sum() for code in range(6)] for part in (hits, sizes)]
+    assert found == means.share_of_counts(*map(np.array, by_unit), level=0.8, kind="speaker")
+    assert found.value == pytest.approx(hits.sum() / sizes.sum())
 
 
 def _sentences(seed, num, recall, precision):
@@ -143,17 +174,62 @@ def test_f1_differences_agree_with_swapped_outputs():
     assert found.p == pytest.approx(np.mean(drawn), abs=0.03)
 
 
+def _trained(num_seeds, start, recall):
+    """Counts of models that were trained again, on texts whose numbers of pairs are unlike."""
+    parts = [_sentences(1, 15, recall + 0.07 * seed, 0.6) for seed in range(start, start + num_seeds)]
+    return Counts(*(np.stack(part) for part in zip(*parts, strict=True)))
+
+
+def _f1_parts(counts):
+    """F1 of each training; influences and weights of texts, averaged over these."""
+    sums = counts.predicted + counts.gold
+    values = 2 * counts.hits.sum(axis=1) / sums.sum(axis=1)
+    influence = 15 * (2 * counts.hits - values[:, np.newaxis] * sums) / sums.sum(axis=1, keepdims=True)
+    return values, influence.mean(axis=0), sums.mean(axis=0)
+
+
+def test_f1_weighs_units_by_their_pairs_and_holds_its_trainings():
+    counts = _trained(3, 0, 0.5)
+    values, influence, weights = _f1_parts(counts)
+    _, _, _, variance, df, *_ = _by_hand(values.mean(), influence, weights, [values])
+    found = means.f1(counts, SPEAKERS, level=0.8, least=6)
+    assert [found.value, found.variance, found.df] == pytest.approx([values.mean(), variance, df])
+    sizes = np.bincount(SPEAKERS.codes, weights)
+    effective = sizes.sum() ** 2 / (sizes**2).sum()
+    ends = score_interval(found.value, variance, effective, 0.8, LOGIT, df)
+    assert [found.low, found.high] == pytest.approx(list(ends))
+    lacking = means.f1(counts, SPEAKERS, level=0.8, least=7)
+    assert (lacking.status, lacking.too_few.have, lacking.too_few.need) == ("too_few_units", 6, 7)
+
+
 def test_f1_differences_hold_both_sides_trainings():
-    first, second = _sentences(1, 60, 0.7, 0.6), _sentences(1, 60, 0.55, 0.6)
-    again = Counts(*(np.stack([a, b]) for a, b in zip(first, _sentences(2, 60, 0.5, 0.6), strict=True)))
-    found = means.f1_difference(again, second, each(60, "sentence"), level=0.95)
-    fixed = means.f1_difference(
-        Counts(again.hits[:1], again.predicted[:1], again.gold[:1]), second, each(60, "sentence"), level=0.95
-    )
-    assert found.variance > fixed.variance
-    assert found.df < 59
-    lacking = means.f1_difference(first, second, units_of(np.arange(60) // 12, "document"), level=0.95, least=6)
-    assert (lacking.status, lacking.too_few.need) == ("too_few_units", 6)
+    first, second = _trained(3, 2, 0.5), _trained(2, 0, 0.3)
+    (one, u_one, w_one), (other, u_other, w_other) = _f1_parts(first), _f1_parts(second)
+    found = means.f1_difference(first, second, SPEAKERS, level=0.8, least=6)
+    expected = _by_hand(one.mean() - other.mean(), u_one - u_other, w_one + w_other, [one, other])
+    assert [*found[:6], max(found.p, 2.0**-5)] == pytest.approx(expected)
+    lacking = means.f1_difference(first, second, SPEAKERS, level=0.95, least=7)
+    assert (lacking.status, lacking.too_few.need) == ("too_few_units", 7)
+
+
+def test_a_sample_of_speakers_is_in_two_phases():
+    """The student's errors count for what was not judged, the teacher's spread for what was."""
+    rng = np.random.default_rng(6)
+    student, rows = rng.normal(1.0, 1.0, 60), np.sort(rng.choice(60, 15, replace=False))
+    codes = np.full(60, 6)
+    codes[rows] = SPEAKERS.codes
+    units = units_of(codes, "speaker")
+    truth = 0.8 * student[rows] + rng.normal(0.3, 0.5, 15)
+    f, y = (np.bincount(SPEAKERS.codes, part - part.mean()) for part in (student[rows], truth))
+    weight = np.clip(f @ y / (f @ f), 0, 1)
+    rest = truth - weight * student[rows]
+    value = weight * student.mean() + rest.mean()
+    residual, whole = (_by_hand(0, part - part.mean(), np.ones(15)) for part in (rest, truth))
+    variance = 0.75 * residual[3] + 0.25 * whole[3]
+    found = means.judged_sample(student, rows, truth, units, level=0.8)
+    reach = stats.t.ppf(0.9, residual[4]) * variance**0.5
+    assert 0 < weight < 1
+    assert found[:5] == pytest.approx((value, value - reach, value + reach, variance, residual[4]))
 
 
 def test_a_sample_that_is_all_is_a_pair_of_words():

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tiltmeter.operators.statistics.multiplicity import benjamini_hochberg, holm
+from tiltmeter.operators.statistics.multiplicity import benjamini_hochberg, holm, least_possible
 
 P_VALUES = st.lists(st.floats(0, 1) | st.just(np.nan), max_size=12)
 
@@ -67,6 +67,14 @@ def test_adjusted_values_are_no_smaller_and_keep_the_order(adjust, p) -> None:
 def test_pairs_without_a_test_do_not_belong_to_the_family(adjust) -> None:
     with_gaps = adjust(np.array([np.nan, 0.01, np.nan, 0.2]))
     np.testing.assert_array_equal(with_gaps[[1, 3]], adjust(np.array([0.01, 0.2])))
+
+
+@pytest.mark.parametrize(
+    ("kind", "num", "least"), [("flips", 6, 2.0**-5), ("controls", 99, 1 / 100), ("flips", 1, 1.0)]
+)
+def test_the_least_p_is_that_of_holm_where_all_tests_have_it(kind, num, least):
+    for num_tests in (1, 4, 200):
+        assert least_possible(kind, num, num_tests) == pytest.approx(holm(np.full(num_tests, least))[0])
 
 
 @pytest.mark.parametrize("adjust", [holm, benjamini_hochberg])

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tiltmeter.operators.statistics.intervals import FISHER, LINEAR
+from tiltmeter.operators.statistics.means import paired
 from tiltmeter.operators.statistics.paired_items import paired_items
 from tiltmeter.operators.statistics.units import each, units_of
 
@@ -30,6 +32,14 @@ def test_the_difference_of_clusters_of_one_size_is_that_of_their_means():
     assert (found.mcnemar_p, found.first_only) == (None, None)
     assert found.difference.p == pytest.approx(expected.pvalue, abs=0.02)
     assert found.difference[1:3] == pytest.approx(tuple(expected.confidence_interval()))
+
+
+@pytest.mark.parametrize(("factor", "scale"), [(1.0, FISHER), (0.5, LINEAR)])
+def test_shares_lie_between_borders_and_other_scores_anywhere(factor, scale):
+    first, second = factor * (np.arange(24) % 3 < 1), factor * (np.arange(24) % 8 > 0)
+    templates = units_of(np.arange(24) // 3, "template")
+    found = paired_items(first, second, templates, 0.8)
+    assert found.difference == paired(second, first, templates, level=0.8, scale=scale)
 
 
 def test_systems_that_do_not_differ_are_said_to_in_few_cases_whatever_items_of_a_cluster_share():

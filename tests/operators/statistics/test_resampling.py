@@ -2,7 +2,12 @@ import numpy as np
 import pytest
 
 from tiltmeter.operators.statistics import resampling
-from tiltmeter.operators.statistics.resampling import resampled_cluster_mean, resampled_counts, resampled_mean
+from tiltmeter.operators.statistics.resampling import (
+    effective_number,
+    resampled_cluster_mean,
+    resampled_counts,
+    resampled_mean,
+)
 
 
 def drawn(strata, num_replicates=1000, seed=0, about=1, clusters=None, keys=None):
@@ -98,13 +103,14 @@ def test_blocks_are_bounded_by_the_texts_of_clusters(monkeypatch) -> None:
     assert [block.shape for block in blocks] == [(2, 50), (2, 50), (1, 50)]
 
 
-def test_a_replicate_depends_on_its_key_alone() -> None:
-    strata = np.arange(40) % 4
-    few = drawn(strata, num_replicates=3)
-    np.testing.assert_array_equal(few, drawn(strata, num_replicates=9)[:3])
-    np.testing.assert_array_equal(few, drawn(strata + 17, num_replicates=3))
-    assert (few != drawn(strata, num_replicates=3, seed=1)).any()
-    assert (few != drawn(strata, num_replicates=3, about=2)).any()
+@KEYED
+def test_a_replicate_depends_on_its_key_alone(keyed) -> None:
+    strata, keys = np.arange(40) % 4, some_keys(40) if keyed else None
+    few = drawn(strata, num_replicates=3, keys=keys)
+    np.testing.assert_array_equal(few, drawn(strata, num_replicates=9, keys=keys)[:3])
+    np.testing.assert_array_equal(few, drawn(strata + 17, num_replicates=3, keys=keys))
+    assert (few != drawn(strata, num_replicates=3, seed=1, keys=keys)).any()
+    assert (few != drawn(strata, num_replicates=3, about=2, keys=keys)).any()
     assert (few[0] != few[1]).any()
 
 
@@ -123,6 +129,7 @@ def test_a_mean_of_clusters_is_that_of_all_texts_of_those_that_are_drawn():
     [counts] = resampled_counts(np.zeros(6, int), 0, 1, 20)
     estimate = resampled_cluster_mean(values, clusters, counts)
     assert estimate.value == pytest.approx(values.mean())
+    assert estimate.num_texts == pytest.approx(effective_number(np.bincount(clusters)))
     for drawn, mean in zip(counts, estimate.resamples, strict=True):
         assert mean == pytest.approx(np.repeat(values, drawn[clusters]).mean())
 

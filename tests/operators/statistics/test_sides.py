@@ -43,10 +43,15 @@ def test_a_side_is_named_where_estimate_and_interval_agree(numbers, expected, ne
     ("others", "expected"),
     [((0.2,), "above"), ((-0.08,), "disputed"), ((0.0,), "disputed"), ((NAN,), "above"), ((0.2, -1.0), "disputed")],
 )
-def test_another_statistic_must_not_contradict(others, expected):
-    assert side(Estimate(0.5, 0.1, 0.9), 0.0, *others) == expected
-    assert side(Estimate(0.5, -0.1, 0.9), 0.0, *others) == "neither", "where nothing is named, nothing is disputed"
-    assert side(Estimate(-0.5, 0.1, 0.9), 0.0, *others) == "opposite"
+@pytest.mark.parametrize("neutral", [0.0, 0.5])
+def test_another_statistic_must_not_contradict(others, expected, neutral):
+    def side_of(*numbers):
+        estimate, more = ([number + neutral for number in part] for part in (numbers, others))
+        return side(Estimate(*estimate), neutral, *more)
+
+    assert side_of(0.5, 0.1, 0.9) == expected
+    assert side_of(0.5, -0.1, 0.9) == "neither", "where nothing is named, nothing is disputed"
+    assert side_of(-0.5, 0.1, 0.9) == "opposite"
 
 
 def test_an_estimate_that_rounding_puts_beside_its_interval_lies_in_it():

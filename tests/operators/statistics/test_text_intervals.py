@@ -8,6 +8,7 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tiltmeter.operators.compute.keys import cluster_keys, text_keys
 from tiltmeter.operators.statistics.intervals import (
     FISHER,
     HOLDS_ITS_ESTIMATE,
@@ -20,6 +21,7 @@ from tiltmeter.operators.statistics.intervals import (
 )
 from tiltmeter.operators.statistics.resampling import Estimate, effective_number, resampled_counts, resampled_mean
 from tiltmeter.operators.statistics.text_intervals import (
+    KeyedResampleSettings,
     ResampleSettings,
     between,
     cut,
@@ -162,6 +164,12 @@ def test_settings_name_the_default_and_what_there_is():
     assert ResampleSettings().interval == "centred"
     estimate = drawn([0.0, 1.0, 1.0, 0.5])
     assert ResampleSettings(0.8, "percentile").over(estimate) == percentile_interval(estimate.resamples, 0.8)
+    assert ResampleSettings(0.8).over(estimate, LOGIT) == resampled_interval(estimate, 0.8, scale=LOGIT)
+    texts, clusters = ["a", "b", "c"], np.array([0, 1, 1])
+    keyed, placed = (KeyedResampleSettings(keyed_by=keyed_by) for keyed_by in ("text", "place"))
+    assert keyed.keys(texts).tolist() == text_keys(texts).tolist()
+    assert keyed.cluster_keys(texts, clusters).tolist() == cluster_keys(texts, clusters).tolist()
+    assert (placed.keys(texts), placed.cluster_keys(texts, clusters)) == (None, None)
     for settings in ({"interval": "student"}, {"level": 1.0}, {"num_resamples": 1}):
         with pytest.raises(ValueError, match=next(iter(settings))):
             ResampleSettings(**settings)
@@ -216,10 +224,10 @@ def test_means_of_few_pools_need_students_t():
 # --- a variance that is known -----------------------------------------------------------------------------------------
 
 
-@given(st.floats(0.02, 0.98), st.integers(3, 500), st.sampled_from([0.8, 0.95]))
-def test_the_score_of_a_known_variance_is_wilsons_interval(share, num, level):
-    low, high = score_interval(share, share * (1 - share) / num, num, level, LOGIT)
-    t = scipy.stats.t.ppf((1 + level) / 2, num - 1)
+@given(st.floats(0.02, 0.98), st.integers(3, 500), st.sampled_from([0.8, 0.95]), st.sampled_from([None, 2.0, 9.0]))
+def test_the_score_of_a_known_variance_is_wilsons_interval(share, num, level, df):
+    low, high = score_interval(share, share * (1 - share) / num, num, level, LOGIT, df)
+    t = scipy.stats.t.ppf((1 + level) / 2, df or num - 1)
     for end in (low, high):
         assert abs(end - share) == pytest.approx(t * np.sqrt(end * (1 - end) / num), rel=1e-6)
 
