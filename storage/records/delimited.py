@@ -7,7 +7,7 @@ is not UTF-8; reading goes on with the next line. Polars reads what is left.
 import codecs
 import csv
 import io
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Literal, NamedTuple
@@ -49,9 +49,11 @@ _TABBED = (Dialect("\t", has_quotes=False), Dialect("\t"))
 _DIALECTS = (Dialect(","), Dialect(";"), Dialect("|"), *_TABBED)
 _NAMES = {";": "semicolons", "|": "vertical bars", "\t": "tabs"}
 
-
 _Read = tuple[pl.DataFrame, Sequence[int]]
 """Rows of text, null where there is nothing, and the lines in which they begin, from 1."""
+
+_Fields = list[str] | str
+"""Of a record, or why it is bad."""
 
 
 def read_delimited(content: bytes, file: str, bad: BadRecords, *, is_tabbed: bool, header: bool) -> _Read:
@@ -63,8 +65,8 @@ def read_delimited(content: bytes, file: str, bad: BadRecords, *, is_tabbed: boo
         is_tabbed: whether the name says that there are tabs, which are the usual then.
     """
     content = _as_utf8(content)
-    dialect = _dialect(content, is_tabbed)
-    names = _names(content, dialect, header)
+    dialect, first = _dialect(content, is_tabbed)
+    names = _names(first, header)
     if not names:
         raise pl.exceptions.NoDataError("empty CSV")
     divided = _even(content, dialect, names, header) or _scanned(content, dialect, names, header, file, bad)
@@ -90,34 +92,32 @@ def _guessed(head: bytes) -> str:
     return "utf-16-be" if 4 * head[::2].count(0) > len(head) else "utf-8"
 
 
-def _head(content: bytes) -> bytes:
-    """The first whole lines, one at least."""
-    return content[: content.rfind(b"\n", 0, _HEAD_BYTES) + 1 or content.find(b"\n") + 1 or len(content)]
+def _dialect(content: bytes, is_tabbed: bool) -> tuple[Dialect, list[_Fields]]:
+    """The one by which most records have as many fields as the first, of the usual ones the first; and such records."""
+    # Whole lines, one at least.
+    head = content[: content.rfind(b"\n", 0, _HEAD_BYTES) + 1 or content.find(b"\n") + 1 or len(content)]
+    firsts = {dialect: _first_records(head, dialect) for dialect in [*(_TABBED if is_tabbed else ()), *_DIALECTS]}
+    best = max(firsts, key=lambda dialect: _consistency(firsts[dialect]))
+    if _consistency(firsts[best]):
+        best = best._replace(is_spaced=best.has_quotes and all(name.startswith(" ") for name in firsts[best][0][1:]))
+    else:
+        best = Dialect(_ONE_COLUMN, has_quotes=not is_tabbed)
+    return best, _first_records(head, best)
 
 
-def _dialect(content: bytes, is_tabbed: bool) -> Dialect:
-    """The one by which most records have as many fields as the first, of the usual ones the first."""
-    head = _head(content)
-    best: Dialect = max([*(_TABBED if is_tabbed else ()), *_DIALECTS], key=lambda dialect: _consistency(head, dialect))
-    if not _consistency(head, best):
-        return Dialect(_ONE_COLUMN, has_quotes=not is_tabbed)
-    first = next(fields for _, fields in _records(head, best) if isinstance(fields, list) and fields)
-    return best._replace(is_spaced=best.has_quotes and all(name.startswith(" ") for name in first[1:]))
-
-
-def _consistency(head: bytes, dialect: Dialect) -> float:
-    """The share of records with as many fields as the first; 0 where it has one."""
-    widths = [len(fields) if isinstance(fields, list) else 0 for fields in _first_records(head, dialect)]
-    return widths.count(widths[0]) / len(widths) if widths and widths[0] > 1 else 0.0
-
-
-def _first_records(head: bytes, dialect: Dialect) -> list[list[str] | str]:
+def _first_records(head: bytes, dialect: Dialect) -> list[_Fields]:
     return [*islice((fields for _, fields in _records(head, dialect) if fields), _HEAD_RECORDS)]
 
 
-def _names(content: bytes, dialect: Dialect, header: bool) -> list[str]:
+def _consistency(records: Sequence[_Fields]) -> float:
+    """The share of records with as many fields as the first; 0 where it has one."""
+    widths = [len(fields) if isinstance(fields, list) else 0 for fields in records]
+    return widths.count(widths[0]) / len(widths) if widths and widths[0] > 1 else 0.0
+
+
+def _names(records: Sequence[_Fields], header: bool) -> list[str]:
     """Of the columns, each once: one that comes again is called as Polars does."""
-    first = [fields for fields in _first_records(_head(content), dialect) if isinstance(fields, list)]
+    first = [fields for fields in records if isinstance(fields, list)]
     if not header:
         [(width, _)] = Counter(map(len, first)).most_common(1) or [(0, 0)]
         return [f"column_{number}" for number in range(1, width + 1)]
@@ -171,17 +171,13 @@ def _scanned(content: bytes, dialect: Dialect, names: Sequence[str], header: boo
     is_whole = not any(row.kind == "bad" for row in bad.left_out.values()) and not dialect.is_spaced
     rows = _parsed(content, dialect, names, header) if is_whole else None
     if rows is None or rows.height != len(lines):
-        schema = dict.fromkeys(names, pl.String)
-        rows = (
-            pl.read_csv(written.getvalue().encode(), has_header=False, schema=schema)
-            if lines
-            else pl.DataFrame(schema=schema)
-        )
+        schema, source = dict.fromkeys(names, pl.String), written.getvalue().encode()
+        rows = pl.read_csv(source, has_header=False, schema=schema) if lines else pl.DataFrame(schema=schema)
         rows = rows.with_columns(pl.all().replace("", None))
     return rows, lines
 
 
-def _fitting(fields: list[str] | str, names: Sequence[str]) -> list[str] | str:
+def _fitting(fields: _Fields, names: Sequence[str]) -> _Fields:
     """As many fields as columns: only what is empty may be added or left out."""
     if isinstance(fields, str) or len(fields) == len(names):
         return fields
@@ -193,68 +189,48 @@ def _fitting(fields: list[str] | str, names: Sequence[str]) -> list[str] | str:
 # --- records --------------------------------------------------------------------------------------------------------
 
 
-def _records(
-    content: bytes, dialect: Dialect, names: Sequence[str] | None = None
-) -> Iterator[tuple[int, list[str] | str]]:
+def _records(content: bytes, dialect: Dialect, names: Sequence[str] | None = None) -> Iterator[tuple[int, _Fields]]:
     """The line in which each record begins, and its fields, none of an empty line, or why it is bad.
 
     Args:
         names: of the columns; a record of several lines that does not fit them is bad in its first line alone.
     """
-    window, number = _Window(content), 1
+    source, number = io.BytesIO(content), 1
+    ends: list[int] = []
     quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if dialect.has_quotes else csv.QUOTE_NONE
-    is_open = True
-    while is_open:
-        is_open, reason = False, _RAGGED
-        reader = csv.reader(
-            window, delimiter=dialect.separator, quoting=quoting, skipinitialspace=dialect.is_spaced, strict=True
-        )
+    while source.tell() < len(content):
+        reason = _RAGGED
         try:
+            reader = csv.reader(
+                _lines(source, ends),
+                delimiter=dialect.separator,
+                quoting=quoting,
+                skipinitialspace=dialect.is_spaced,
+                strict=True,
+            )
             for fields in reader:
-                if len(window.lines) > 1 and names is not None and _fitting(fields, names) == _RAGGED:
-                    is_open = True
+                if len(ends) > 1 and names is not None and _fitting(fields, names) == _RAGGED:
                     break
                 yield number, fields
-                number += len(window.lines)
-                window.lines.clear()
+                number += len(ends)
+                ends.clear()
         except (csv.Error, UnicodeError) as error:
-            is_open, reason = True, _OPEN if isinstance(error, csv.Error) or len(window.lines) > 1 else _NO_TEXT
-        if is_open:
+            reason = _OPEN if isinstance(error, csv.Error) or len(ends) > 1 else _NO_TEXT
+        if ends:
             yield number, reason
             number += 1
-            window.go_back()
+            source.seek(ends[0])
+            ends.clear()
 
 
-class _Window:
-    """Lines of text, of which those of a record can be read again.
+def _lines(source: io.BytesIO, ends: list[int]) -> Iterator[str]:
+    """The lines of a record, of which each end is noted.
 
-    Attributes:
-        lines: of the record so far.
+    Raises:
+        UnicodeError: if one is no text.
     """
-
-    def __init__(self, content: bytes) -> None:
-        self.lines: list[bytes] = []
-        self._content = iter(io.BytesIO(content))
-        self._again: deque[bytes] = deque()
-
-    def __iter__(self) -> "_Window":
-        return self
-
-    def __next__(self) -> str:
-        """The next line.
-
-        Raises:
-            UnicodeError: if it is no text.
-        """
-        if len(self.lines) == _MOST_LINES:
-            raise StopIteration
-        line = self._again.popleft() if self._again else next(self._content)
-        self.lines.append(line)
+    while len(ends) < _MOST_LINES and (line := source.readline()):
+        ends.append(source.tell())
         if b"\0" in line:
             raise UnicodeError(_NO_TEXT)
-        return line.decode().rstrip("\r\n").replace("\r", " ") + "\n"
-
-    def go_back(self) -> None:
-        """To the line behind the first of the record."""
-        self._again.extendleft(reversed(self.lines[1:]))
-        self.lines = []
+        yield line.decode().rstrip("\r\n").replace("\r", " ") + "\n"
