@@ -43,6 +43,7 @@ def found(configured, tmp_path):
     [
         (("positive",), ENTRIES, [], r"have 1 labels \('positive'\), and must have two"),
         ((" positive ", "positive", ""), ENTRIES, [], "have 1 labels"),
+        (("a", "b", "c"), ENTRIES, [], "have 3 labels"),
         (("a", "b"), ENTRIES, [], "data.positive: neither of the labels 'a' and 'b' says"),
         (LABELS, ENTRIES, ["data.positive=good"], r"data\.positive=good: is not a label"),
         (LABELS, [("bad", "worse")], [], "none of positive, negative .*line 2, column 'polarity': 'worse'"),

@@ -1,5 +1,7 @@
 """The classifier of vectors, and reviews whose words speak for a label by design."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from sklearn.metrics import log_loss, roc_auc_score
@@ -97,3 +99,30 @@ def test_something_is_left_to_learn_however_much_tells_when_to_stop():
     rng = np.random.default_rng(0)
     network = trained(rng.normal(size=(40, 3)), np.arange(40) % 2 == 0, ClassifierConfig(development=0.999), 0, 0)
     assert np.isfinite(scores(network, np.eye(3))).all()
+
+
+def test_noise_is_not_learnt_by_heart():
+    """The part that tells when to stop has other texts than the rest, and the weights are those before it got worse."""
+    rng = np.random.default_rng(1)
+    vectors, labels = rng.normal(size=(120, 20)), rng.random(120) < 0.6
+    config = ClassifierConfig(hidden=(30,), learning_rate=0.02, max_epochs=40, patience=40, development=0.4)
+    assert roc_auc_score(labels, scores(trained(vectors, labels, config, 0, 0), vectors)) < 0.85
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("learning_rate", 0.01),
+        ("weight_decay", 9.0),
+        ("batch", 20),
+        ("max_epochs", 3),
+        ("development", 0.5),
+        ("activation", "relu"),
+    ],
+)
+def test_every_setting_of_a_training_changes_it(linear, name, value):
+    vectors, is_positive = linear[0][:200], linear[1][:200]
+    usual = ClassifierConfig(hidden=(3,), max_epochs=2)
+    other = dataclasses.replace(usual, **{name: value})
+    one, another = (trained(vectors, is_positive, config, 0, 0) for config in (usual, other))
+    assert np.abs(scores(one, vectors) - scores(another, vectors)).max() > 1e-4

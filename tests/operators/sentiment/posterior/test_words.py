@@ -19,7 +19,7 @@ from tiltmeter.operators.sentiment.posterior.cues import (
     one_way,
     resampled_flips,
 )
-from tiltmeter.operators.sentiment.posterior.distances import identity, mean_distances
+from tiltmeter.operators.sentiment.posterior.distances import Means, identity, mean_distances
 from tiltmeter.operators.sentiment.posterior.groups import (
     group_difference,
     least_p,
@@ -88,6 +88,15 @@ def test_the_law_of_total_expectation_holds_for_every_word(prior):
     assert np.abs(held.gap / held.standard_error).max() < 4
     wrong = identity(means[1][1], means[1][1], base, *means[1][0])
     assert np.abs(wrong.gap / wrong.standard_error).max() > 10
+
+
+def test_the_error_of_the_identity_has_all_its_parts():
+    positive, negative, prior = (
+        Means(np.array([mean]), np.array([se])) for mean, se in ((0.4, 0.03), (0.7, 0.02), (0.5, 0.01))
+    )
+    held = identity(positive, negative, prior, 0.8, 0.1)
+    assert held.gap[0] == pytest.approx(0.8 * 0.4 + 0.2 * 0.7 - 0.5)
+    assert held.standard_error[0] ** 2 == pytest.approx(0.024**2 + 0.004**2 + 0.01**2 + 0.03**2)
 
 
 def test_the_posterior_of_words_is_bayes_rule():

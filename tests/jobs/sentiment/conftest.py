@@ -1,0 +1,81 @@
+"""Runs whose units are done by the process of the tests, and what became of each."""
+
+import pickle
+import traceback
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import polars as pl
+import pytest
+
+from tests.jobs.conftest import Outcome
+from tiltmeter.cluster.stages import Runner
+from tiltmeter.cluster.start import Workers
+from tiltmeter.cluster.work import Failure, Report
+from tiltmeter.jobs.command import execute
+from tiltmeter.storage.store.ledger import Finished, Store, Unit
+
+
+class Done(NamedTuple):
+    """A unit, and where its tables are."""
+
+    unit: Unit
+    finished: Finished
+
+
+@dataclass(frozen=True)
+class Traced(Outcome):
+    """A run with its store, and the units of each stage in their order."""
+
+    store: Store
+    stages: dict[str, list[Done]]
+
+    def done(self, stage: str, **config: Any) -> list[Done]:
+        """The units of a stage whose configs have these values."""
+        return [
+            done for done in self.stages[stage] if all(done.unit.config[key] == value for key, value in config.items())
+        ]
+
+    def part(self, stage: str, table: str, **config: Any) -> pl.DataFrame:
+        """A table of the only unit of a stage with such a config."""
+        [done] = self.done(stage, **config)
+        return pl.DataFrame(self.store.read(done.finished.tables[table]))
+
+
+def _do(workers: Workers, work: Any, deck: Any, **_: Any) -> Any:
+    while deck:
+        units: Sequence[Unit] = deck.take(1)
+        try:
+            work, units = pickle.loads(pickle.dumps((work, units)))  # as they come to a worker
+            for unit, tables in work(workers.store, units):
+                yield Report(workers.store.commit(unit, tables))
+        except Exception as error:
+            yield Failure(units[0], str(error), traceback.format_exc())
+
+
+@pytest.fixture(scope="session")
+def run_here(configured):
+    """Runs a job without a cluster; what each unit was given and made can be looked at."""
+
+    def run(*overrides):
+        stages: defaultdict[str, list[Done]] = defaultdict(list)
+        stores: list[Store] = []
+        whole = Runner.run
+
+        def recorded(runner, stage):
+            finished = whole(runner, stage)
+            stores.append(runner.store)
+            done = {unit.place: unit for units in finished.values() for unit in units}
+            stages[stage.name] += [Done(unit, done[unit.place]) for unit in stage.all_units() if unit.place in done]
+            return finished
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Workers, "run", _do)
+            patch.setattr(Workers, "num_workers", 1)
+            patch.setattr(Runner, "run", recorded)
+            path = execute(configured("cluster.num_cpus=1", *map(str, overrides)))
+        return Traced(path, stores[0], dict(stages))
+
+    return run

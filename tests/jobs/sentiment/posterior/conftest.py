@@ -1,0 +1,95 @@
+"""Runs on made-up reviews, three in four of them positive; one has no label, one no word, and one comes thrice."""
+
+import csv
+
+import numpy as np
+import pytest
+
+from tiltmeter.operators.sentiment.posterior.made_up import FEMALE, MALE, NEGATIVE, POSITIVE, reviews
+
+GROUPS = {
+    "names": {"female": FEMALE[:9], "male": MALE},
+    "relations": {
+        "female": ("mother", "sister", "wife", "aunt", "girl", "woman"),
+        "male": ("father", "son", "boy", "man"),
+    },
+    "occupations": {
+        "female": ("nurse", "teacher", "writer", "clerk", "baker"),
+        "male": ("driver", "guard", "doctor", "cook", "uncle"),
+    },
+}
+LEMMAS = {"aunt": "mother", "lovely": "delightful"}
+
+SMALL = [
+    *("job=sentiment_posterior", "job.level=0.9", "seed=3"),
+    *("vectors.trainer.epochs=3", "vectors.trainer.dimensions=8", "vectors.min_count=2", "classifier.hidden=[6]"),
+    *("classifier.seeds=2", "classifier.folds=2", "classifier.max_epochs=15", "classifier.learning_rate=0.01"),
+    *("priors=[standard, texts, empirical]", "samplers=[exact, elliptical]", "exact.draws=1500"),
+    *("exact.proposals=20000", "gibbs.sweeps=20", "gibbs.warmup=5", "gibbs.shown=7", "gibbs.vocabulary=150"),
+    *("elliptical.chains=2", "elliptical.warmup=50", "elliptical.draws=1500"),
+    *(f"groups.{name}.{side}=[{','.join(words)}]" for name, sides in GROUPS.items() for side, words in sides.items()),
+    f"lemmas={{{', '.join(f'{word}: {lemma}' for word, lemma in LEMMAS.items())}}}",
+    *("words.min_count=61", "nearest.draws=2", "nearest.number=3", "cues.texts=50"),
+    "cues.pairs=[[woman, man], [she, he], [terrible, fantastic], [annoying, admirable], [journey, lawyer]]",
+]
+SHARP = [
+    *("samplers=[exact, nuts]", "nuts.chains=2", "nuts.warmup=200", "nuts.draws=700", "priors=[bag]", "seed=8"),
+    *(
+        "vectors.trainer.epochs=10",
+        "vectors.trainer.learning_rate=0.1",
+        "power=2",
+        "words.most=2",
+        "distance=half_cosine",
+        "chain_classifiers=2",
+        "classifier.calibrated=false",
+    ),
+]
+"""Trained vectors, and settings that are others than the usual ones."""
+
+TEXTS = [review for at, review in enumerate(reviews(450, 25, seed=0)) if at % 2 == 0 or at % 6 == 1]
+TEXTS = [("a film", ""), ("unheard", "negative"), *TEXTS, *TEXTS[4:5] * 2, ("", "positive")]
+LABELLED = [(text, label == "positive") for text, label in TEXTS if text and label]
+WITHOUT_VECTOR = ("film", "uncle", "unheard")
+
+
+def write(path, header, rows):
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([header, *rows])
+    return path
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    """Of reviews, and of a lexicon with a word on both sides and one that is not in them."""
+    folder = tmp_path_factory.mktemp("posterior")
+    write(folder / "texts.csv", ["text", "label"], TEXTS)
+    entries = [(word, "positive") for word in POSITIVE] + [(word, "negative") for word in NEGATIVE]
+    entries += [("war", "positive"), ("war", "negative"), ("enviousness", "negative")]
+    write(folder / "lexicon.csv", ["word", "polarity"], entries)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def trained(folder):
+    """Settings of a run that trains its vectors."""
+    return [*SMALL, f"data.path={folder}/texts.csv", f"lexicon.path={folder}/lexicon.csv"]
+
+
+@pytest.fixture(scope="session")
+def small(trained, folder, write_vectors):
+    """Settings of a run whose vectors have a direction of sentiment, and else nothing in them."""
+    words = sorted({word for text, _ in LABELLED for word in text.split()} - set(WITHOUT_VECTOR))
+    sentiment = [0.8 * (word in POSITIVE) - 0.8 * (word in NEGATIVE) for word in words]
+    vectors = np.random.default_rng(0).normal(size=(len(words), 8)) * ([0.0] + [1.0] * 7)
+    vectors[:, 0] = sentiment
+    return [*trained, f"vectors.path={write_vectors(folder / 'vectors.bin', words, vectors)}"]
+
+
+@pytest.fixture(scope="session")
+def study(run_here, small, folder):
+    return run_here(*small, f"store={folder}/store", f"run_dir={folder}/run")
+
+
+@pytest.fixture(scope="session")
+def sharp(run_here, trained, folder):
+    return run_here(*trained, *SHARP, f"store={folder}/store", f"run_dir={folder}/sharp")
