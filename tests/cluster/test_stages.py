@@ -52,7 +52,7 @@ class PoolHere:
     def num_wide_workers(self, num_cpus):
         return self.num_workers // num_cpus
 
-    def run(self, work, deck, *, on_gpu=False, num_cpus=1):
+    def run(self, work, deck, **_):
         while deck:
             units = deck.take(1)
             self.dealt += [unit.config for unit in units]

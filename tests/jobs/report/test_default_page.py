@@ -35,7 +35,7 @@ ROWS = [
         "is_rare": True,
         "forms": ["b", "B"],
     },
-    {"word": "c", "num_texts": 0, "status": "absent", "reason": "it does not occur"},
+    {"word": "c", "lean": 9.0, "num_texts": 0, "status": "absent", "reason": "it does not occur"},
 ]
 TABLES = {"leanings": SCHEMA, "never": pa.schema([text("x", "never published")])}
 
@@ -59,12 +59,12 @@ def test_a_table_shows_numbers_with_their_intervals_and_units(page):
     assert grid.headings[:5] == ["word", "lean (degrees)", "num texts (texts)", "is rare", "forms"]
     assert grid.numeric == ["lean (degrees)", "num texts (texts)"]
     assert grid.rows[1][:5] == ["b", "−0.500 [−1.000, 0.000]", "3", "yes", "b, B"]
-    assert grid.rows[2][:5] == ["c", "–", "0", "–", "–"]
+    assert grid.rows[2][:5] == ["c", "9.000", "0", "–", "–"]
 
 
 def test_each_number_with_an_interval_has_a_dot_plot_by_what_tells_rows_apart(page):
     [chart] = [block for section in page.sections for block in section.blocks if isinstance(block, Chart)]
     assert chart.caption == "How far it leans; lines are intervals."
     [figure] = map(drawn, chart.figures.values())
-    assert list(figure.layout.yaxis.ticktext) == ["b", "a"]
-    assert [list(trace.x) for trace in figure.data if trace.mode == "markers"] == [[1.5, -0.5]]
+    assert list(figure.layout.yaxis.ticktext) == ["b", "a", "c"]
+    assert [list(trace.x) for trace in figure.data if trace.mode == "markers"] == [[9.0, 1.5, -0.5]]

@@ -15,15 +15,18 @@ from tiltmeter.jobs.psychophysics import page as psychophysics
 from tiltmeter.jobs.report.findings import (
     by_model,
     correlations,
+    ends,
     folded,
+    furthest,
     in_model,
     measured,
+    of_model,
     paragraphs,
     why_nothing,
 )
 from tiltmeter.jobs.report.html.elements import Bullets, Details, Paragraph
 from tiltmeter.jobs.report.intervals import on_intervals, on_shifts
-from tiltmeter.jobs.report.wording import estimate, number, p_value, quoted, stars
+from tiltmeter.jobs.report.wording import estimate, number, p_value, quoted, significant, stars
 from tiltmeter.jobs.runtime.published import Frames
 from tiltmeter.operators.statistics.intervals import IntervalSettings
 
@@ -52,7 +55,21 @@ def test_small_probabilities_keep_two_digits():
 def test_stars_begin_below_their_bounds():
     bounds = {0.0009: "***", 0.001: "**", 0.0099: "**", 0.01: "*", 0.0499: "*", 0.05: "", 1.0: ""}
     assert {p: stars(p) for p in bounds} == bounds
-    assert stars(None) == ""
+    assert {p: significant(p) for p in bounds} == {p: mark != "" for p, mark in bounds.items()}
+    assert (stars(None), significant(None)) == ("", False)
+
+
+def test_ends_are_the_lowest_and_the_highest_and_all_rows_where_there_are_few():
+    rows = pl.DataFrame({"d": [5, 1, 4, 2, 3]})
+    assert [ends(rows, "d", num)["d"].to_list() for num in (1, 2, 3)] == [[1, 5], [1, 2, 4, 5], [1, 2, 3, 4, 5]]
+    away = pl.DataFrame({"word": ["a", "b", "c", "b"], "pse": [0.9, 0.2, 0.6, 0.3]})
+    assert furthest(away, "pse", itemgetter("word"), neutral=0.8, most=2) == " (b, c and 1 more)"
+
+
+def test_the_part_of_a_table_about_a_model_is_of_its_corpus_and_its_language():
+    models = pl.DataFrame({"model": ["a", "a", "b"], "language": ["en", "de", "en"], "n": [1, 2, 3]})
+    parts = [of_model(models, models.filter(n=number))["n"].to_list() for number in (1, 2, 3)]
+    assert parts == [[1], [2], [3]]
 
 
 def test_words_from_right_to_left_are_isolated_from_the_numbers_beside_them():

@@ -144,7 +144,7 @@ def test_the_page_loads_nothing(survey, report, html_of):
 
 def test_every_stage_has_its_time_as_a_bar():
     stages = [StageRecord("count", seconds=1.0), StageRecord("train", num_done=3, num_reused=1, seconds=4.0)]
-    stages[1].peak_worker_memory_bytes, stages[1].worker_seconds = 5 * 2**20, 6.0
+    stages[1].peak_worker_memory_bytes, stages[1].worker_seconds = 500 * 2**20, 6.0
     stages[1].busy_share, stages[1].least_busy_share = 0.75, 0.5
     grid, *_ = run_log(stages, "", {}).blocks
     assert "5.0 seconds in all" in grid.caption
@@ -153,5 +153,5 @@ def test_every_stage_has_its_time_as_a_bar():
     # Nothing was done by any process of the first.
     assert grid.rows == [
         ["count", "1.0", "0", "0", "0", "0.0", "–", "–", "–"],
-        ["train", "4.0", "3", "1", "0", "6.0", "75%", "50%", "5"],
+        ["train", "4.0", "3", "1", "0", "6.0", "75%", "50%", "500"],
     ]

@@ -20,7 +20,10 @@ SCORES = pa.schema(
         column("reason", pa.string(), "why not"),
     ]
 )
-ROWS = [{"text": str(n), "status": "no_score" if n % 3 else "ok", "reason": ""} for n in range(9)]
+ROWS = [
+    {"text": str(n), "status": "no_score" if n % 3 else "ok", "reason": "none" if n == 1 else "b" * (n % 3)}
+    for n in range(9)
+]
 
 
 @pytest.fixture
@@ -56,6 +59,7 @@ def test_a_table_in_memory_and_one_in_a_folder_are_alike(directory, tmp_path):
     assert read.rows.collect().height == 18
     assert read.rows.collect_schema() == held.rows.collect_schema()
     assert (read.by_status(), held.by_status()) == ({"ok": 6, "no_score": 12}, {"ok": 3, "no_score": 6})
+    assert held.commonest_reasons() == [("no_score", "bb", 3, 6)]
     assert read.schema.field("text").metadata[b"description"] == b"a text"
 
 

@@ -144,6 +144,19 @@ def test_who_is_turned_down_takes_back_nothing_that_another_has_entered(store, t
     assert enter(store, "people", "b", 4.0, 10.0) == (10.0, True)
 
 
+def test_what_was_turned_down_because_another_came_first_leaves_no_claim(store, tmp_path, monkeypatch):
+    write, other = accounts._write, tmp_path / "accounts/people/c.json"
+
+    def write_after_another(*arguments):
+        write(*arguments)
+        other.write_text('{"entry": "c", "amount": {"epsilon": 6.0}, "confirmed": true}')
+
+    with monkeypatch.context() as patch:
+        patch.setattr(accounts, "_write", write_after_another)
+        assert enter(store, "people", "a", 6.0, 10.0) is None
+    assert enter(store, "people", "b", 4.0, 10.0) == (10.0, True)
+
+
 @pytest.mark.parametrize("place", ["accounts", "accounts/people", "accounts/people/a.json"])
 def test_an_account_that_a_link_has_replaced_is_not_begun_anew(store, tmp_path, place):
     enter(store, "people", "a", 2.0, 3.0)

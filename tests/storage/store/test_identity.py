@@ -139,6 +139,21 @@ def test_values_types_order_and_names_enter_a_digest():
     assert len({table_digest(table) for table in [TABLE, *changed]}) == 1 + len(changed)
 
 
+@pytest.mark.parametrize(
+    "columns",
+    [
+        [pa.array([1, None]), pa.array([None, 1])],
+        [pa.array([1]), pa.array([1], pa.uint64()), pa.array([1], pa.timestamp("us"))],
+        [pa.array([[1, 2], [3]]), pa.array([[1], [2, 3]])],
+        [pa.array(["ab", "c"]), pa.array(["a", "bc"]), pa.array([b"ab", b"c"])],
+        [pa.array([1, 1, 2]), pa.array([1, 2])],
+    ],
+    ids=["missing values", "types", "lists", "texts", "lengths"],
+)
+def test_columns_of_the_same_bytes_differ(columns):
+    assert len({column_digests(pa.table({"a": column}))["a"] for column in columns}) == len(columns)
+
+
 def test_a_column_without_a_digest_is_refused():
     with pytest.raises(UnstableValue, match="struct"):
         column_digests(pa.table({"a": [{"b": 1}]}))

@@ -42,6 +42,7 @@ def test_identity_is_operator_config_and_the_columns_read(store):
     other = store.commit(Unit("count/1", "", {"n": 1}), [("words", TABLE.set_column(1, "count", [[1, 3]]))]).tables[
         "words"
     ]
+    renamed = store.commit(Unit("count/1", "", {"n": 2}), [("words", TABLE.rename_columns(["word", "num"]))])
     unit = Unit("sum/1", "name", {"n": 1}, {"words": [words]})
     assert unit.place == Unit("sum/1", "another name", {"n": 1}, {"words": [words]}).place
     different = [
@@ -50,10 +51,31 @@ def test_identity_is_operator_config_and_the_columns_read(store):
         Unit("sum/1", "", {"n": 1}, {"words": [other]}),
         Unit("sum/1", "", {"n": 1}, {"tokens": [words]}),
         Unit("sum/1", "", {"n": 1}, {"words": [words, words]}),
+        Unit("sum/1", "", {"n": 1}, {"words": [words, other]}),
+        Unit("sum/1", "", {"n": 1}, {"words": [words], "tokens": [words]}),
+        Unit("sum/1", "", {"n": 1}, {"words": [renamed.tables["words"]]}),
     ]
-    assert len({unit.place, *(each.place for each in different)}) == 6
+    assert len({unit.place, *(each.place for each in different)}) == 9
+    assert unit.place == Unit("sum/1", "", {"n": 1}, {"words": [words.labelled(corpus="letters")]}).place
     only_words = [Unit("sum/1", "", {}, {"words": [ref.select("word")]}).place for ref in (words, other)]
     assert only_words[0] == only_words[1]
+
+
+def test_a_row_of_another_unit_does_not_make_a_unit_finished(store):
+    done = store.commit(Unit("count/1", "", {}), [("words", TABLE)])
+    other = Unit("count/1", "", {"n": 1})
+    row = Path(store.path, f"ledger/{done.place}.json")
+    row.with_name(f"{other.place.rpartition('/')[2]}.json").write_bytes(row.read_bytes())
+    assert store.find(other) is None
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 4), (1, 3), (2, 2), (3, 9), (4, 5), (5, 9), (-9, 0), (9, 10), (0, 100)])
+def test_rows_between_two_values_are_read_with_the_lower_and_without_the_upper_one(store, monkeypatch, low, high):
+    monkeypatch.setattr("tiltmeter.storage.store.tables._ROWS_PER_GROUP", 3)
+    values = [0, 1, 1, 1, 3, 4, 4, 9, 9, 9, 10]
+    ref = store.commit(Unit("sort/1", "", {}), [("t", pa.table({"n": values, "at": range(11)}))]).tables["t"]
+    rows = store.read_between(ref, "n", low, high)
+    assert rows["at"].to_pylist() == [at for at, value in enumerate(values) if low <= value < high]
 
 
 def test_a_selected_reference_reads_its_columns_only(store):

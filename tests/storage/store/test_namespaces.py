@@ -138,8 +138,10 @@ def test_a_process_of_an_earlier_version_has_locked_nothing(store):
 
 
 def test_a_free_lock_says_nothing_where_other_machines_may_have_theirs(tmp_path, monkeypatch):
-    with locks.examined(tmp_path) as is_locked:
-        assert is_locked is False
+    (tmp_path / "link").symlink_to(tmp_path)
+    for place, is_free in ((tmp_path, False), (tmp_path / "link", None)):
+        with locks.examined(place) as is_locked:
+            assert is_locked is is_free
     monkeypatch.setattr(locks, "_is_of_this_machine", lambda _: False)
     for place in (tmp_path, tmp_path / "none"):
         with locks.examined(place) as is_locked:

@@ -1,5 +1,6 @@
 """Which units go, and that those that stay can still be found."""
 
+import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -16,11 +17,11 @@ from tiltmeter.storage.store.registry import RegisteredRun
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def runs(statuses, series="nightly"):
+def runs(statuses, series="nightly", job="survey"):
     """Runs of a series, the earliest first."""
     process = Process("host", 1, 0.0)
     return [
-        RegisteredRun(f"survey/{series}/{day}", process, "/run", START + timedelta(days=day), {}, status)
+        RegisteredRun(f"{job}/{series}/{day}", process, "/run", START + timedelta(days=day), {}, status)
         for day, status in enumerate(statuses)
     ]
 
@@ -44,9 +45,10 @@ def test_the_latest_successes_are_kept_with_every_run_since(statuses, num_kept, 
 
 @given(st.lists(st.sampled_from(["succeeded", "failed", "running"])), st.integers(1, 4))
 def test_a_series_keeps_its_successes_whatever_other_series_do(statuses, num_kept):
-    ours, others = runs(statuses), runs(["succeeded"] * 9, "other")
-    kept = kept_runs([*others, *ours], num_kept)
-    of_ours = [run for run in kept if run.series == "nightly"]
+    ours, others = runs(statuses), [runs(["succeeded"] * 9, "other"), runs(["succeeded"] * 9, job="compare")]
+    kept = kept_runs([*others[0], *ours, *others[1]], num_kept)
+    of_ours = [run for run in kept if (run.job, run.series) == ("survey", "nightly")]
+    assert len(kept) == len(of_ours) + 2 * num_kept
     num_succeeded = sum(run.status == "succeeded" for run in of_ours)
     assert num_succeeded == min(statuses.count("succeeded"), num_kept)
     assert sorted(of_ours, key=lambda run: run.started) == ours[len(ours) - len(of_ours) :]
@@ -65,6 +67,9 @@ def test_a_unit_is_listed_with_all_its_files_and_removed_with_them(tmp_path):
     unit = listed[gone.place]
     assert [Path(file).suffix for file in unit.files] == [".json", ".parquet", ".parquet"]
     assert unit.num_bytes == sum(Path(file).stat().st_size for file in unit.files)
+    for number, file in enumerate((unit.files[1], unit.files[0], unit.files[2])):
+        os.utime(file, (0, 1000 - 9 * number))
+    assert {each.place: each for each in stored_units(store)}[gone.place].modified.timestamp() == 1000
     for place in (gone.place, half.place):
         remove(store, listed[place])
     assert store.find(gone) is None

@@ -64,7 +64,9 @@ def test_the_last_that_succeeded_is_of_the_same_series_and_before_a_moment(regis
     failed.end("failed", {}, {})
     assert registry.last_succeeded("survey", "a").key == second.run.key
     assert registry.last_succeeded("survey", "a", before=second.run.started).key == first.run.key
-    assert registry.last_succeeded("survey", "c") is None
+    assert registry.last_succeeded("survey", "a", before=failed.run.started).key == second.run.key
+    assert registry.last_succeeded("survey", "a", before=first.run.started) is None
+    assert registry.last_succeeded("survey", "c") is registry.last_succeeded("compare", "a") is None
     assert [run.key for run in registry.runs()] == [entry.run.key for entry in (other, failed, second, first)]
 
 

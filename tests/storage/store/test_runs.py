@@ -109,13 +109,17 @@ def test_a_disk_that_fails_for_a_moment_gets_the_pieces_from_the_first(tmp_path,
 
 
 def test_parts_become_a_folder_whose_digest_is_of_their_content(tmp_path, store):
-    refs = [committed(store, TABLE.slice(n)) for n in (0, 1)]
-    with opened(tmp_path / "run") as run:
-        run.begin(["large"], **OURS)
-        run.link_table("large", store, [("part_0", refs[0]), ("part_1", refs[1])])
-        run.write_record(status="succeeded")
+    refs, digests = [committed(store, TABLE.slice(n)) for n in (0, 1)], []
+    for name, parts in {"run": refs, "again": refs, "turned": refs[::-1], "other": [refs[0], refs[0]]}.items():
+        with opened(tmp_path / name) as run:
+            run.begin(["large"], **OURS)
+            run.link_table("large", store, [(f"part_{number}", ref) for number, ref in enumerate(parts)])
+            run.write_record(status="succeeded")
+        digests.append(run.tables["large"]["digest"])
+        assert run.tables["large"]["rows"] == sum(ref.num_rows for ref in parts)
+    assert digests[0] == digests[1]
+    assert len({*digests}) == 3
     assert read_run_table(tmp_path / "run", "large")["n"].to_pylist() == [1, 2, 3, 2, 3]
-    assert run.tables["large"]["rows"] == 5
 
 
 def test_labels_of_parts_are_folders_and_columns_of_the_table(tmp_path, store):
@@ -186,10 +190,13 @@ def test_a_new_run_removes_what_the_old_one_left_and_nothing_else(tmp_path, stor
         "\xff",
         '{"tables": ["src"]}',
         '{"tables": {"src": {}}}',
+        '{"tables": {"notes": {}}}',
+        '{"job": "build", "tables": {"notes": {}}}',
         '{"job": "build", "versions": {}, "tables": ["src"]}',
         '{"job": "build", "versions": {}, "tables": {"src": 1}}',
         '{"job": "build", "versions": {}, "tables": {"src": {}}}',
         '{"job": "build", "versions": {}, "tables": {"../run/src": {}}}',
+        '{"job": "build", "versions": {}, "tables": {"../notes": {}}}',
         '{"job": "build", "versions": {}, "tables": {"..": {}}}',
         '{"job": "build", "versions": {}, "tables": {"": {}}}',
     ],
@@ -198,12 +205,14 @@ def test_a_directory_with_a_foreign_record_is_left_alone(tmp_path, record):
     path = tmp_path / "run"
     (path / "src").mkdir(parents=True)
     (path / "src/main.c").write_text("int main;")
-    (path / "report.html").write_text("theirs")
+    for name in ("report.html", "notes.parquet", "../notes.parquet"):
+        (path / name).write_text("theirs")
     (path / "run.json").write_text(record, encoding="latin-1")
-    before = {file: file.read_bytes() for file in path.rglob("*") if file.is_file()}
+    before = {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
     with opened(path) as run, pytest.raises(StorageError, match=r"not one of ours; choose an empty run_dir=<path>"):
         run.begin([], **OURS)
-    assert {file: file.read_bytes() for file in path.rglob("*") if file.is_file() and file.name != ".lock"} == before
+    after = (file for file in tmp_path.rglob("*") if file.is_file() and file.name != ".lock")
+    assert {file: file.read_bytes() for file in after} == before
 
 
 @pytest.mark.parametrize(
