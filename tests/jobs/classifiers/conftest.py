@@ -1,18 +1,18 @@
 """Runs of jobs in this process, which also hold what no table publishes: the units of each stage with their tables."""
 
+import inspect
 import pickle
 import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from tiltmeter.cluster.dealing import Deck
 from tiltmeter.cluster.start import Workers
 from tiltmeter.cluster.work import Failure, Outcome, Report, Work
-from tiltmeter.storage.store.ledger import Finished, Store, Unit
+from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
 
 
 @dataclass
@@ -47,34 +47,34 @@ class PoolHere:
 
 @dataclass(frozen=True)
 class RunHere:
-    """What a run left in its directory, and the units that it did."""
+    """What a run left in its directory, the units that it did, and the calls of functions that were watched."""
 
     run: Any
     pool: PoolHere
+    calls: dict[str, list[dict[str, Any]]]
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.run, name)
 
-    def units(self, operator: str) -> list[tuple[Unit, dict[str, pa.Table]]]:
-        """Those of an operator, whatever its version, with their tables."""
-        read = self.pool.store.read
-        return [
-            (unit, {name: read(ref) for name, ref in finished.tables.items()})
-            for unit, finished in self.pool.done
-            if unit.operator.split("/")[0] == operator
-        ]
+    def units(self, operator: str) -> list[tuple[Unit, Finished]]:
+        """Those of an operator, whatever its version."""
+        return [(unit, done) for unit, done in self.pool.done if unit.operator.split("/")[0] == operator]
+
+    def read(self, ref: TableRef) -> list[dict[str, Any]]:
+        """The rows of a table."""
+        return self.pool.store.read(ref).to_pylist()
 
     def made(self, operator: str, table: str) -> list[list[dict[str, Any]]]:
         """The rows of a table of each unit of an operator."""
-        return [tables[table].to_pylist() for _, tables in self.units(operator)]
+        return [self.read(done.tables[table]) for _, done in self.units(operator)]
 
 
 @pytest.fixture(scope="session")
 def run_here(configured, outcome_of):
-    """Runs a job as ``run_job`` does, without Ray."""
+    """Runs a job as ``run_job`` does, without Ray, and notes what functions of modules are given, and their results."""
     from tiltmeter.jobs.command import execute
 
-    def run(*overrides):
+    def run(*overrides, watched=()):
         pools = []
 
         def started(workers):
@@ -84,7 +84,22 @@ def run_here(configured, outcome_of):
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Workers, "_started", started)
+            calls = {name: _watched(patch, module, name) for module, name in watched}
             path = execute(configured("cluster.num_cpus=1", *overrides))
-        return RunHere(outcome_of(path), pools[0] if pools else PoolHere(None))
+        return RunHere(outcome_of(path), pools[0] if pools else PoolHere(None), calls)
 
     return run
+
+
+def _watched(patch, module, name):
+    calls, function = [], getattr(module, name)
+    signature = inspect.signature(function)
+
+    def watched(*positional, **named):
+        bound = signature.bind(*positional, **named)
+        bound.apply_defaults()
+        calls.append(bound.arguments | {"result": function(*positional, **named)})
+        return calls[-1]["result"]
+
+    patch.setattr(module, name, watched)
+    return calls

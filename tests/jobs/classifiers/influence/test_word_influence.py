@@ -1,38 +1,47 @@
-"""The job `word_influence` on made-up reviews."""
+"""The job `word_influence` on made-up reviews: what its tables say, counted again by what the models answer."""
 
 import csv
 import random
+from collections import Counter
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
+from scipy.special import expit
 
 from tiltmeter.cluster.stages import UnitsFailed
+from tiltmeter.jobs.classifiers.influence import masking, replacing, summing, teaching
+from tiltmeter.jobs.classifiers.influence.learning import load_student
+from tiltmeter.jobs.classifiers.influence.teaching import TaughtBy
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.draws import without_number
+from tiltmeter.operators.classifiers.attribution.attribute import attribute
+from tiltmeter.operators.classifiers.attribution.records import AttributionConfig
+from tiltmeter.operators.classifiers.influence import student_training
+from tiltmeter.operators.classifiers.influence.calibration import sure_cuts
+from tiltmeter.operators.classifiers.influence.masking import random_scores
+from tiltmeter.operators.classifiers.influence.probes import Answers, sampled_probe
+from tiltmeter.operators.classifiers.influence.records import MASK, Context, StudentConfig
+from tiltmeter.operators.classifiers.influence.scores import counterfactuals, hybrid, hybrid_sum
+from tiltmeter.operators.statistics.means import share
+from tiltmeter.operators.statistics.units import units_of
 
 GOOD = ("lovely", "fine", "great", "charming", "splendid", "bright")
 BAD = ("awful", "dull", "poor", "boring", "dreadful", "bleak")
 PLAIN = ("red", "wooden", "early", "local", "round", "modern")
 NOUNS = ("film", "plot", "cast", "music", "movie", "scene", "story", "ending")
 SMALL = [
-    *("models.encoder.dimensions=12", "models.encoder.hidden=12", "models.encoder.dropout=0"),
+    *("seed=3", "intervals.level=0.9", "intervals.num_resamples=100"),
+    *("models.encoder.dimensions=12", "models.encoder.hidden=12", "models.encoder.dropout=0", "models.masked=0.25"),
     *("models.training.max_epochs=8", "models.training.learning_rate=0.02", "models.training.max_tokens=256"),
-    *(
-        "num_students=1",
-        "student.hidden=12",
-        "student.max_epochs=12",
-        "student.random_words=4",
-        "student.batch_size=64",
-    ),
-    *(
-        "student.learning_rate=0.01",
-        "intervals.num_resamples=100",
-        "ratios.num_contexts=60",
-        "ratios.unit_contexts=25",
-        "ratios.max_words=50",
-    ),
-    *("probes.control=[lovely, red]", "probes.probe=[wooden, unheard]", "probes.unit_contexts=150"),
-    *("masking.num_samples=20", "masking.max_words=20"),
+    *("num_students=2", "student.hidden=12", "student.max_epochs=12", "student.random_words=3"),
+    *("student.replacements=0.3", "student.batch_size=64", "student.learning_rate=0.01"),
+    *("ratios.num_contexts=60", "ratios.unit_contexts=25", "ratios.max_words=7", "ratios.most=3"),
+    *("probes.control=[lovely, red]", "probes.probe=[wooden, unheard, bleak]", "probes.unit_contexts=150"),
+    *("probes.clearly_positive=[round, modern]", "probes.clearly_negative=[local, early]", "probes.most_claims=9"),
+    *("masking.num_samples=20", "masking.max_words=5", "masking.max_texts=9", "masking.budget=4"),
 ]
+CONFIG = StudentConfig(hidden=12, random_words=3)
 
 
 def review(rng, label):
@@ -40,112 +49,353 @@ def review(rng, label):
     return f"the {rng.choice(PLAIN)} {rng.choice(NOUNS)} has {rng.choice(('a', 'one'))} {word} {rng.choice(NOUNS)}"
 
 
-@pytest.fixture(scope="module")
-def reviews(tmp_path_factory):
-    """Sentences of 20 words, each with a part of it as another text, one without a text and one without a label."""
-    rng, path = random.Random(0), tmp_path_factory.mktemp("reviews") / "reviews.csv"
-    rows = []
-    for number in range(260):
-        label = "positive" if number % 2 else "negative"
-        text = review(rng, label)
-        rows += [[f"{text} no {number}", label], [f"{text[4:]} no {number}", label]]
+def write_reviews(path, seed, num, wrong):
+    """Three of four are negative; each has a part of it as another text, and a share of both is labelled wrong."""
+    rng, rows = random.Random(seed), []
+    for number in range(num):
+        is_positive = number % 4 == 0
+        text = review(rng, "positive" if is_positive else "negative")
+        label = "positive" if is_positive != (rng.random() < wrong) else "negative"
+        rows += [[f"{text} no {seed}{number}", label], [f"{text[4:]} no {seed}{number}", label]]
     with path.open("w", newline="") as file:
         csv.writer(file).writerows([["review", "class"], *rows, ["", "positive"], ["a film", ""]])
-    return ["job=word_influence", f"data.path={path}", "data.text=review", "data.label=class"]
+    return path
+
+
+@pytest.fixture(scope="module")
+def reviews(tmp_path_factory):
+    """Labels are wrong of one text of twelve that models learn from, and of one of three that they are tested with."""
+    folder = tmp_path_factory.mktemp("reviews")
+    learnt, tested = (
+        write_reviews(folder / f"{name}.csv", seed, num, wrong)
+        for name, seed, num, wrong in (("learnt", 1, 220, 1 / 12), ("tested", 2, 45, 1 / 3))
+    )
+    columns = ("data.text=review", "data.label=class")
+    return ["job=word_influence", f"data.path={learnt}", f"data.test={tested}", *columns]
 
 
 @pytest.fixture(scope="module")
 def influence(run_here, reviews, tmp_path_factory):
     place = tmp_path_factory.mktemp("influence")
-    return run_here(*reviews, *SMALL, f"store={place}/store", f"run_dir={place}/run")
+    watched = [(teaching, "train"), (student_training, "train_student"), (masking, "_coverages")]
+    watched += [(masking, "num_masked"), (summing, "_sample")]
+    return run_here(*reviews, *SMALL, f"store={place}/store", f"run_dir={place}/run", watched=watched)
 
 
-def test_a_student_follows_its_teacher_better_than_the_context_alone(influence):
-    shares = {row["measure"]: row for row in influence.rows("students", split="test")}
-    assert shares["all_correct"]["value"] > 0.85 > shares["all_correct_context_only"]["value"]
-    assert shares["per_word"]["value"] >= shares["all_correct"]["value"]
-    assert shares["teacher_accuracy"]["value"] > 0.95
-    for row in influence.rows("students"):
-        assert row["low"] <= row["value"] <= row["high"]
+class Told:
+    """What the models of a run answer, and its texts by their part."""
+
+    def __init__(self, run):
+        store, [(_, trained)] = run.pool.store, run.units("influence_teacher")
+        self.loaded = TaughtBy("0", trained=trained.tables["model"]).load(store)
+        self.teacher = self.loaded.teacher
+        students = [done.tables for _, done in run.units("influence_student")]
+        self.students = [load_student(store, tables, CONFIG, "en") for tables in students]
+        [texts] = run.made("influence_texts", "prepared")
+        self.rows = {row["row"]: row for row in texts}
+        parts = ("training", "development", "test")
+        self.parts = {part: [row for row in texts if row["part"] == part] for part in parts}
+        self.known = {}
+        for row in run.rows("vocabularies", status="ok"):
+            self.known.setdefault(row["part_of_speech"], []).append(row["written"])
+
+    def logits(self, contexts, words, number=0):
+        """A student's."""
+        student, base = self.students[number], self.teacher.states([context.replaced() for context in contexts])
+        return self.teacher.logits(base + student.changes(student.contexts(contexts), student.words(words)))
+
+    def labels(self, contexts, words):
+        """The teacher's."""
+        return self.teacher.labels([context.replaced(word) for context, word in zip(contexts, words, strict=True)])
+
+    def replaced(self, context, words):
+        """The student's logits, and the teacher's class, of a context with each of these words but its own."""
+        words = [word for word in words if word.lower() != context.word.lower()]
+        contexts = [context] * len(words)
+        return words, self.logits(contexts, words), self.labels(contexts, words)
 
 
-def test_no_sentence_is_in_two_parts(influence, reviews):
-    nums = {row["measure"]: row["num"] for row in influence.rows("students", split="test")}
-    assert nums["all_correct"] % 2 == 0  # a sentence and its part go together
+@pytest.fixture(scope="module")
+def told(influence):
+    return Told(influence)
 
 
-def test_ratios_are_those_of_the_teacher(influence):
-    rows = influence.rows("unlike_ratios", status="ok")
-    assert len(rows) == 60
-    assert all(row["teacher_low"] == row["teacher_ratio"] == row["teacher_high"] for row in rows)
-    assert all(row["num_checked"] == row["num_words"] for row in rows)
-    errors = [abs(row["ratio"] - row["teacher_ratio"]) for row in rows]
-    assert sum(errors) / len(errors) < 0.1
-    telling = [row["teacher_ratio"] for row in rows if row["word"] in GOOD + BAD]
-    others = [row["teacher_ratio"] for row in rows if row["word"] in NOUNS]
-    assert min(telling, default=1.0) > max(others, default=0.0)
+def words_of(call, texts):
+    """Those that a network reads, by their numbers."""
+    return [[number for number in text.inputs["input_ids"] if number] for text in texts]
 
 
-def test_words_that_tell_have_influence_toward_their_class(influence):
-    scores = [(row["word"], row["score"]) for row in influence.rows("influences")]
-    assert all(score > 0.5 for word, score in scores if word in GOOD)
-    assert all(score < -0.5 for word, score in scores if word in BAD)
+def test_teachers_learn_training_texts_and_stop_by_those_for_development(influence, told):
+    [call] = influence.calls["train"]
+    classes = call["heads"]["label"].classes
+    assert (classes, call["seed"]) == (("negative", "positive"), 3)
+    vocabulary = told.loaded.vocabulary
+    for name in ("training", "development"):
+        rows, labelled = told.parts[name], call[name]
+        assert [classes[number] for number in labelled.labels["label"]] == [row["label"] for row in rows]
+        read = [[*text.inputs["input_ids"]] for text in labelled.texts]
+        written = [[vocabulary.number(word) for word in row["words"]] for row in rows]
+        hidden = [one == 0 for these in read for one in these]
+        assert [a if a else b for x, y in zip(read, written, strict=True) for a, b in zip(x, y, strict=True)] == [
+            number for these in written for number in these
+        ]
+        assert np.mean(hidden) == pytest.approx(0.25 if name == "training" else 0.0, abs=0.03)
 
 
-def test_counterfactuals_are_confirmed_beside_their_chance(influence):
-    rows = influence.rows("counterfactuals", status="ok")
-    assert rows
+def test_students_learn_training_texts_and_are_measured_by_others(influence, told):
+    calls = influence.calls["train_student"]
+    assert [call["seed"] for call in calls] == [3, 4]
+    for call in calls:
+        lessons = {"training": call["lessons"](0), "development": call["held_out"]}
+        for part, these in lessons.items():
+            tags = {tuple(row["words"]): row["tags"] for row in told.parts[part]}
+            assert {tuple(lesson.context.text) for lesson in these} == tags.keys()
+            for lesson in these:
+                assert lesson.words[0] == lesson.context.word
+                choices = told.known.get(tags[tuple(lesson.context.text)][lesson.context.place], [lesson.context.word])
+                assert len(lesson.words) == 1 + 3
+                assert set(lesson.words[1:]) <= set(choices)
+        assert (call["config"].replacements, call["config"].max_epochs) == (0.3, 12)
+    vectors = told.loaded.network.get_parameter("encoder.embedding.weight").detach().numpy()
+    assert all(np.array_equal(call["vectors"], vectors) for call in calls)
+    first, second = ([lesson.words for lesson in call["lessons"](0)] for call in calls)
+    assert first != second
+
+
+def test_agreement_is_that_of_students_and_teacher_place_by_place(influence, told):
+    rows = {(row["seed"], row["split"], row["measure"]): row for row in influence.rows("students")}
+    assert {key[0] for key in rows} == {0, 1}
+    for seed, part in ((0, "test"), (1, "test"), (0, "development")):
+        texts = told.parts[part]
+        contexts = [Context(tuple(row["words"]), place) for row in texts for place in range(len(row["words"]))]
+        of = np.repeat(np.arange(len(texts)), [len(row["words"]) for row in texts])
+        tags = np.array([tag for row in texts for tag in row["tags"]])
+        lengths = np.array([len(row["words"]) for row in texts])[of]
+        given = told.teacher.labels([row["words"] for row in texts])[of]
+        gold = np.array([told.teacher.classes.index(row["label"]) for row in texts])[of]
+        logits = told.logits(contexts, [context.word for context in contexts], seed)
+        alone = told.teacher.labels([context.replaced() for context in contexts])
+        groups = {part: lengths > 0, f"{part}:6-10": (lengths > 5) & (lengths < 11), f"{part}:ADJ": tags == "ADJ"}
+        says = {"": logits.argmax(axis=1) == given, "_context_only": alone == given}
+        for group, inside in groups.items():
+            for ending, is_right in says.items():
+                row = rows[seed, group, f"per_word{ending}"]
+                units = units_of(np.array([texts[number]["cluster"] for number in of[inside]]), "sentence")
+                exact = share(is_right[inside], units, level=0.9)
+                assert row["num"] == inside.sum()
+                assert (row["value"], row["low"], row["high"]) == pytest.approx((exact.value, exact.low, exact.high))
+                if "ADJ" not in group:
+                    whole = [is_right[inside & (of == text)].all() for text in np.unique(of[inside])]
+                    assert rows[seed, group, f"all_correct{ending}"]["value"] == pytest.approx(np.mean(whole))
+        sure = expit(np.abs(logits[:, 1] - logits[:, 0]))
+        gaps = np.bincount((20 * sure).astype(int), sure - says[""], minlength=20)
+        expected = {
+            "all_correct_gold": np.mean(
+                [(logits.argmax(axis=1) == gold)[of == text].all() for text in range(len(texts))]
+            ),
+            "teacher_accuracy": np.mean([(given == gold)[of == text].all() for text in range(len(texts))]),
+            "teacher_accuracy_masked": np.mean(alone == gold),
+            "calibration_error_published": np.abs(gaps).sum() / len(contexts),
+        }
+        for measure, value in expected.items():
+            assert rows[seed, part, measure]["value"] == pytest.approx(value)
+    test, development = (rows[0, part, "teacher_accuracy"]["value"] for part in ("test", "development"))
+    assert test < 0.8 < development
+    assert rows[0, "test", "all_correct"]["value"] > 0.7 > rows[0, "test", "all_correct_context_only"]["value"]
+
+
+def test_ratios_and_counterfactuals_are_of_all_words_in_the_place(influence, told):
+    """Of the most frequent ones of its part of speech, by brute force."""
+    keys = ("row", "place")
+    counters = {tuple(row[key] for key in keys): row for row in influence.rows("counterfactuals")}
+    rows, influences = influence.rows("unlike_ratios", status="ok"), influence.rows("influences")
+    assert len(rows) == len(influences) == len(counters) == 60
+    assert [row["row"] for row in rows] == sorted(row["row"] for row in rows)
+    assert {row["part"] for row in (told.rows[row["row"]] for row in rows)} == {"test"}
+    assert {row["part_of_speech"] for row in rows} == {"ADJ", "NOUN", "VERB"}
+    growth = told.students[0].error_growth
     for row in rows:
-        assert len(row["words"]) == min(10, row["num_sure"])
-        assert row["num_sure"] <= row["num"]
-    accuracies, chances = ([row[name] for row in rows] for name in ("accuracy", "chance"))
-    assert sum(accuracies) / len(rows) > 0.8 > sum(chances) / len(rows)
-    assert {row["status"] for row in influence.rows("counterfactuals")} <= {
-        "ok",
-        "no_counterfactual",
-        "unsure",
-        "no_words",
-    }
+        text, place = told.rows[row["row"]], row["place"]
+        context = Context(tuple(text["words"]), place)
+        assert (row["part_of_speech"], row["word"]) == (text["tags"][place], text["words"][place])
+        label = int(told.teacher.labels([text["words"]])[0])
+        assert row["label"] == told.teacher.classes[label]
+        words, logits, truth = told.replaced(context, told.known[row["part_of_speech"]][:7])
+        said = logits.argmax(axis=1)
+        numbers = [np.mean(said != label), np.mean(truth != label), np.mean(said == truth)]
+        assert [row[name] for name in ("ratio", "teacher_ratio", "agreement")] == pytest.approx(numbers)
+        assert row["teacher_low"] == row["teacher_ratio"] == row["teacher_high"]
+        assert row["num_checked"] == row["num_words"] == len(words)
+        counter, called = counters[row["row"], place], said != label
+        assert (counter["num"], counter["chance"]) == (called.sum(), row["teacher_ratio"])
+        base = told.teacher.logits(told.teacher.states([context.replaced()]))[0]
+        sure = counterfactuals(logits, label, None, 3, sure_cuts(logits, base, label, growth, 0.95))
+        assert counter["num_sure"] == sure.num_sure
+        if called.any():
+            published = counterfactuals(logits, label, None, 3).words
+            accuracies = [np.mean(truth[places] != label) for places in (called, published)]
+            assert [counter["accuracy_all"], counter["accuracy_published"]] == pytest.approx(accuracies)
+        if sure.num_sure:
+            assert counter["words"] == [words[number] for number in sure.words]
+            assert counter["accuracy"] == np.mean(truth[sure.words] != label)
+    assert {row["status"] for row in counters.values()} >= {"ok", "no_counterfactual"}
 
 
-def test_any_word_that_is_called_unlike_counts_as_published(run_here, reviews, influence, tmp_path):
-    published = run_here(
-        *(*reviews, *SMALL, "ratios.sureness=0.5"),
-        *(f"store={influence.path.parent}/store", f"run_dir={tmp_path}/run"),
-    )
-    rows = published.rows("counterfactuals")
-    assert all(row["num"] == row["num_sure"] for row in rows if row["num"] is not None)
-    assert all(row["accuracy"] == row["accuracy_published"] for row in rows if row["status"] == "ok")
-    expected = {(row["row"], row["place"]): row["accuracy_published"] for row in influence.rows("counterfactuals")}
-    assert {(row["row"], row["place"]): row["accuracy_published"] for row in rows} == expected
+def test_influence_is_what_a_word_changes_along_the_classes(influence, told):
+    student = told.students[0]
+    side = told.teacher.weight[1] - told.teacher.weight[0]
+    for row in influence.rows("influences"):
+        context = Context(tuple(told.rows[row["row"]]["words"]), row["place"])
+        [change] = student.changes(student.contexts([context]), student.words([context.word]))
+        assert row["score"] == pytest.approx(np.tanh(change @ side / 2), abs=1e-5)
+        assert row["support"] == (row["score"] if row["label"] == "positive" else -row["score"])
 
 
-def test_probes_are_both_ways_and_refuse_words_that_nobody_knows(influence):
+def test_probes_are_of_training_texts_that_the_filter_leaves(influence, told):
+    """By what both models answer with each word in the place of each adjective of a positive text."""
+    contexts = [
+        (Context(tuple(row["words"]), place), row["cluster"])
+        for row in told.parts["training"]
+        for place, tag in enumerate(row["tags"])
+        if tag == "ADJ"
+    ]
+    common, steps, kept = told.known["ADJ"][:7], [], []
+    asked = ("lovely", "red", "wooden", "bleak")
+    for context, cluster in contexts:
+        steps.append("all")
+        if not told.teacher.labels([context.text])[0]:
+            continue
+        said = dict(
+            zip(
+                (words := [*dict.fromkeys((*common, *PLAIN, *asked))]),
+                told.logits([context] * len(words), words),
+                strict=True,
+            )
+        )
+        is_positive = {word: logits.argmax() == 1 for word, logits in said.items()}
+        reversed_ = any(not is_positive[word] for word in ("round", "modern")) and any(
+            is_positive[word] for word in ("local", "early")
+        )
+        steps[-1] = "positive" if reversed_ else "not_reversed"
+        if not reversed_ and not all(is_positive[word] for word in common):
+            steps[-1] = "changeable"
+            truth = dict(zip(asked, told.labels([context] * 4, asked) == 1, strict=True))
+            kept.append(SimpleNamespace(said=is_positive, truth=truth, cluster=cluster, odds=said))
+    order = ["all", "positive", "not_reversed", "changeable"]
+    counted = {row["step"]: row["num_contexts"] for row in influence.rows("probe_contexts")}
+    assert counted == {step: sum(order.index(one) >= order.index(step) for one in steps) for step in order}
+    assert len({*counted.values()}) == 4
+    counts = {row["word"]: row["count"] for row in influence.rows("vocabularies", part_of_speech="ADJ")}
     rows = {(row["control"], row["probe"]): row for row in influence.rows("probes")}
-    assert rows.keys() == {(a, b) for a in ("lovely", "red") for b in ("wooden", "unheard")}
-    assert {pair for pair, row in rows.items() if row["status"] == "unknown_word"} == {
-        ("lovely", "unheard"),
-        ("red", "unheard"),
-    }
-    row = rows["lovely", "wooden"]
-    assert row["count_control"] > 0 == rows["red", "unheard"]["count_probe"]
-    assert row["rate"] - row["rate_reversed"] == pytest.approx(row["difference"])
-    assert row["low"] <= row["rate"] <= row["high"]
-    assert row["num_clusters"] * 2 >= row["num_contexts"] == row["num_checked"]
-    assert row["p_value"] <= row["p_holm"] <= 1
+    assert rows.keys() == {(a, b) for a in ("lovely", "red") for b in ("wooden", "unheard", "bleak")}
+    for (control, word), row in rows.items():
+        if word == "unheard":
+            assert (row["status"], row["count_control"], row["count_probe"]) == ("unknown_word", counts[control], 0)
+            continue
+        said, truth = (
+            np.array([[getattr(one, kind)[word] for word in (control, word)] for one in kept])
+            for kind in ("said", "truth")
+        )
+        both = {"student_rate": said, "rate": truth}
+        for name, flags in both.items():
+            assert row[name] == pytest.approx(np.mean(flags[:, 0] & ~flags[:, 1]))
+            assert row[f"{name}_reversed"] == pytest.approx(np.mean(flags[:, 1] & ~flags[:, 0]))
+        assert row["difference"] == pytest.approx(row["rate"] - row["rate_reversed"])
+        ends = share(truth[:, 0] & ~truth[:, 1], units_of(np.array([one.cluster for one in kept]), "x"), level=0.9)
+        assert (row["low"], row["high"]) == pytest.approx((ends.low, ends.high))
+        assert (row["num_contexts"], row["num_checked"]) == (len(kept), len(kept))
+        assert row["num_clusters"] == len({one.cluster for one in kept})
+        assert (row["count_control"], row["count_probe"]) == (counts[control], counts[word])
+        odds = [[expit(one.odds[w][1] - one.odds[w][0]) for w in (control, word)] for one in kept]
+        claimed = [number for number, (a, b) in enumerate(said) if a and not b]
+        claimed.sort(key=lambda number: -odds[number][0] * (1 - odds[number][1]))
+        assert row["num_claims"] == min(9, len(claimed))
+        if claimed:
+            best = truth[claimed[:9]]
+            accuracies = [best[:, 0].mean(), (~best[:, 1]).mean(), (best[:, 0] & ~best[:, 1]).mean()]
+            assert [row[f"accuracy_{name}"] for name in ("control", "probe", "joint")] == pytest.approx(accuracies)
+    assert len({row["rate"] for row in rows.values()}) > 2
+    tested = sorted(row["p_value"] for row in rows.values() if row["p_value"] is not None)
+    holm = np.minimum(1, np.maximum.accumulate(np.array(tested) * np.arange(len(tested), 0, -1)))
+    assert sorted(row["p_holm"] for row in rows.values() if row["p_holm"] is not None) == pytest.approx(list(holm))
 
 
-def test_contexts_are_counted_after_each_step(influence):
-    steps = {row["step"]: row["num_contexts"] for row in influence.rows("probe_contexts")}
-    assert list(steps) == ["all", "positive", "not_reversed", "changeable"]
-    assert sorted(steps.values(), reverse=True) == list(steps.values())
-    assert steps["changeable"] == influence.rows("probes")[0]["num_contexts"]
+def test_words_are_masked_where_the_teacher_is_wrong_in_the_order_of_each_score(influence, told):
+    teacher = told.teacher
+    for call, student in zip(influence.calls["_coverages"], told.students, strict=True):
+        rows, supports = call["rows"], call["supports"]
+        texts = [row["words"] for row in rows]
+        labels = teacher.labels(texts)
+        assert len(rows) == 9
+        assert all(row["part"] == "test" for row in rows)
+        assert all(teacher.classes[label] != row["label"] for label, row in zip(labels, rows, strict=True))
+        lime = AttributionConfig(method="lime", num_samples=20)
+        explained = attribute(told.loaded.classifier, [row["text"] for row in rows], lime, targets=[*labels], seed=3)
+        number = told.students.index(student)
+        for at, (row, label) in enumerate(zip(rows, labels, strict=True)):
+            contexts = [Context(tuple(row["words"]), place) for place in range(len(row["words"]))]
+            changes = student.changes(student.contexts(contexts), student.words(row["words"]))
+            scores = np.tanh(changes @ (teacher.weight[1] - teacher.weight[0]) / 2) * (1 if label else -1)
+            ratios = np.zeros(len(contexts))
+            for place, (context, tag) in enumerate(zip(contexts, row["tags"], strict=True)):
+                some = [word for word in told.known.get(tag, [])[:5] if word.lower() != context.word.lower()]
+                if some:
+                    ratios[place] = np.mean(told.logits([context] * len(some), some, number).argmax(axis=1) != label)
+            expected = {
+                "influence": scores,
+                "unlike_ratios": ratios,
+                "hybrid": hybrid(ratios, scores),
+                "hybrid_sum": hybrid_sum(ratios, scores),
+                "hybrid_of_texts": hybrid(ratios, scores, of_places=False),
+                "lime": explained[at].values,
+                "random": random_scores(row["words"], 3),
+            }
+            assert supports.keys() == expected.keys()
+            for name, values in expected.items():
+                np.testing.assert_allclose(supports[name][at], values, atol=1e-5, err_msg=name)
 
 
-def test_every_word_has_its_count(influence):
+def test_masking_counts_the_texts_whose_class_changes(influence, told):
+    methods = list(influence.calls["_coverages"][0]["supports"])
+    nums = {}
+    for place, call in enumerate(influence.calls["num_masked"]):
+        nums[place // len(methods), methods[place % len(methods)]] = call
+    for (seed, method), call in nums.items():
+        given = told.teacher.labels(call["texts"])
+        for size in (1, 2, 3, 4):
+            changed = [
+                any(
+                    told.teacher.labels([[MASK if at in {*order[:num]} else word for at, word in enumerate(text)]])[0]
+                    != label
+                    for num in range(1, min(size, len(text)) + 1)
+                )
+                for text, order, label in zip(call["texts"], call["orders"], given, strict=True)
+            ]
+            [row] = influence.rows("masking", seed=seed, method=method, budget=size)
+            assert (row["num_texts"], row["coverage"]) == (9, pytest.approx(np.mean(changed)))
+            [lime] = influence.rows("masking", seed=seed, method="lime", budget=size)
+            assert row["less_lime"] == pytest.approx(row["coverage"] - lime["coverage"])
+    assert {row["budget"] for row in influence.rows("masking")} == {1, 2, 3, 4}
+
+
+def test_every_word_of_training_texts_has_its_count(influence, told):
+    pairs = [pair for row in told.parts["training"] for pair in zip(row["tags"], row["words"], strict=True)]
+    counts = Counter((tag, word.lower()) for tag, word in pairs)
     rows = influence.rows("vocabularies")
-    assert len({(row["part_of_speech"], row["word"]) for row in rows}) == len(rows)
-    assert sum(row["count"] for row in rows if row["word"] == "the") > 100
+    assert {(row["part_of_speech"], row["word"]): row["count"] for row in rows} == counts
+    assert len(rows) == len(counts)
+    for row in rows:
+        assert (row["status"] == "ok") == told.teacher.is_known(row["written"])
+    # A sentence and its part go together.
+    [texts] = influence.made("influence_texts", "prepared")
+    parts = {
+        cluster: {row["part"] for row in texts if row["cluster"] == cluster}
+        for cluster in {r["cluster"] for r in texts}
+    }
+    assert {len(of) for of in parts.values()} == {1}
+    sizes = {part: len(rows) for part, rows in told.parts.items()}
+    assert sizes["test"] == 90
+    assert sizes["development"] / 440 == pytest.approx(0.1, abs=0.04)
 
 
 def test_numbers_over_sentences_leave_their_draws(influence):
@@ -161,15 +411,6 @@ def test_numbers_over_sentences_leave_their_draws(influence):
     assert sorted((draw["table"], draw["column"]) for draw in draws) == known
     schemes = {without_number(draw["scheme"])[0] for draw in draws if draw["table"] == "students"}
     assert len(schemes) == 2 * len({row["model"] for row in influence.rows("students")})
-
-
-def test_masking_is_beside_chance_and_lime(influence):
-    rows = influence.rows("masking")
-    assert {row["method"] for row in rows} == {
-        *("influence", "unlike_ratios", "hybrid", "hybrid_sum", "hybrid_of_texts"),
-        *("lime", "random"),
-    }
-    assert all(row["less_lime"] == 0.0 for row in rows if row["method"] == "lime" and row["status"] == "ok")
 
 
 def test_a_teacher_that_knows_no_word_leaves_rows_with_reasons(run_here, reviews, tmp_path):
@@ -210,34 +451,53 @@ def test_parts_of_speech_that_a_file_brings_go_first(run_here, tmp_path):
     ]
 
 
-def test_claims_may_go_by_calibrated_chances(run_here, reviews, influence, tmp_path):
-    other = run_here(
-        *(*reviews, *SMALL, "probes.confidence=calibrated"),
-        *(f"store={influence.path.parent}/store", f"run_dir={tmp_path}/run"),
-    )
-    [one], [same] = (run.rows("probes", control="lovely", probe="wooden") for run in (other, influence))
-    assert (one["rate"], one["num_claims"]) == (same["rate"], same["num_claims"])
-    errors = {row["measure"]: row for row in influence.rows("students", split="test")}
-    for name in ("calibration_error", "calibration_error_published"):
-        assert 0.0 <= errors[name]["low"] <= errors[name]["value"] <= errors[name]["high"] <= 1.0
-
-
 def test_the_teacher_may_judge_a_sample(run_here, reviews, influence, tmp_path):
+    """The student judges all; claims go by calibrated chances here."""
+    settings = (
+        "exact=never",
+        "ratios.num_checked=4",
+        "ratios.unit_contexts=99",
+        "probes.num_checked=15",
+        "probes.confidence=calibrated",
+    )
     sampled = run_here(
-        *(*reviews, *SMALL, "exact=never", "ratios.num_checked=10", "probes.num_checked=40"),
-        *(f"store={influence.path.parent}/store", f"run_dir={tmp_path}/run"),
+        *(*reviews, *SMALL, *settings, f"store={influence.path.parent}/store", f"run_dir={tmp_path}/run"),
+        watched=[(replacing, "powered_rate"), (summing, "_sample")],
     )
     assert sampled.num_done("train students") == 0
-    exact = {(row["row"], row["place"]): row["teacher_ratio"] for row in influence.rows("unlike_ratios")}
+    exact = {(row["row"], row["place"]): row for row in influence.rows("unlike_ratios")}
+    rows = sampled.rows("unlike_ratios", status="ok")
     held = [
-        row["teacher_low"] <= exact[row["row"], row["place"]] <= row["teacher_high"]
-        for row in sampled.rows("unlike_ratios", status="ok")
+        row["teacher_low"] <= exact[row["row"], row["place"]]["teacher_ratio"] <= row["teacher_high"] for row in rows
     ]
     assert sum(held) / len(held) >= 0.9
-    [row], [truth] = (run.rows("probes", control="lovely", probe="wooden") for run in (sampled, influence))
-    assert 40 <= row["num_checked"] <= truth["num_contexts"]
-    assert abs(row["rate"] - truth["rate"]) < 0.2
-    assert row["student_rate"] == truth["student_rate"]
+    for row, call in zip(
+        sorted(rows, key=lambda row: row["part_of_speech"]), sampled.calls["powered_rate"], strict=True
+    ):
+        assert row["ratio"] == exact[row["row"], row["place"]]["ratio"]
+        assert (row["num_checked"], call["level"]) == (min(4, row["num_words"]), 0.9)
+        unlike, like = call["strata"]
+        assert (unlike.num, unlike.num + like.num) == (round(row["ratio"] * row["num_words"]), row["num_words"])
+        assert unlike.num_checked == min(max(2, 4 - like.num), unlike.num)
+    flags = [row for part in influence.made("influence_probes", "flags") for row in part if row["step"] == "changeable"]
+    [judged] = [call["result"] for call in sampled.calls["_sample"]]
+    units = units_of(np.array([row["cluster"] for row in flags]), "sentence")
+    assert set(units.codes[judged]).isdisjoint(np.delete(units.codes, judged))
+    asked = ["lovely", "red", "wooden", "bleak"]
+    for pair in (("lovely", "wooden"), ("lovely", "bleak"), ("red", "bleak")):
+        [row] = sampled.rows("probes", control=pair[0], probe=pair[1])
+        said, truth = (
+            [np.array([row[of] for row in flags])[:, asked.index(word)] for word in pair]
+            for of in ("student", "teacher")
+        )
+        expected = sampled_probe(Answers(*said), judged, Answers(*(of[judged] for of in truth)), units, level=0.9)
+        numbers = (expected.rate, expected.rate.low, expected.rate.high)
+        assert 15 <= row["num_checked"] == judged.size < len(flags)
+        assert [row["rate"], row["low"], row["high"]] == pytest.approx([expected.rate.value, *numbers[1:]])
+        ends = [row[f"difference{end}"] for end in ("", "_low", "_high")]
+        assert ends == pytest.approx([expected.difference.value, expected.difference.low, expected.difference.high])
+        assert row["p_value"] == (None if np.isnan(expected.difference.p) else pytest.approx(expected.difference.p))
+        assert row["student_rate"] == np.mean(said[0] & ~said[1])
 
 
 def test_shards_change_nothing_but_last_bits(run_here, reviews, influence, tmp_path):

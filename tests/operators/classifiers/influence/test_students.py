@@ -232,17 +232,26 @@ def test_a_student_knows_how_wrong_it_is():
     assert margin_errors(teacher, student, lessons, config).rms > 0.0
 
 
-def test_the_loss_is_that_of_the_paper_where_margins_weigh_nothing():
-    """Errors across what tells classes apart count in both, errors along it only more by the weight."""
-    losses = {}
-    for weight in (0.0, 1.0):
-        config = StudentConfig(**{**CONFIG.__dict__, "max_epochs": 1, "margin_weight": weight})
-        teacher, _, vocabulary = teacher_of()
-        lessons = draw_lessons(drawn_texts(4), lambda _, share: WORDS[int(share * 10)], config, 0, 0)
-        one_step = StudentConfig(**{**config.__dict__, "batch_size": len(lessons)})
-        vectors = initial_vectors(vocabulary, encoder(), 3)
-        _, [losses[weight]] = train_student(teacher, vocabulary, vectors, lambda _, some=lessons: some, one_step, 0)
-    assert losses[1.0] > losses[0.0] > 0.0
+@pytest.mark.parametrize(("share", "weight"), [(0.2, 0.0), (0.2, 1.5), (0.0, 0.5)])
+def test_the_loss_is_that_of_the_paper_and_margins_weigh_more(share, weight):
+    """Of a student that does not learn: its errors with each word, own and random ones, by the formula."""
+    changed = {"max_epochs": 1, "margin_weight": weight, "replacements": share, "learning_rate": 1e-12, "dropout": 0.0}
+    config = StudentConfig(**{**CONFIG.__dict__, **changed})
+    teacher, _, vocabulary = teacher_of(3)
+    lessons = draw_lessons(drawn_texts(4), lambda _, share: WORDS[int(share * 10)], config, 0, 0)
+    vectors = initial_vectors(vocabulary, encoder(), 3)
+    student, [loss] = train_student(teacher, vocabulary, vectors, lambda _: lessons, config, 0)
+    contexts = [lesson.context for lesson in lessons]
+    margins = teacher.weight[1:] - teacher.weight[0]
+    margins = margins / np.linalg.norm(margins, axis=1, keepdims=True)
+    expected = 0.0
+    for column, part in enumerate([1 - share, *[share / 3] * (3 if share else 0)]):
+        words = [lesson.words[column] for lesson in lessons]
+        moved = teacher.states([context.replaced(word) for context, word in zip(contexts, words, strict=True)])
+        base = teacher.states([context.replaced() for context in contexts])
+        errors = moved - base - student.changes(student.contexts(contexts), student.words(words))
+        expected += part * (np.mean(errors**2) + weight * np.mean((errors @ margins.T) ** 2))
+    assert loss == pytest.approx(expected, rel=1e-4)
 
 
 def test_one_seed_gives_one_student():
