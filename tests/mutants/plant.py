@@ -5,10 +5,10 @@
 
 import argparse
 import itertools
+import multiprocessing
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import threading
@@ -20,8 +20,26 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
+
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
+FORKS = multiprocessing.get_context("forkserver")
+LIBRARIES = [
+    "boto3",
+    "hydra",
+    "hypothesis",
+    "networkx",
+    "pandas",
+    "polars",
+    "pulp",
+    "pyarrow.parquet",
+    "pydantic",
+    "pytest",
+]
+LIBRARIES += ["ray", "scipy.optimize", "scipy.stats", "sklearn.linear_model", "torch", "transformers"]
+"""That take longer to import than most tests: each run begins as a fork of a process that has them."""
+
 UNCOPIED = (".venv", ".git", "*_cache", ".hypothesis", "__pycache__", "outputs")
 
 
@@ -48,6 +66,21 @@ def read_mutants(paths: list[Path]) -> list[Mutant]:
     return mutants
 
 
+def _tested(copy: Path, tests: tuple[str, ...], kernels: Path, log: Path) -> None:
+    """Run tests of a copy in a process that has the libraries and nothing of the project; ends with pytest's status."""
+    os.setsid()
+    output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(output, 1), os.dup2(output, 2)
+    os.chdir(copy)
+    sys.path[:] = [f"{copy}/src", *(path for path in sys.path if Path(path) not in (ROOT, ROOT / "src", Path()))]
+    for module in [name for name in sys.modules if name.partition(".")[0] == "tests"]:
+        del sys.modules[module]
+    sys.dont_write_bytecode = True  # a mistake of the same length within a second has the same .pyc
+    os.environ |= {"PYTHONPATH": f"{copy}/src", "PYTHONDONTWRITEBYTECODE": "1", "NUMBA_CACHE_DIR": str(kernels)}
+    options = ["-x", "-m", "not slow", "-p", "no:cacheprovider", f"--basetemp={copy.with_suffix('.tmp')}"]
+    sys.exit(pytest.main([*options, *tests]))
+
+
 @dataclass
 class Copy:
     """A copy of the project, with a folder for compiled kernels beside it."""
@@ -60,35 +93,22 @@ class Copy:
 
     def run(self, tests: tuple[str, ...], limit: float, kernels: str = "kernels") -> str:
         """What these tests say of the copy as it is: noticed, unnoticed, or why they say nothing."""
-        data = os.environ.get("TILTMETER_DATA", ROOT / "../shared/data")
-        environment = (
-            os.environ
-            | {
-                "PYTHONPATH": f"{self.path}/src",
-                "PYTHONDONTWRITEBYTECODE": "1",  # a mistake of the same length within a second has the same .pyc
-                "NUMBA_CACHE_DIR": str(self.path.with_suffix(f".{kernels}")),
-                "TILTMETER_DATA": str(data),
-            }
-            | {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS")}
-        )
-        options = ["-x", "-m", "not slow", "-p", "no:cacheprovider", f"--basetemp={self.path.with_suffix('.tmp')}"]
-        command = [sys.executable, "-m", "pytest", *options, *tests]
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-        process = subprocess.Popen(command, cwd=self.path, env=environment, start_new_session=True, **pipes)
-        try:
-            output, _ = process.communicate(timeout=limit)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)  # the keeper of a Ray cluster sees that its tests are gone
-            process.communicate()
+        log = self.path.with_suffix(".log")
+        process = FORKS.Process(target=_tested, args=(self.path, tests, self.path.with_suffix(f".{kernels}"), log))
+        process.start()
+        process.join(limit)
+        if process.exitcode is None:
+            os.killpg(process.pid or 0, signal.SIGKILL)  # the keeper of a Ray cluster sees that its tests are gone
+            process.join()
             return "killed (hung)"
-        match process.returncode:
+        match process.exitcode:
             case 0:
                 return "survived"
             case 1:
                 return "killed"
             case code if code < 0:
                 return "killed (died)"
-        return f"not run: {output.strip().splitlines()[-1]}"
+        return f"not run: {log.read_text().strip().splitlines()[-1]}"
 
     def usual_seconds(self, tests: tuple[str, ...]) -> float:
         """How long tests take that find nothing without a mistake.
@@ -160,6 +180,9 @@ def main(words: list[str]) -> int:
     if unknown := set(options.names) - {mutant.name for mutant in mutants}:
         parser.error(f"no list has {', '.join(sorted(unknown))}")
     chosen = [mutant for mutant in mutants if not options.names or mutant.name in options.names]
+    os.environ |= {"TILTMETER_DATA": os.environ.get("TILTMETER_DATA", str(ROOT / "../shared/data"))}
+    os.environ |= {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "NUMBA")}
+    FORKS.set_forkserver_preload(LIBRARIES)
     start, outcomes = time.monotonic(), Counter[str]()
     for mutant, outcome in _outcomes(chosen, options.copies):
         right = verdict(mutant, outcome)
