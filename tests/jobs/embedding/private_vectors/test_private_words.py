@@ -18,8 +18,8 @@ from tests.jobs.embedding.private_vectors.places import KEY, NUM_WORDS, SEED, WI
 from tiltmeter.operators.embedding.private_release.profile import gaussian_epsilon_of
 from tiltmeter.storage.errors import InputError, Refusal
 
-SECRETS = ["unknownsecret", "planted3", "planted3", "planted41", "anothersecret", *("planted7", "planted8") * 440]
-"""Words without a vector, words that come again, and two that come often."""
+SECRETS = ["unknownsecret", "planted3", "planted3", "planted41", *("anothersecret", "planted7", "planted8") * 300]
+"""Words without a vector, words that come again, and three that come often."""
 
 EPSILON, KEPT, DELTA = 2.0, 6, 1e-7
 GIVEN = [f"seed={SEED}", f"deltas=[{DELTA},1e-4]", f"dimensions={KEPT}", f"vocabulary.words={NUM_WORDS}", "beta=0.85"]
