@@ -67,7 +67,8 @@ def test_names_that_a_command_line_would_not_read_are_quoted(history):
 
 
 def test_rows_that_come_and_go_are_named(history):
-    found = history.changes(history.table({"a": {}, "b": {}}), history.table({"b": {}, "c": {"model": "de"}}))
+    before, after = history.table({"a": {}, "b": {}}), history.table({"b": {}, "c": {"model": "de"}})
+    found = history.changes(before, after)
     assert found.select("kind", "row", "key", "text_before", "text_after", "sentence").rows() == [
         (
             *("row", "model en, word a", '{"model": "en", "word": "a"}', "model en, word a", None),
@@ -171,6 +172,13 @@ def test_an_interval_that_only_one_run_has_judges_nothing(history):
     before, after = history.table({"a": {}}), history.table({"a": {"d": 9.0}})
     found = history.changes(before, after.drop_columns("d_low")).filter(column="d")
     assert (only(found)["beyond"], only(found)["difference"]) == (None, 8.0)
+
+
+def test_a_table_has_its_rows_before_and_after(history):
+    tables = history.table({word: {} for word in "abcde"}), history.table({"a": {"d": 9.0}, "b": {"d": 1.5}, "x": {}})
+    [row, *_] = compare(*(history.run({"tests": table}) for table in tables)).to_pylist()
+    counts = ("before", "after", "difference", "num_changed", "num_compared")
+    assert [row[name] for name in counts] == [5, 3, -2, 1, 2]
 
 
 def test_tables_that_come_and_go_are_named(history):

@@ -19,6 +19,7 @@ from tiltmeter.jobs.changes.past_runs import past_run, run_under_way
 from tiltmeter.jobs.report.page import write_report
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.context import Run
+from tiltmeter.jobs.runtime.draws import draws_of, with_draws
 from tiltmeter.jobs.upkeep.compare import job as compare
 from tiltmeter.jobs.upkeep.compare.config import CompareJob, ComparisonRun
 from tiltmeter.jobs.upkeep.compare.page import page
@@ -27,8 +28,8 @@ from tiltmeter.storage.store.runs import opened, read_run_table
 from tiltmeter.storage.store.tables import key_columns
 
 
-def config_of(*runs, **settings):
-    return ComparisonRun(job=CompareJob(), cluster=ClusterConfig(), runs=tuple(map(str, runs)), **settings)
+def config_of(*runs, job=None, **settings):
+    return ComparisonRun(job=job or CompareJob(), cluster=ClusterConfig(), runs=tuple(map(str, runs)), **settings)
 
 
 @pytest.fixture
@@ -46,9 +47,9 @@ def directory(history, tmp_path):
     return make
 
 
-def report_of(before, after, where):
+def report_of(before, after, where, **settings):
     """What the page says first of the job, which leaves its table and its page in its directory."""
-    config = config_of(before, after)
+    config = config_of(before, after, **settings)
     with opened(where) as directory:
         directory.begin(compare.JOB.tables, job="compare", versions={})
         directory.write_text("config.yaml", "job: {name: compare}\n")
@@ -58,9 +59,9 @@ def report_of(before, after, where):
         return write_report(run, page)
 
 
-def run_compare(before, after, where):
+def run_compare(before, after, where, **settings):
     """The table that the job leaves in its directory."""
-    report_of(before, after, where)
+    report_of(before, after, where, **settings)
     return pl.DataFrame(read_run_table(where, "changes"))
 
 
@@ -79,6 +80,45 @@ def test_two_directories_are_compared_and_reported(directory, tmp_path):
     assert "1 of 1 number with an interval moved beyond it, 1 of them by half its width or more" in page
     record = compare.find_runs(config_of(before, after)).record()
     assert record["before"] == {"name": str(before), "job": "association", "started": "2026-11-21T01:02:03+00:00"}
+
+
+def test_differences_are_corrected_together_and_changes_as_finely_listed_as_asked(history, tmp_path):
+    """Of six words with draws one moved far, one little, and one whose p alone would do."""
+    moves = {"far": 0.5, "near": 0.02, "alone": 0.035, "still": 0.0, "calm": 0.001, "quiet": -0.001}
+    noise = np.array([0.01, -0.02, 0.0, 0.02, -0.01, 0.01, 0.0, -0.01])
+
+    def made(place, values, num):
+        table = history.table({word: {"d": value, "count": num} for word, value in values.items()})
+        draws = np.linspace(-1.0, 1.0, 8) + place * noise
+        rows = [row | draws_of("d", row["d"] + draws) for row in table.to_pylist()]
+        tables = dict(with_draws({"tests": (rows, history.schema)}, {"paired_by": "replicas", "seed": 0}))
+        with opened(tmp_path / str(place)) as run:
+            run.begin([*tables], job="association", versions={})
+            for name, content in tables.items():
+                run.write_table(name, content)
+            run.write_text("config.yaml", "seed: 0\n")
+            run.write_record(status="succeeded")
+        return run.path
+
+    before = made(0, dict.fromkeys(moves, 1.0), 7)
+    after = made(1, {word: 1.0 + moved for word, moved in moves.items()}, 8)
+    changes = run_compare(before, after, tmp_path / "found", job=CompareJob(max_listed=5))
+    rows = read_run_table(tmp_path / "found", "differences").to_pylist()
+    p = np.array([row["p"] for row in rows])
+    ordered = np.sort(p)[::-1] * 6 / np.arange(6, 0, -1)
+    q = dict(zip(np.sort(p)[::-1], np.minimum.accumulate(ordered), strict=True))
+    assert [row["q"] for row in rows] == pytest.approx([q[value] for value in p])
+    assert {row["row"]: row["difference"] for row in rows} == pytest.approx(
+        {f"word {word}": moved for word, moved in moves.items()}
+    )
+    moved = {row["row"] for row in rows if row["q"] <= 0.05}
+    assert {row["row"] for row in rows if row["verdict"] == "moved"} == moved
+    assert {row["row"] for row in rows if row["p"] <= 0.05} - moved == {"word alone"}
+    assert set(changes.filter("beyond")["row"]) == moved
+    [count] = changes.filter(column="count").to_dicts()
+    assert (count["num_changed"], count["difference"], count["median_difference"]) == (6, 1.0, 1.0)
+    [table] = changes.filter(kind="table").to_dicts()
+    assert (table["num_changed"], table["num_compared"]) == (len(moved), 6)
 
 
 def test_what_changed_is_said_first(directory, tmp_path):
@@ -148,7 +188,7 @@ def test_a_run_that_did_not_end_is_refused_and_one_that_failed_unless_that_is_al
     with pytest.raises(ConfigError, match=r"is at work, or was killed: wait for it, or start it again with the same"):
         past_run(at_work, allow_failed=True)
     with pytest.raises(ConfigError, match=r"lack what failed: set job.allow_failed=true to compare the others"):
-        past_run(failed)
+        compare.find_runs(config_of(failed, failed))
     assert list(past_run(failed, allow_failed=True).tables) == ["tests"]
 
 

@@ -11,6 +11,8 @@ from scipy import stats
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.upkeep.compare.logs import Logs, compare_logs, find_logs
 from tiltmeter.jobs.upkeep.compare.logs_page import page_of_systems
+from tiltmeter.operators.statistics.paired_items import paired_items
+from tiltmeter.operators.statistics.units import units_of
 from tiltmeter.storage.bad_records import collected
 from tiltmeter.storage.errors import InputError
 
@@ -68,7 +70,9 @@ def test_columns_within_others_tell_what_are_units(logs):
         [sample(at, pair[side]) | {"doc": {"template": f"template {at // 10}"}} for at, pair in enumerate(right)]
         for side in (0, 1)
     ]
-    [row], [apart] = (compared(logs(*lines, **more)) for more in ({"cluster": "doc.template"}, {}))
+    [row], [apart] = (compared(logs(*lines, **more)) for more in ({"cluster": "doc.template", "level": 0.8}, {}))
+    known = paired_items(*np.array(right).T, units_of(np.repeat(np.arange(8), 10), "template"), 0.8).difference
+    assert (row["difference_low"], row["difference_high"]) == pytest.approx((known.low, known.high))
     sums = [6] * 7 + [-1]
     signs = np.array(list(product((-1, 1), repeat=8)))
     assert row["num_clusters"] == 8
@@ -98,12 +102,22 @@ def test_no_p_value_is_0_where_nothing_spreads(logs):
 
 
 def test_scores_that_are_no_shares_have_no_exact_test_and_several_are_corrected_together(logs, systems):
-    lines, _ = systems
-    more = [[line | {"f1": line["acc"] / 2, "exact": bool(line["acc"])} for line in side] for side in lines]
-    f1, exact = compared(logs(*more, score=["f1", "exact"]))
+    lines, (first, second) = systems
+    more = [
+        [line | {"f1": line["acc"] / 2 + number % 3, "exact": bool(line["acc"])} for number, line in enumerate(side)]
+        for side in lines
+    ]
+    more[1] = [line | {"same": 0.5 + 0.1 * (number % 2) * (number < 14)} for number, line in enumerate(more[1])]
+    more[0] = [line | {"same": 0.5 + 0.1 * (number % 5 == 0)} for number, line in enumerate(more[0])]
+    rows = compared(logs(*more, score=["f1", "exact", "same"]))
+    f1, exact, same = rows
     assert (f1["mcnemar_p"], f1["first_only"]) == (None, None)
-    assert exact["mcnemar_p"] is not None
-    assert f1["q"] >= f1["p"]
+    assert f1["difference"] == pytest.approx((second.mean() - first.mean()) / 2)
+    assert exact["mcnemar_p"] == exact["p"] < same["p"]
+    p = [row["p"] for row in rows]
+    largest_first = sorted(range(3), key=lambda place: -p[place])
+    q = np.minimum.accumulate([p[place] * 3 / (3 - rank) for rank, place in enumerate(largest_first)])
+    assert [rows[place]["q"] for place in largest_first] == pytest.approx(q.tolist())
 
 
 def test_a_system_beside_itself_does_not_differ(logs, systems):
