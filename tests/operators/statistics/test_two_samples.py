@@ -111,6 +111,12 @@ def test_published_t_values() -> None:
     np.testing.assert_array_equal(found.df, 14)
 
 
+def test_conventions_are_those_of_the_paper_and_of_its_program() -> None:
+    # The paper's two-sided levels; what the program calls so are half as large.
+    assert DEFINITION == ((1.0, 0.8, 0.6), (0.05, 0.30, 0.40), "welch", 0.0, None)
+    assert PUBLISHED == ((1.0, 0.7, 0.6), (0.025, 0.15, 0.20), "pooled", 1e-4, None)
+
+
 def test_p_is_below_alpha_where_t_exceeds_its_critical_value() -> None:
     rng = np.random.default_rng(3)
     found = compared(*(rng.integers(-3, 4, 8) / 3 for _ in range(40)), convention=PUBLISHED)

@@ -24,7 +24,15 @@ def test_drawn_deals_agree_with_welch():
     rng = np.random.default_rng(0)
     values = rng.normal(size=40) + 0.6 * (np.arange(40) < 15)
     found = two_groups(values, each(40, "word"), np.arange(40) < 15, level=0.95, seed=0, about=3)
-    assert found.p == pytest.approx(stats.ttest_ind(values[:15], values[15:], equal_var=False).pvalue, abs=0.02)
+    welch = stats.ttest_ind(values[:15], values[15:], equal_var=False)
+    assert found.p == pytest.approx(welch.pvalue, abs=0.02)
+    few = [
+        two_groups(values, each(40, "word"), np.arange(40) < 15, level=0.8, seed=seed, about=about, num_draws=199)
+        for seed, about in ((0, 3), (1, 3), (0, 4))
+    ]
+    assert [few[0].low, few[0].high] == pytest.approx(list(welch.confidence_interval(0.8)))
+    assert len({other.p for other in few}) == 3
+    assert all(200 * other.p == pytest.approx(round(200 * other.p)) for other in few)
 
 
 def test_speakers_weigh_alike_and_are_counted_by_side():

@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 from tiltmeter.operators.statistics.designs.controls import controls_needed, rank_p
+from tiltmeter.operators.statistics.designs.one_sided import positive_p
 from tiltmeter.operators.statistics.designs.splits import num_tested, repeated
 from tiltmeter.operators.statistics.designs.thresholds import (
     Promise,
@@ -59,6 +60,9 @@ def test_the_other_half_is_beta_binomial():
     promise = miss_threshold(rng.random(100), alpha=0.1, delta=0.1, joint=1)
     assert exchangeable_p(promise, np.zeros(80)) < 1e-6
     assert exchangeable_p(Promise(-np.inf, -1, 9, 0.0), np.zeros(80)) == 1.0
+    # Two of thirty lay below the threshold that they chose, and four of twenty others do.
+    known = sum(stats.betabinom.pmf(missed, 20, 3, 28) for missed in range(4, 21))
+    assert exchangeable_p(Promise(0.5, 2, 30, 0.1), np.repeat([0.4, 0.5], [4, 16])) == pytest.approx(known)
 
 
 def test_one_sided_clopper_pearson():
@@ -70,8 +74,9 @@ def test_one_item_of_every_unit_is_drawn_by_key():
     rows = one_per_unit(units, seed=0, about=1)
     assert units.codes[rows].tolist() == [0, 1, 2]
     assert rows.tolist() == one_per_unit(units, seed=0, about=1).tolist()
-    drawn = {tuple(one_per_unit(units, seed=seed, about=1)) for seed in range(40)}
-    assert len(drawn) == 6
+    for name in ("seed", "about"):
+        drawn = {tuple(one_per_unit(units, **{"seed": 0, "about": 0, name: key})) for key in range(40)}
+        assert len(drawn) == 6, name
 
 
 def test_the_rank_among_controls_counts_ties_and_no_missing_ones():
@@ -89,11 +94,22 @@ def test_controls_are_as_many_as_holm_needs(num_tests):
     assert least[0] <= 0.05 + 1e-12 < least[1]
 
 
+def test_scores_above_0_have_students_t_of_as_many_units_as_weigh_alike():
+    scores, weights = np.array([1.0, -0.5, 2.0, 0.3, 1.5, 0.8, -0.2]), np.array([5, 1, 2, 1, 4, 1, 3])
+    p, too_few = positive_p(scores, weights, "group")
+    df = weights.sum() ** 2 / (weights**2).sum() - 1
+    t = scores.sum() / np.sqrt(7 * scores.var(ddof=1))
+    assert (p, too_few) == (pytest.approx(stats.t.sf(t, df)), None)
+    assert positive_p(-scores, weights, "group")[0] == pytest.approx(stats.t.cdf(t, df))
+    assert positive_p(np.full(5, 0.5), np.ones(5), "group")[0] == 2.0**-5
+    assert positive_p(np.full(5, -0.5), np.ones(5), "group")[0] == 1.0
+
+
 def test_splits_have_nadeau_and_bengios_variance():
     values = np.array([0.6, 0.7, 0.65, 0.75, 0.7])
-    found = repeated(values, test_share=0.2, tested_units=1e9, level=0.95, scale=LINEAR)
+    found = repeated(values, test_share=0.2, tested_units=1e9, level=0.8, scale=LINEAR)
     error = np.sqrt((1 / 5 + 0.2 / 0.8) * values.var(ddof=1))
-    assert found.high - found.mean == pytest.approx(stats.t.ppf(0.975, 4) * error)
+    assert found.high - found.mean == pytest.approx(stats.t.ppf(0.9, 4) * error)
     assert found.p == pytest.approx(2 * stats.t.sf(0.68 / error, 4))
 
 
