@@ -7,10 +7,10 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 
+from tests.fixtures.pools import PoolHere
 from tiltmeter.cluster.progress import Display
 from tiltmeter.cluster.stages import Runner, Stage, StageRecord, UnitsFailed
-from tiltmeter.cluster.work import Failure, Report, each
-from tiltmeter.cluster.workers import _Worker
+from tiltmeter.cluster.work import Report, each
 from tiltmeter.storage.store.ledger import Finished, Store, Unit
 from tiltmeter.storage.store.registry import Registry
 
@@ -39,27 +39,6 @@ def test_run_json_has_no_worker_by_name():
     record = StageRecord("train", num_workers=1)
     record.add(Report(Finished("a/1", "a", 7, {}), 1.0, 5, "secret host"))
     assert "secret" not in str(dataclasses.asdict(record))
-
-
-class PoolHere:
-    """Says that it has three workers, of which two hold a GPU, and does units as they are dealt."""
-
-    num_workers, num_gpus = 3, 2
-
-    def __init__(self, store):
-        self.worker, self.dealt = _Worker(store.root), []
-
-    def num_wide_workers(self, num_cpus):
-        return self.num_workers // num_cpus
-
-    def run(self, work, deck, **_):
-        while deck:
-            units = deck.take(1)
-            self.dealt += [unit.config for unit in units]
-            try:
-                yield from self.worker.run(work, units)
-            except ValueError as error:
-                yield Failure(units[0], str(error), "")
 
 
 def square(_store, unit):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import hydra
 import pytest
+import yaml
 from hydra.core.global_hydra import GlobalHydra
 from omegaconf import OmegaConf
 
@@ -15,6 +16,7 @@ from tiltmeter.jobs.app import main
 from tiltmeter.jobs.composing import build
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.settings.hydra_limits import confine_hydra
+from tiltmeter.storage.files.yaml_text import check_yaml
 
 SECRET = "hunter2-Zq7xW"
 STORE = f"store='s3://AKIAEXAMPLE:{SECRET}@bucket/store?region=us-east-1'"
@@ -358,6 +360,12 @@ def test_no_file_is_deeper_or_larger_than_people_write(compose, text, problem):
     for files in ({"corpus/theirs": text}, {"mine": f"{text}\n"}):
         with pytest.raises(ConfigError, match=rf"(theirs|mine)\.yaml: {problem}; correct it there, or leave"):
             compose(files.pop("corpus/theirs", THEIRS), **files)
+
+
+def test_aliases_are_counted_by_what_they_stand_for():
+    with pytest.raises(yaml.MarkedYAMLError, match="stand for more than 100,000 values"):
+        check_yaml(BOMB)
+    check_yaml("\n".join(BOMB.splitlines()[:5]))
 
 
 def test_what_hydra_keeps_of_a_sweep_is_private(confined, composed):

@@ -82,8 +82,9 @@ def test_other_texts_stay_as_they_are():
 
 def test_nested_settings_lose_their_credentials():
     nested = {"path": (URIS[0], [URIS[1]]), "deep": {"deeper": {"x": URIS[2]}}, "number": 1, "none": None}
-    found = redacted_values(nested)
+    found = redacted_values(nested | {"blank": f"s3://key:{SECRET} {SECRET}@bucket/folder"})
     assert SECRET not in str(found)
+    assert found["blank"] == "s3://bucket/folder"
     assert found["path"] == ("s3://bucket/folder", ["https://example.org/x.xml"])
     assert (found["number"], found["none"]) == (1, None)
 

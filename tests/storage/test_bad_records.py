@@ -28,6 +28,7 @@ def bad_lines(num, num_records, file="a.jsonl", kind="bad"):
     ],
 )
 def test_few_bad_records_and_those_that_are_not_bad_cost_no_file(bad, share):
+    bad.merge(bad_lines(10, 10, "another.jsonl"))
     bad.check(share)
 
 

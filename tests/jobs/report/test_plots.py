@@ -109,12 +109,13 @@ def test_a_wide_band_lies_below_the_thin_interval(rows):
 
 
 def test_cells_without_a_number_are_grey_and_those_of_no_row_empty():
-    rows = pl.DataFrame({"x": ["en", "de", "en"], "y": ["cook", "cook", "guard"], "bias": [0.25, -0.5, None]})
+    rows = pl.DataFrame({"x": ["en", "de", "en"], "y": ["cook", "cook", "guard"], "bias": [0.5, -0.25, None]})
     missing, numbers = drawn(heat(rows, "x", "y", "bias", hover=lambda row: row["y"])).data
     assert [list(line) for line in missing.z] == [[None, None], [0, None]]
-    assert [list(line) for line in numbers.z] == [[0.25, -0.5], [None, None]]
-    assert [list(line) for line in numbers.text] == [["0.25", "−0.50"], ["", ""]]
+    assert [list(line) for line in numbers.z] == [[0.5, -0.25], [None, None]]
+    assert [list(line) for line in numbers.text] == [["0.50", "−0.25"], ["", ""]]
     assert (numbers.zmin, numbers.zmax) == (-0.5, 0.5)
+    assert (numbers.colorscale[0][1], numbers.colorscale[-1][1]) == (MALE, FEMALE)
     assert [list(line) for line in missing.customdata] == [["cook", "cook"], ["guard", ""]]
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from tiltmeter.storage.corpora.corpora import CorpusConfig, downloaded, find_sources, read_pages, split
 from tiltmeter.storage.errors import InputError, StorageError
+from tiltmeter.storage.files import downloads
 
 _CONTENT = b"".join(b'{"text": "line %d"}\n' % number for number in range(50_000))
 
@@ -39,6 +40,18 @@ def test_copies_are_whole_and_reused(served, tmp_path, how):
     assert copy.stat().st_ino == inode
     assert served.ranges[num_requests:] == ["bytes=0-0"]
     assert not list(tmp_path.rglob("*.partial"))
+
+
+def test_a_copy_of_another_size_is_made_again(served, tmp_path):
+    copy = _copy(served.url("ranges", "pages.jsonl"), tmp_path / "store")
+    copy.write_bytes(_CONTENT[:-9])
+    assert _copy(served.url("ranges", "pages.jsonl"), tmp_path / "store").read_bytes() == _CONTENT
+
+
+def test_a_server_that_sends_more_than_it_announced_is_refused(served, tmp_path, monkeypatch):
+    monkeypatch.setattr(downloads, "_response", lambda *_: iter([(0, _CONTENT), (len(_CONTENT), b"x")]))
+    with pytest.raises(InputError, match=r"the server sent more than the [\d,]+ bytes it announced"):
+        _copy(served.url("ranges", "pages.jsonl"), tmp_path / "store")
 
 
 def test_a_corpus_is_read_from_its_copies(served, tmp_path):
