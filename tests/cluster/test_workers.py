@@ -82,9 +82,8 @@ def numbers(runner, finished):
     return [runner.store.read(done.tables["square"])["n"][0].as_py() for done in finished]
 
 
-@pytest.mark.parametrize("batch_size", [3, 100])
-def test_results_come_in_the_order_of_the_units(runner, batch_size):
-    finished = runner.run(stage(square, units(range(7)), batch_size))["all"]
+def test_results_come_in_the_order_of_the_units(runner):
+    finished = runner.run(stage(square, units(range(7)), batch_size=3))["all"]
     assert numbers(runner, finished) == [n**2 for n in range(7)]
 
 
@@ -99,9 +98,8 @@ def test_a_stage_of_few_units_has_workers_of_several_cpus(runner, num_units, num
     assert set(numbers(runner, runner.run(stage(cpus, units(range(9, 11))))["all"])) == {1}
 
 
-@pytest.mark.parametrize("batch_size", [1, 4])
-def test_a_failing_unit_fails_alone_and_is_named(runner, batch_size):
-    finished = runner.run(stage(square, units(range(8), bad=[2]), batch_size))["all"]
+def test_a_failing_unit_fails_alone_and_is_named(runner):
+    finished = runner.run(stage(square, units(range(8), bad=[2]), batch_size=4))["all"]
     assert numbers(runner, finished) == [n**2 for n in range(8) if n != 2]
     with pytest.raises(UnitsFailed, match=r"(?s)1 unit failed.*number 2: ValueError: 2 is bad") as failed:
         runner.check()
@@ -132,17 +130,15 @@ def test_a_pool_at_work_renews_its_fence(tmp_path, lasting_workers):
         assert all(fence.stat().st_mtime for fence in fences)
 
 
-@pytest.mark.parametrize("batch_size", [1, 3])
-def test_a_killed_worker_is_replaced_and_its_units_tried_again(runner, batch_size):
-    finished = runner.run(stage(die_once, units(range(6)), batch_size))["all"]
+def test_a_killed_worker_is_replaced_and_its_units_tried_again(runner):
+    finished = runner.run(stage(die_once, units(range(6)), batch_size=3))["all"]
     assert numbers(runner, finished) == [n**2 for n in range(6)]
     assert sorted(path.name for path in Path(runner.store.path).glob("died-*")) == ["died-1", "died-4"]
     assert runner.records[0].num_worker_deaths == 2
 
 
-@pytest.mark.parametrize("batch_size", [1, 5])
-def test_a_unit_that_kills_every_worker_fails_alone_after_its_retries(runner, batch_size):
-    runner.run(stage(die_at_2, units(range(5)), batch_size))
+def test_a_unit_that_kills_every_worker_fails_alone_after_its_retries(runner):
+    runner.run(stage(die_at_2, units(range(5)), batch_size=5))
     with pytest.raises(UnitsFailed, match=r"number 2: its worker died 3 times \(raise cluster.max_retries"):
         runner.check()
     record = runner.records[0]

@@ -87,12 +87,6 @@ def test_a_setting_is_refused_with_what_is_allowed_or_was_meant(hydra_restored, 
     assert str(refusal.value).replace("\n", " / ") == message
 
 
-@pytest.mark.slow
-def test_the_runs_of_a_sweep_cannot_share_a_directory(tiltmeter):
-    _, said = refuse(tiltmeter, "--multirun", "seed=0,1", "run_dir=run")
-    assert "run_dir=run: the runs of a sweep cannot share it" in said
-
-
 @pytest.fixture
 def broken(tmp_path):
     """Files that begin well, or not at all, and are wrong each in its way."""

@@ -379,6 +379,7 @@ def test_what_hydra_keeps_of_a_sweep_is_private(confined, composed):
     [
         ([STORE, *NOWHERE], 2, "there is no file"),
         (["--multirun", "seed=0,1", STORE, *NOWHERE], 2, "there is no file"),
+        (["--multirun", "seed=0,1", "run_dir=run", *NOWHERE], 2, "run_dir=run: the runs of a sweep cannot share it"),
         (
             [*NOWHERE, f"run_dir=s3://AKIAEXAMPLE:{SECRET}@bucket/run"],
             2,
@@ -389,7 +390,7 @@ def test_what_hydra_keeps_of_a_sweep_is_private(confined, composed):
         ([NOWHERE[0], f"pairs='http://me:{SECRET}@127.0.0.1:1/x?token={SECRET}'"], 2, "http://127.0.0.1:1/x"),
         ([NOWHERE[0], f"pairs='http://me:{SECRET}@[::1/x'"], 2, "cannot be reached"),
     ],
-    ids=["store", "sweep", "refused", "unquoted", "list", "server", "host"],
+    ids=["store", "sweep", "shared", "refused", "unquoted", "list", "server", "host"],
 )
 def test_no_message_tells_a_credential(command, tmp_path, words, status, message):
     ended, said = command(*words)
