@@ -2,6 +2,7 @@
 
 import json
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -11,18 +12,18 @@ from junitparser import Error, Failure, JUnitXml, Skipped
 
 from tests.fixtures.nights import MOVES, NIGHT
 from tiltmeter.jobs.app import exit_status
-from tiltmeter.jobs.changes.comparing import Comparison
-from tiltmeter.jobs.changes.differences import limits_of
-from tiltmeter.jobs.changes.history import History
 from tiltmeter.jobs.command import execute
 from tiltmeter.jobs.runtime.draws import draws_of, with_draws
 from tiltmeter.jobs.upkeep.overnight.child import Ended
-from tiltmeter.jobs.upkeep.overnight.config import ListedJob
-from tiltmeter.jobs.upkeep.overnight.job import _row
 from tiltmeter.jobs.upkeep.overnight.junit import junit_xml
 from tiltmeter.jobs.upkeep.overnight.outcome import as_json, moves, outcome, sentences
 from tiltmeter.jobs.upkeep.overnight.page import page
-from tiltmeter.jobs.upkeep.overnight.tables import CHANGES, DIFFERENCES, GATES, JOBS
+from tiltmeter.jobs.upkeep.overnight.tables import CHANGES, DIFFERENCES, JOBS
+from tiltmeter.jobs.upkeep.overnight.tables import GATES as GATE_ROWS
+from tiltmeter.storage.store.identity import table_digest
+from tiltmeter.storage.store.ledger import Store, Unit
+from tiltmeter.storage.store.registry import Registry
+from tiltmeter.storage.store.tables import column
 
 
 def test_junit_has_a_suite_for_each_job_that_a_parser_reads(gates, tmp_path):
@@ -60,7 +61,7 @@ def test_the_outcome_is_plain_json(gates, tmp_path):
 def test_the_page_leads_with_gates_that_failed(gates):
     frames = {
         "jobs": pl.DataFrame(pa.Table.from_pylist(NIGHT[:1], JOBS)),
-        "gates": pl.DataFrame(pa.Table.from_pylist(gates, GATES)),
+        "gates": pl.DataFrame(pa.Table.from_pylist(gates, GATE_ROWS)),
         "changes": pl.DataFrame(CHANGES.empty_table()),
         "differences": pl.DataFrame(DIFFERENCES.empty_table()),
     }
@@ -82,43 +83,133 @@ def test_the_text_says_each_thing_once(gates):
     assert sentences(NIGHT, [])[-1] == "lost: 3 records left out: no JSON; first in a.csv, line 7."
 
 
-def test_a_night_whose_gate_fails_ends_with_a_status_of_its_own(configured, joining, outcome_of, webhook, tmp_path):
-    """Two whole nights: the second one's pairs differ, and so do its components."""
-    pairs = tmp_path / "pairs.csv"
-    (tmp_path / "night.yaml").write_text(f"records: job=entity_resolution pairs={pairs} {' '.join(joining)}")
-    settings = ["job=overnight", f"jobs={tmp_path}/night.yaml", f"store={tmp_path}/store", "job.notify=webhook"]
-    gate = "fail_if=[{table: components, column: num_records, difference: 0}]"
-    pairs.write_text("left,right,weight\na,b,1.0\nb,c,0.5\na,c,-0.2\n")
-    first = outcome_of(execute(configured(*settings, gate, f"run_dir={tmp_path}/first")))
-    assert [row["verdict"] for row in first.table("gates").to_pylist()] == ["not_compared"]
-    pairs.write_text("left,right,weight\na,b,1.0\nb,c,0.5\na,c,-0.2\nc,d,2.0\n")
-    with pytest.raises(SystemExit) as ended, exit_status():
-        execute(configured(*settings, gate, f"run_dir={tmp_path}/second"))
-    assert ended.value.code == 3
-    second = outcome_of(tmp_path / "second")
-    [failed] = second.table("gates").to_pylist()
-    assert (failed["verdict"], failed["before"], failed["after"]) == ("failed", 3.0, 4.0)
-    assert second.record["status"] == "succeeded"
-    assert JUnitXml.fromfile(str(second.path / "exports/junit.xml")).failures == 1
-    assert json.loads((second.path / "exports/outcome.json").read_text())["status"] == "gates_failed"
-    assert [message.body["status"] for message in webhook.told] == ["succeeded", "gates_failed"]
-    assert "A gate failed in records" in (second.path / "report.html").read_text()
-    left = [path for path in tmp_path.rglob("*") if path.is_file() and b"s3cr3t" in path.read_bytes()]
-    assert left == []
+# --- whole nights, of jobs that leave what they are told ------------------------------------------------------------
+
+SCORES = pa.schema(
+    [
+        column("word", pa.string(), "the word", key=True),
+        column("score", pa.float64(), "a number"),
+        column("score_low", pa.float64(), "lower end"),
+        column("score_high", pa.float64(), "upper end"),
+    ]
+)
+NOISE = np.array([0.01, -0.02, 0.0, 0.02, -0.01, 0.01, 0.0, -0.01])
 
 
-def test_the_row_of_a_job_counts_what_was_judged_apart_from_what_nothing_judges(history, tmp_path):
-    """Of three numbers one has draws and moved, one has and stayed, and one without left its earlier interval."""
+def scores(values, place):
+    """Tables of scores, all but those of x with draws that nights share but for noise."""
+    rows = [
+        {"word": word, "score": value, "score_low": 0.0, "score_high": 2.0}
+        | ({} if word.startswith("x") else draws_of("score", value + np.linspace(-1.0, 1.0, 8) + place * NOISE))
+        for word, value in values.items()
+    ]
+    return dict(with_draws({"associations": (rows, SCORES)}, {"paired_by": "replicas", "seed": 0}))
 
-    def made(values):
-        rows = history.table({word: {"d": value} for word, value in values.items()}).to_pylist()
-        wide = np.linspace(-1.0, 1.0, 8)
-        rows = [row | (draws_of("d", row["d"] + wide) if row["word"] != "c" else {}) for row in rows]
-        return history.run(dict(with_draws({"tests": (rows, history.schema)}, {"paired_by": "replicas", "seed": 0})))
 
-    comparison = Comparison(made({"a": 1.0, "b": 1.0, "c": 1.0}), made({"a": 1.5, "b": 1.0, "c": 9.0}))
-    past = History("yesterday", comparison=comparison)
-    ended = Ended("ok", "", 0, 1.0, tmp_path)
-    row = _row(ListedJob("bias", ("job=association",)), ended, past, past.changes(limits_of(comparison.p_values)))
-    assert (row["num_judged"], row["num_moved"], row["num_beyond"]) == (2, 1, 2)
-    assert moves(row) == "1 of 2 judged numbers moved; 1 without draws left their interval (by chance one in six)"
+@pytest.fixture
+def nights(configured, outcome_of, webhook, tmp_path, monkeypatch):
+    """Runs nights of association tests; each job is registered with the tables that it is given, or ends as told."""
+    started = []
+
+    def run(number, jobs, *settings):
+        def run_job(listed, store, run_dir, *where):
+            started.append((listed.name, *where))
+            what, store = jobs[listed.name], Store(store)
+            tables = {} if isinstance(what, str) else what
+            entry = Registry(store).enter(listed.job, listed.name, run_dir=str(run_dir), settings={"seed": number})
+            done = [
+                store.commit(Unit("made/1", name, {"of": f"{number} {listed.name}"}), [(name, table)])
+                for name, table in tables.items()
+            ]
+            entry.uses(unit.place for unit in done)
+            described = {
+                name: {"rows": table.num_rows, "digest": table_digest(table)} for name, table in tables.items()
+            }
+            record = {"job": listed.job, "versions": {}, "tables": described, "started": f"night {number}"}
+            record |= {"units": {"done": 2, "reused": 5, "failed": 3}}
+            entry.end(
+                "failed" if isinstance(what, str) else "succeeded",
+                record,
+                {unit.name: [unit.tables[unit.name]] for unit in done},
+            )
+            status = what if isinstance(what, str) else "ok"
+            return Ended(status, "" if status == "ok" else "why", 0, 1.5, run_dir, record)
+
+        monkeypatch.setattr("tiltmeter.jobs.upkeep.overnight.job.run_job", run_job)
+        lines = [f"{name}: job=association embedding=file embedding.path=x.txt" for name in jobs]
+        (tmp_path / "night.yaml").write_text("\n".join(lines))
+        command = ["job=overnight", f"jobs={tmp_path}/night.yaml", f"store={tmp_path}/store", "job.notify=webhook"]
+        config, code = configured(*command, f"run_dir={tmp_path}/{number}", *settings), 0
+        try:
+            with exit_status():
+                execute(config)
+        except SystemExit as ended:
+            code = ended.code
+        return code, outcome_of(tmp_path / str(number))
+
+    return SimpleNamespace(run=run, started=started, told=webhook.told)
+
+
+BEFORE = {"far": 1.0, "alone": 1.0, "x": 1.0}
+MANY = {f"w{place}": 1.0 + place / 100 for place in range(20)}
+GATES = (
+    "fail_if=[{table: associations, column: score, name: one}, {table: associations, column: score, difference: 0.2}]"
+)
+
+
+def test_what_moved_is_judged_over_the_whole_night_and_since_each_job_last_succeeded(nights):
+    """Of the first job one number moved far, one as it would alone, and one without draws left its interval."""
+    code, first = nights.run(
+        1, {"one": scores(BEFORE, 0), "two": scores(MANY, 0), "three": scores({"a": 1.0}, 0)}, GATES
+    )
+    assert (code, {row["verdict"] for row in first.rows("gates")}) == (0, {"not_compared"})
+    assert {row["compared_with"] for row in first.rows("jobs")} == {None}
+    code, second = nights.run(2, {"one": scores(BEFORE, 0), "two": "failed", "three": "interrupted", "four": "ok"})
+    assert (code, second.record["status"]) == (130, "interrupted")
+    assert [row["status"] for row in second.rows("jobs")] == ["ok", "failed", "interrupted", "interrupted"]
+    assert [name for name, *_ in nights.started[3:]] == ["one", "two", "three"]
+    moved = {"far": 1.5, "alone": 1.05, "x": 9.0}
+    jobs = {"one": scores(moved, 1), "two": scores(MANY | {"w3": 1.031}, 1), "three": scores({"a": 1.0}, 0)}
+    code, night = nights.run(3, jobs, GATES, "job.max_hours=2.5", "cluster.num_cpus=3")
+    assert code == 3
+    for _, cluster, _, max_hours in nights.started[-3:]:
+        assert (cluster.num_cpus, max_hours) == (3, 2.5)
+    differences = night.rows("differences")
+    p = np.array([row["p"] for row in differences if row["p"] is not None])
+    assert p.size == 22
+    ranks = np.arange(22, 0, -1)
+    q = dict(zip(np.sort(p)[::-1], np.minimum.accumulate(np.sort(p)[::-1] * 22 / ranks), strict=True))
+    assert [row["q"] for row in differences if row["p"] is not None] == pytest.approx([q[value] for value in p])
+    alone = next(row for row in differences if row["row"] == "word alone")
+    assert 2 * alone["p"] < 0.05 < alone["q"]
+    one, two, three = night.rows("jobs")
+    counts = ("num_done", "num_reused", "num_failed", "num_judged", "num_moved", "num_beyond")
+    assert [one[name] for name in counts] == [2, 5, 3, 2, 1, 2]
+    assert [two[name] for name in counts] == [2, 5, 3, 20, 0, 0]
+    assert [three[name] for name in counts] == [2, 5, 3, 0, 0, 0]
+    assert [row["compared_with"] for row in (one, two, three)] == ["night 2", "night 1", "night 1"]
+    changes = night.rows("changes")
+    assert [row["num_changes"] for row in (one, two, three)] == [
+        sum(change["name"] == row["name"] for change in changes) for row in (one, two, three)
+    ]
+    assert {(row["name"], row["row"]) for row in changes if row["beyond"]} == {("one", "word far"), ("one", "word x")}
+    assert {(row["before"], row["after"]) for row in changes if row["row"] == "word far"} == {(1.0, 1.5)}
+    verdicts = [(row["name"], row["verdict"], row["num_failed"], row["num_compared"]) for row in night.rows("gates")]
+    assert verdicts == [
+        ("one", "failed", 2, 3),
+        ("one", "failed", 2, 3),
+        ("two", "passed", 0, 20),
+        ("three", "passed", 0, 1),
+    ]
+    worst = night.rows("gates")[0]
+    assert (worst["row"], worst["before"], worst["after"], worst["difference"]) == ("word x", 1.0, 9.0, 8.0)
+    assert moves(one) == "1 of 2 judged numbers moved; 1 without draws left their interval (by chance one in six)"
+    assert night.record["status"] == "succeeded"
+    assert JUnitXml.fromfile(str(night.path / "exports/junit.xml")).failures == 2
+    statuses = ["succeeded", "interrupted", "gates_failed"]
+    assert [message.body["status"] for message in nights.told] == statuses
+    assert json.loads((night.path / "exports/outcome.json").read_text())["status"] == "gates_failed"
+    assert len(nights.told[-1].body["gates"]) == 4
+    assert "word x went from 1 to 9" in nights.told[-1].body["text"]
+    assert "A gate failed in one" in (night.path / "report.html").read_text()
+    assert not [path for path in night.path.parent.rglob("*") if path.is_file() and b"s3cr3t" in path.read_bytes()]

@@ -92,33 +92,6 @@ def test_a_line_may_name_a_folder_of_its_own_beside_the_night_s():
     assert job.words == ("job=prune", "hydra.searchpath=[x]")
 
 
-@pytest.mark.slow
-def test_a_second_night_does_what_has_changed_and_says_what_came_of_it(configured, joining, outcome_of, tmp_path):
-    for name in ("same", "other"):
-        (tmp_path / f"{name}.csv").write_text("left,right,weight\na,b,1.0\nb,c,0.5\na,c,-0.2\n")
-    lines = [
-        f"{name}: job=entity_resolution pairs={tmp_path}/{name}.csv {' '.join(joining)}" for name in ("same", "other")
-    ]
-    (tmp_path / "night.yaml").write_text("\n".join(lines))
-    settings = ["job=overnight", f"jobs={tmp_path}/night.yaml", f"store={tmp_path}/store"]
-    first = outcome_of(execute(configured(*settings, f"run_dir={tmp_path}/first")))
-    assert [row["compared_with"] for row in first.table("jobs").to_pylist()] == [None, None]
-    (tmp_path / "other.csv").write_text("left,right,weight\na,b,1.0\nb,c,-0.5\na,c,-0.2\n")
-    second = outcome_of(execute(configured(*settings, f"run_dir={tmp_path}/second")))
-    same, other = second.table("jobs").to_pylist()
-    assert [same[f"num_{name}"] for name in ("done", "changes", "judged", "moved", "beyond")] == [0] * 5
-    assert same["num_reused"] == other["num_done"] > 0
-    changes = second.table("changes").to_pylist()
-    assert {row["name"] for row in changes} == {"other"}
-    assert other["num_changes"] == len(changes)
-    [changed_input] = [row for row in changes if row["kind"] == "input"]
-    assert changed_input["item"] == "pairs"
-    assert {row["table"] for row in changes if row["kind"] == "table"} >= {"clusters", "components"}
-    page = (second.path / "report.html").read_text()
-    assert "What changed: other" in page
-    assert "What changed: same" not in page
-
-
 def outcome_of_child(run, name):
     return type(run)(run.path / "runs" / name).record
 
