@@ -75,7 +75,7 @@ def run_here(configured, outcome_of):
     from tiltmeter.jobs.command import execute
 
     def run(*overrides, watched=()):
-        pools = []
+        pools, calls = [], {}
 
         def started(workers):
             if not pools:
@@ -84,15 +84,16 @@ def run_here(configured, outcome_of):
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Workers, "_started", started)
-            calls = {name: _watched(patch, module, name) for module, name in watched}
+            for module, name in watched:
+                _watch(patch, module, name, calls.setdefault(name, []))
             path = execute(configured("cluster.num_cpus=1", *overrides))
         return RunHere(outcome_of(path), pools[0] if pools else PoolHere(None), calls)
 
     return run
 
 
-def _watched(patch, module, name):
-    calls, function = [], getattr(module, name)
+def _watch(patch, module, name, calls):
+    function = getattr(module, name)
     signature = inspect.signature(function)
 
     def watched(*positional, **named):
@@ -102,4 +103,3 @@ def _watched(patch, module, name):
         return calls[-1]["result"]
 
     patch.setattr(module, name, watched)
-    return calls

@@ -1,6 +1,7 @@
 """The job `error_characterisation` on made-up tweets with a slice that is planted."""
 
 import csv
+import math
 import random
 
 import numpy as np
@@ -8,20 +9,26 @@ import polars as pl
 import pytest
 
 from tests.jobs.test_layouts import survive
+from tiltmeter.jobs.classifiers.errors import error_models, predictions
 from tiltmeter.jobs.classifiers.errors.config import find_sources
 from tiltmeter.jobs.classifiers.errors.page.words import in_words
+from tiltmeter.jobs.classifiers.errors.promises import guarantees
 from tiltmeter.jobs.classifiers.errors.rounds import _means
 from tiltmeter.jobs.runtime.config import ConfigError
+from tiltmeter.operators.classifiers.errors.guarantees import holds_most_errors
+from tiltmeter.operators.classifiers.errors.label_errors import suspected
+from tiltmeter.operators.classifiers.errors.ranking import auroc, first_weights, risk_coverage
 from tiltmeter.operators.classifiers.errors.splits import mean_of
-from tiltmeter.operators.statistics.intervals import LOGIT
-from tiltmeter.operators.statistics.means import share
-from tiltmeter.operators.statistics.units import units_of
+from tiltmeter.operators.statistics.intervals import FISHER, LOGIT
+from tiltmeter.operators.statistics.means import paired, share
+from tiltmeter.operators.statistics.units import each, units_of
 from tiltmeter.storage.bad_records import collected
 from tiltmeter.storage.errors import InputError
 
 SMALL = [
-    *("splits.number=2", "forest.num_trees=20", "forest.num_search_trees=5", "forest.leaf_sizes=[1, 5]"),
-    *("forest.num_folds=2", "slices.min_size=30", "slices.num_permutations=199", "precision.sizes=[5, 20]"),
+    *("seed=4", "job.level=0.9", "guarantees.delta=0.15", "splits.number=2", "splits.test=0.3"),
+    *("forest.num_trees=20", "forest.num_search_trees=5", "forest.leaf_sizes=[1, 5]", "forest.num_folds=3"),
+    *("slices.min_size=30", "slices.num_permutations=199", "precision.sizes=[5, 20]"),
     *("features.tags=false", "job.unit_permutations=100"),
     *("rounds.number=1", "rounds.size=10", "rounds.start=40", "rounds.num_seeds=2", "job.unit_texts=300"),
 ]
@@ -32,10 +39,10 @@ NEUTRAL = dict.fromkeys(LABELS, ("here", "there", "on the way"))
 
 
 def tweets(num, seed, words=NEUTRAL):
-    """Texts of two classes; a model is right in nine of ten, in three of ten where a text has a number and greets."""
+    """Texts, two of three negative; a model is right in nine of ten, in three where one has a number and greets."""
     rng, rows = random.Random(seed), []
     for row in range(num):
-        label = LABELS[row % 2]
+        label = LABELS[row % 3 == 0]
         number, greets, question = rng.random() < 0.4, rng.random() < 0.4, rng.random() < 0.3
         parts = ["the flight was", rng.choice(words[label]), *(["after 45 words"] if number else [])]
         text = " ".join(
@@ -43,9 +50,9 @@ def tweets(num, seed, words=NEUTRAL):
         )
         is_right = rng.random() < (0.3 if number and greets else 0.9)
         sure = rng.uniform(0.55, 0.95)
-        prediction = label if is_right else LABELS[1 - row % 2]
+        prediction = label if is_right else LABELS[row % 3 != 0]
         p_positive = sure if prediction == "positive" else 1 - sure
-        before = label if rng.random() < 0.88 else LABELS[1 - row % 2]
+        before = label if rng.random() < 0.88 else LABELS[row % 3 != 0]
         rows.append([f"{text} x{row}", label, prediction, 1 - p_positive, p_positive, before])
     return rows
 
@@ -69,11 +76,18 @@ def settings(file):
     return ["job=error_characterisation", f"data.path={file}", "data.prediction=prediction", probabilities]
 
 
+WATCHED = [
+    *((error_models, name) for name in ("train_forest", "train_word_model", "permutation_importance", "_measures")),
+    *((predictions, name) for name in ("forest_without", "out_of_fold_probabilities")),
+    *((guarantees, name) for name in ("train_forest", "promises", "leaves_few_errors", "most_unflagged")),
+]
+
+
 @pytest.fixture(scope="module")
 def characterised(run_here, file, tmp_path_factory):
     place = tmp_path_factory.mktemp("errors")
     given = [*settings(file), "data.previous=before", *SMALL]
-    return run_here(*given, f"store={place}/store", f"run_dir={place}/run")
+    return run_here(*given, f"store={place}/store", f"run_dir={place}/run", watched=WATCHED)
 
 
 def test_a_text_that_is_empty_is_counted_and_no_bad_record(characterised, file):
@@ -149,21 +163,6 @@ def test_the_planted_slice_leads_and_is_confirmed(characterised):
     assert all(row["p_value"] <= 0.05 for row in leading)
 
 
-def test_sizes_and_rates_of_slices_are_those_of_the_texts(characterised):
-    halves = {row["row"]: row["half"] for row in characterised.rows("texts")}
-    wrong = {row["row"]: row["is_error"] for row in characterised.rows("predictions", status="ok")}
-    has = {
-        name: {row["row"] for row in characterised.rows("features", feature=name)} for name in ("numbers", "greeting")
-    }
-    [first] = characterised.rows("slices", leading=1)
-    inside = [row for row in wrong if row in has["numbers"] & has["greeting"]]
-    explored = [wrong[row] for row in inside if halves[row] == "exploration"]
-    confirmed = [wrong[row] for row in inside if halves[row] == "confirmation"]
-    assert (first["size"], first["confirmed_size"]) == (len(explored), len(confirmed))
-    assert first["error_rate"] == pytest.approx(np.mean(explored))
-    assert first["confirmed_rate"] == pytest.approx(np.mean(confirmed))
-
-
 def test_rows_without_what_is_needed_are_kept_and_say_so(characterised):
     rows = characterised.rows("predictions")
     assert len(rows) == 803
@@ -200,46 +199,239 @@ def test_means_over_splits_leave_the_splits_as_draws(characterised):
     assert {len(draw["values"]) for draw in draws} == {2}
 
 
-def test_scores_are_held_against_baselines_and_chance(characterised):
-    means = {row["score"]: row["value"] for row in characterised.rows("error_models", split="all", measure="auroc")}
-    assert means["readable"] > 0.65 > means["random"]
-    assert {"least_confidence", "margin", "entropy", "predicted_class", "in_domain_disagreement"} <= set(means)
-    precision = characterised.rows("precision_at_k", split="all", k=20)
-    assert {row["score"] for row in precision} == set(means)
-    # An interval counts units, of which a band of one more split of the same texts knows nothing.
-    for name in ("", "precision_band_"):
-        assert all(0 <= row[f"{name}low"] <= row["precision"] <= row[f"{name}high"] <= 1 for row in precision)
-        assert all(row[f"{name}low"] < row[f"{name}high"] for row in precision)
-    differences = characterised.rows("precision_differences", score="readable", k=20)
-    by_score = {row["score"]: row["precision"] for row in precision}
-    for row in differences:
-        assert row["difference"] == pytest.approx(by_score["readable"] - by_score[row["baseline"]])
-    forests = {"published", "readable", "readable_and_class", "readable_class_and_probabilities"}
-    assert {row["baseline"] for row in differences} == set(means) - forests
+def by_row(run, table, name, **wanted):
+    return {row["row"]: row[name] for row in run.rows(table, **wanted)}
 
 
-def test_features_that_cause_errors_come_first(characterised):
-    rows = characterised.rows("feature_power")
-    assert {row["feature"] for row in rows[:2]} <= {"numbers", "greeting", "num_tokens", "times"}
-    assert rows[0]["auroc"] > 0.6
-    assert abs(rows[0]["auroc"] - 0.5) >= abs(rows[-1]["auroc"] - 0.5)
+@pytest.fixture(scope="module")
+def words_of_rows(characterised):
+    """Numbers of texts by what they say."""
+    return {row["text"]: row["row"] for row in characterised.rows("texts", status="ok")}
 
 
-def test_versions_that_got_worse_in_a_slice_say_so(characterised):
+def test_models_of_errors_learn_from_the_texts_of_a_split_and_rank_the_others(characterised, words_of_rows):
+    """What each split's forests and judge are given, and what ranks its other texts."""
+    wrong, labels = (by_row(characterised, *of) for of in (("predictions", "is_error"), ("texts", "label")))
+    predicted = by_row(characterised, "predictions", "predicted")
+    groups = by_row(characterised, "texts", "group")
+    forests = iter(characterised.calls["train_forest"])
+    for split in range(2):
+        judge, measured = (characterised.calls[name][split] for name in ("train_word_model", "_measures"))
+        inside = [words_of_rows[text] for text in judge["texts"]]
+        outside = sorted({*words_of_rows.values()} - {*inside})
+        assert len(outside) == round(0.3 * 800) == 800 - len(inside)
+        assert judge["labels"] == [labels[row] for row in inside]
+        assert measured["errors"].tolist() == [wrong[row] for row in outside]
+        assert (measured["split"], measured["units"].num) == (split, len(outside))
+        scores = measured["scores"]
+        kinds = ["published", "readable", "readable_and_class", "readable_class_and_probabilities"]
+        for kind in kinds:
+            forest = next(forests)
+            assert forest["errors"].tolist() == [wrong[row] for row in inside]
+            assert forest["groups"] == [groups[row] for row in inside]
+            assert (forest["seed"], forest["about"], forest["config"].num_trees) == (4, split, 20)
+            assert forest["features"].shape[0] == len(inside)
+            assert scores[kind].shape == (len(outside),)
+        assert len({forest_scores.tobytes() for forest_scores in (scores[kind] for kind in kinds)}) == 4
+        rates = {name: np.mean([wrong[row] for row in inside if predicted[row] == name]) for name in LABELS}
+        assert scores["predicted_class"] == pytest.approx([rates[predicted[row]] for row in outside], abs=0.01)
+        for name in ("least_confidence", "margin", "entropy"):
+            known = by_row(characterised, "predictions", name)
+            assert scores[name] == pytest.approx([known[row] for row in outside])
+        guesses = judge["result"].probabilities(
+            [text for text, row in words_of_rows.items() if row in {*outside}], LABELS
+        )
+        said = [1 - guess[LABELS.index(predicted[row])] for guess, row in zip(guesses, outside, strict=True)]
+        assert scores["in_domain_disagreement"] == pytest.approx(said)
+    assert not np.array_equal(*(call["scores"]["random"][:99] for call in characterised.calls["_measures"]))
+
+
+def test_tables_of_models_are_measured_on_what_each_split_ranks(characterised):
+    """AUROC by pairs, P@K and risks by sorting; means over splits are plain ones."""
+    rows = {(row["score"], row["measure"], row["split"]): row["value"] for row in characterised.rows("error_models")}
+    precision = {(row["score"], row["k"], row["split"]): row for row in characterised.rows("precision_at_k")}
+    coverage = {(row["score"], round(row["coverage"], 2)): row["risk"] for row in characterised.rows("risk_coverage")}
+    calls = characterised.calls["_measures"]
+    assert {score for score, _, _ in rows} == calls[0]["scores"].keys()
+    for score in calls[0]["scores"]:
+        risks = []
+        for split, call in enumerate(calls):
+            values, errors = call["scores"][score], call["errors"]
+            pairs = values[errors][:, None] - values[~errors][None]
+            assert rows[score, "auroc", str(split)] == pytest.approx(np.mean((pairs > 0) + (pairs == 0) / 2))
+            assert rows[score, "error_rate", str(split)] == errors.mean()
+            assert precision[score, 20, str(split)]["precision"] == pytest.approx(
+                first_weights(values, 20) @ errors / 20
+            )
+            risks.append(risk_coverage(values, errors))
+            assert rows[score, "aurc", str(split)] == pytest.approx(risks[-1].mean())
+        for measure in ("auroc", "aurc", "error_rate"):
+            assert rows[score, measure, "all"] == pytest.approx(np.mean([rows[score, measure, one] for one in "01"]))
+        half = math.ceil(0.5 * len(risks[0])) - 1
+        assert coverage[score, 0.5] == pytest.approx(np.mean([risk[half] for risk in risks]))
+        both = [precision[score, 20, str(split)]["precision"] for split in range(2)]
+        mean = mean_of(np.array(both), 0.3, 240.0, 0.9, LOGIT, is_share=True)
+        row = precision[score, 20, "all"]
+        assert row["precision"] == pytest.approx(np.mean(both))
+        assert (row["precision_band_high"] - row["precision_band_low"]) > 0 < mean.high - mean.low
+    for row in characterised.rows("precision_differences", k=20):
+        one, other = (precision[row[name], 20, "all"]["precision"] for name in ("score", "baseline"))
+        assert row["difference"] == pytest.approx(one - other)
+    assert rows["readable", "auroc", "all"] > 0.6
+    # Words do not tell the classes, and the judge has not seen the labels of what it judges.
+    assert abs(rows["in_domain_disagreement", "auroc", "all"] - 0.5) < 0.1
+    power = {row["feature"]: row for row in characterised.rows("feature_power")}
+    has = {row["row"] for row in characterised.rows("features", feature="numbers") if row["value"]}
+    assert power["numbers"]["share"] == pytest.approx(len(has & {*range(800)}) / 800)
+    falls = characterised.calls["permutation_importance"]
+    for column, name in enumerate(sorted(power)):
+        areas = [auroc(fall["features"][:, column], call["errors"]) for fall, call in zip(falls, calls, strict=True)]
+        assert power[name]["auroc"] == pytest.approx(np.mean(areas))
+        part = power[name]["part"]
+        assert power[name]["importance"] == pytest.approx(np.mean([fall["result"][part].mean() for fall in falls]))
+    assert power["numbers"]["auroc"] > 0.6
+    assert [fall["errors"].tolist() for fall in falls] == [call["errors"].tolist() for call in calls]
+
+
+def test_texts_are_scored_by_forests_and_judged_by_models_that_have_not_seen_them(characterised):
+    predictions = {row["row"]: row for row in characterised.rows("predictions")}
+    errors = [predictions[row]["is_error"] for row in range(800)]
+    assert [
+        predictions[row]["predicted"] != row_["label"] for row, row_ in enumerate(characterised.rows("texts")[:800])
+    ] == errors
+    calls, seen = characterised.calls["forest_without"], []
+    for fold, call in enumerate(calls):
+        assert (call["errors"].tolist(), call["seed"], call["fold"]) == (errors, 4, fold)
+        rows, forest = call["result"]
+        seen += rows.tolist()
+        published = [predictions[row]["error_score"] for row in rows]
+        assert published == pytest.approx(forest.scores(call["features"][rows]).tolist())
+    assert (sorted(seen), len(calls)) == ([*range(800)], 3)
+    [judged] = characterised.calls["out_of_fold_probabilities"]
+    assert [*judged["labels"]] == [row["label"] for row in characterised.rows("texts")[:800]]
+    assert (judged["num_folds"], judged["seed"]) == (3, 4)
+    for row, guess in enumerate(judged["result"]):
+        said = predictions[row]
+        assert said["in_domain_disagreement"] == pytest.approx(1 - guess[LABELS.index(said["predicted"])])
+        p = np.array(said["probabilities"])
+        assert said["least_confidence"] == pytest.approx(1 - p.max())
+        assert said["entropy"] == pytest.approx(-(p * np.log(p)).sum())
+    numbers = np.array([LABELS.index(row["label"]) for row in characterised.rows("texts")[:800]])
+    assert [predictions[row]["is_label_suspected"] for row in range(800)] == suspected(
+        judged["result"], numbers
+    ).tolist()
+
+
+def test_rates_of_slices_are_those_of_the_texts_of_each_half(characterised):
+    """Of every slice that features alone make up: both rates, what the predicted classes let expect, and doubts."""
+    halves = by_row(characterised, "texts", "half", status="ok")
+    told = {row["row"]: row for row in characterised.rows("predictions", status="ok")}
+    counts = {}
+    for row in characterised.rows("features"):
+        if row["count"]:
+            counts.setdefault(row["feature"], set()).add(row["row"])
+    assert {half: sum(of == half for of in halves.values()) for half in ("exploration", "confirmation")} == {
+        "exploration": 400,
+        "confirmation": 400,
+    }
+    expected, overall = {}, {}
+    for half in ("exploration", "confirmation"):
+        inside = [row for row in halves if halves[row] == half]
+        overall[half] = np.mean([told[row]["is_error"] for row in inside])
+        for name in LABELS:
+            expected[half, name] = np.mean([told[row]["is_error"] for row in inside if told[row]["predicted"] == name])
+    names = {"numbers", "greeting", "question"}
+    checked = 0
+    for row in characterised.rows("slices"):
+        members = set(halves)
+        for predicate in row["predicates"]:
+            if predicate.startswith("predicted "):
+                members &= {row for row in members if told[row]["predicted"] == predicate.removeprefix("predicted ")}
+            elif predicate in names:
+                members &= counts[predicate]
+            else:
+                break
+        else:
+            checked += 1
+            sides = {"": "exploration", "confirmed_": "confirmation"}
+            for prefix, half in sides.items():
+                inside = [row for row in members if halves[row] == half]
+                rate = np.mean([told[row]["is_error"] for row in inside])
+                assert row[f"{prefix}size"] == len(inside)
+                ends = share(np.array([told[row]["is_error"] for row in inside]), each(len(inside), "text"), level=0.9)
+                given = [row[f"{prefix}{name}"] for name in ("rate" if prefix else "error_rate", "low", "high")]
+                assert given == pytest.approx([rate, ends.low, ends.high])
+                average = np.mean([expected[half, told[row]["predicted"]] for row in inside])
+                assert row[f"{prefix}difference"] == pytest.approx(rate - average, abs=1e-9)
+            assert row["lift"] == pytest.approx(row["error_rate"] / overall["exploration"])
+            doubted = [told[one]["is_label_suspected"] for one in members if told[one]["is_error"]]
+            assert row["suspected_share"] == pytest.approx(np.mean(doubted))
+    assert checked > 5
+
+
+def test_versions_are_compared_on_all_texts_that_both_have_judged(characterised):
+    labels = by_row(characterised, "texts", "label", status="ok")
+    told = {row["row"]: row for row in characterised.rows("predictions", status="ok")}
+    flags = {name: np.array([told[row][name] != labels[row] for row in labels]) for name in ("previous", "predicted")}
     whole, first, *_ = characterised.rows("versions")
-    assert whole["slice"] == "all texts"
-    assert whole["change"] == pytest.approx(whole["after"] - whole["before"])
+    inside = [
+        set.intersection(
+            *({r["row"] for r in characterised.rows("features", feature=name) if r["count"]} for name in some)
+        )
+        for some in (("num_tokens",), ("numbers", "greeting"))
+    ]
+    for row, members in zip((whole, first), inside, strict=True):
+        some = np.array([number in members for number in labels])
+        before, after = (flags[name][some] for name in ("previous", "predicted"))
+        assert (row["size"], row["num_moved"]) == (some.sum(), (before != after).sum())
+        assert (row["before"], row["after"]) == pytest.approx((before.mean(), after.mean()))
+        change = paired(after, before, each(len(after), "text"), level=0.9, scale=FISHER)
+        numbers = [change.value, change.low, change.high]
+        assert [row[f"change{end}"] for end in ("", "_low", "_high")] == pytest.approx(numbers)
     assert set(first["predicates"]) == {"numbers", "greeting"}
     assert (first["leading"], first["p_value"], first["change_low"] > 0) == (1, 1 / 200, True)
-    assert len([row for row in characterised.rows("versions") if row["leading"]]) <= 2
 
 
-def test_promises_are_kept_and_sets_grow_with_them(characterised):
-    rows = characterised.rows("guarantees", promise="missed")
-    assert [row["level"] for row in rows] == [0.05, 0.1, 0.2]
-    assert [row["flagged_share"] for row in rows] == sorted((row["flagged_share"] for row in rows), reverse=True)
-    assert all(row["missed"] <= row["level"] for row in rows)
-    assert all(row["achieved_delta"] <= row["delta"] / row["num_joint"] == 0.1 / 5 for row in rows)
+def test_promises_are_made_by_texts_that_the_forest_has_not_seen(characterised):
+    """Two thirds of the half that confirms choose for an error rate, and one third bounds it."""
+    halves, wrong = by_row(characterised, "texts", "half"), by_row(characterised, "predictions", "is_error")
+    groups = by_row(characterised, "texts", "group")
+    parts = {name: [row for row in range(800) if halves[row] == name] for name in ("exploration", "confirmation")}
+    forest = characterised.calls["train_forest"][-1]
+    assert forest["groups"] == [groups[row] for row in parts["exploration"]]
+    assert forest["errors"].tolist() == [wrong[row] for row in parts["exploration"]]
+    [call] = characterised.calls["promises"]
+    assert call["errors"].tolist() == [wrong[row] for row in parts["confirmation"]]
+    scored = by_row(characterised, "flags", "score")
+    assert call["scores"].tolist() == [scored[row] for row in parts["confirmation"]]
+    rows = characterised.rows("guarantees")
+    assert [(row["promise"], row["level"]) for row in rows] == [
+        *(("missed", level) for level in (0.05, 0.1, 0.2)),
+        *(("unflagged", level) for level in (0.1, 0.2)),
+    ]
+    assert {(row["delta"], row["num_joint"]) for row in rows} == {(0.15, 5)}
+    chosen, bounded = (characterised.calls[name] for name in ("leaves_few_errors", "most_unflagged"))
+    for row in rows:
+        some, these = call["scores"], call["errors"]
+        if row["promise"] == "missed":
+            made = holds_most_errors(some, these, call["units"], alpha=row["level"], delta=0.15, joint=5, seed=4)
+            threshold, num = made.threshold, (made.num, made.achieved_delta)
+            assert (row["num_errors"], row["achieved_delta"]) == num == (these.sum(), pytest.approx(num[1]))
+            assert row["missed"] <= row["level"]
+        else:
+            place = (0.1, 0.2).index(row["level"])
+            choice, bound = chosen[place], bounded[place]
+            assert [choice[name] for name in ("rate", "delta", "joint", "seed")] == [row["level"], 0.15, 5, 4]
+            assert (bound["level"], bound["seed"]) == (1 - 0.15 / 5, 4)
+            assert len(bound["scores"]) == round(len(some) / 3) == len(some) - len(choice["scores"])
+            assert {*bound["scores"]} | {*choice["scores"]} == {*some}
+            assert row["unflagged_most"] == (None if np.isnan(bound["result"]) else pytest.approx(bound["result"]))
+            threshold, some, these = bound["threshold"], choice["scores"], choice["errors"]
+            assert threshold == choice["result"]
+        inside = some >= threshold
+        assert row["flagged_share"] == pytest.approx(inside.mean())
+        assert row["missed"] == pytest.approx((~inside & these).sum() / these.sum())
+        assert row["num_calibration"] == len(some)
     assert characterised.published == set(characterised.record["tables"]) - {"rounds", "checks"}
 
 
@@ -251,7 +443,7 @@ def test_the_page_says_the_slice_in_words(characterised):
 
 # --- texts of users, some without a label, and a later run ------------------------------------------------------------
 
-USERS = ["data.group=user", *SMALL, "rounds.number=0"]
+USERS = ["data.group=user", *SMALL, "rounds.number=0", "seed=0", "job.level=0.95", "guarantees.delta=0.1"]
 
 
 @pytest.fixture(scope="module")
