@@ -81,21 +81,24 @@ class BadRecords:
         rows = [row for row in self.left_out.values() if row.file == file and row.kind != "kept"]
         return "; ".join(f"{row.reason} ({row.num:,}, first at {row.first})" for row in rows)
 
-    def check(self, max_share: float) -> None:
-        """Refuse the first file of which more than ten records and more than this share are bad.
-
-        Raises:
-            InputError: naming it, its reasons and their first places.
-        """
+    def refusals(self, max_share: float) -> Iterator[tuple[str, InputError]]:
+        """The files of which more than ten records and more than this share are bad; why, and where each reason is."""
         for file, num_records in self.num_records.items():
             bad = [row for row in self.left_out.values() if row.file == file and row.kind == "bad"]
             num_bad = sum(row.num for row in bad)
             if num_bad > max(MOST_BAD, max_share * num_records):
                 counts = f"{num_bad:,} of {num_records:,} records are bad ({100 * num_bad / num_records:.3g}%)"
-                raise InputError(
-                    f"{file}: {counts}, more than {SETTING}={max_share:g} allows: {self.reasons(file)}; repair the "
-                    f"file, or raise {SETTING}"
-                )
+                too_many = f"{counts}, more than {SETTING}={max_share:g} allows: {self.reasons(file)}"
+                yield file, InputError(f"{file}: {too_many}; repair the file, or raise {SETTING}")
+
+    def check(self, max_share: float) -> None:
+        """Refuse the first of these files.
+
+        Raises:
+            InputError: naming it.
+        """
+        for _, refusal in self.refusals(max_share):
+            raise refusal
 
 
 _COLLECTED: ContextVar[BadRecords | None] = ContextVar("collected", default=None)
@@ -120,10 +123,8 @@ def note(file: str, reason: str, first: str, num: int) -> None:
 
 def collect(bad: BadRecords) -> None:
     """Hand on what was left out of whole files, in place of what was handed on of the same files before."""
-    collection = _COLLECTED.get()
-    if collection is None:
-        return
-    for file in bad.num_records:
-        collection.num_records.pop(file, None)
-        collection.left_out = {key: row for key, row in collection.left_out.items() if key[0] != file}
-    collection.merge(bad)
+    if (collection := _COLLECTED.get()) is not None:
+        for file in bad.num_records:
+            collection.num_records.pop(file, None)
+            collection.left_out = {key: row for key, row in collection.left_out.items() if key[0] != file}
+        collection.merge(bad)

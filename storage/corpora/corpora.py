@@ -3,12 +3,11 @@
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from tiltmeter.storage.bad_records import BadRecords
 from tiltmeter.storage.corpora.formats.dump_parser import FIELDS
 from tiltmeter.storage.corpora.formats.jsonarrays import array_fields, read_json_array
-from tiltmeter.storage.corpora.formats.jsonlines import json_fields, read_json_lines
+from tiltmeter.storage.corpora.formats.jsonlines import line_fields, read_json_lines
 from tiltmeter.storage.corpora.formats.mediawiki import read_dump
-from tiltmeter.storage.corpora.formats.parquet_pages import arrow_fields, parquet_fields, read_arrow, read_parquet
+from tiltmeter.storage.corpora.formats.parquet_pages import read_rows, row_fields
 from tiltmeter.storage.corpora.formats.plain_text import read_plain_text
 from tiltmeter.storage.corpora.formats.wikiextractor import read_wikiextractor
 from tiltmeter.storage.corpora.pages import Format, Page, PageKind, Repairs, Source, Span
@@ -29,6 +28,7 @@ __all__ = [
     "downloaded",
     "fields_of",
     "find_sources",
+    "pages_of",
     "read_pages",
     "split",
 ]
@@ -40,8 +40,8 @@ _READERS: Mapping[Format, Callable[[Source, Span, Repairs, int, str | None], Ite
     "wikiextractor": read_wikiextractor,
     "jsonl": read_json_lines,
     "json": read_json_array,
-    "parquet": read_parquet,
-    "arrow": read_arrow,
+    "parquet": read_rows,
+    "arrow": read_rows,
     "text": read_plain_text,
     "unreadable": read_unreadable,
 }
@@ -62,77 +62,62 @@ def downloaded(config: CorpusConfig, store: str) -> CorpusConfig:
     """
     if not config.download:
         return config
-    paths = tuple(_copied(path, store) for path in config.paths)
+    from tiltmeter.storage.files.downloads import copy_of  # its libraries take 0.2 s to import
+
+    paths = tuple(copy_of(path, store) if is_web(path) else path for path in config.paths)
     return dataclasses.replace(config, path=paths[0] if isinstance(config.path, str) else paths)
 
 
-def _copied(path: str, store: str) -> str:
-    if not is_web(path):
-        return path
-    from tiltmeter.storage.files.downloads import copy_of  # its libraries take 0.2 s to import
-
-    return copy_of(path, store)
-
-
-class Pages:
-    """The pages of a span, to be iterated once.
-
-    Attributes:
-        num_replaced: invalid bytes and characters that became U+FFFD, so far.
-        bad: records that were left out, or kept without a value, so far.
-    """
+class Pages(Repairs):
+    """The pages of a span, to be iterated once, and what was replaced or left out of them so far."""
 
     def __init__(self, source: Source, span: Span, document_bytes: int, field: str | None = None) -> None:
-        self._source, self._span, self._document_bytes, self._field = source, span, document_bytes, field
-        self._repairs = Repairs(redacted(source.uri))
-
-    @property
-    def num_replaced(self) -> int:
-        """See the class."""
-        return self._repairs.num_replaced
-
-    @property
-    def bad(self) -> BadRecords:
-        """See the class."""
-        return self._repairs.bad
+        super().__init__()
+        self._pages = pages_of(source, span, self, document_bytes, field)
 
     def __iter__(self) -> Iterator[Page]:
-        """The pages that begin in the span, in file order; memory stays flat.
+        """As :func:`pages_of`."""
+        return self._pages
 
-        Raises:
-            InputError: if the span is damaged, naming file and place, or the file is not the one that was found.
-        """
-        try:
-            yield from self._pages()
-        except InputError:
-            _check_unchanged(self._source)
-            raise
-        _check_unchanged(self._source)
 
-    def _pages(self) -> Iterator[Page]:
-        source, span = self._source, self._span
-        if source.format != "parquet" and not is_divisible(source):
-            if span.start:
-                return  # all of it belongs to the span that holds byte 0
-            span = Span(0, source.num_bytes)
-        if source.format != "archive":
-            yield from self._counted(source, span)
-            return
-        for member in archived(source, self._repairs):
-            if (member.markup, member.media_prefixes) != (source.markup, source.media_prefixes):
-                raise InputError(
-                    f"{redacted(member.uri)}: has other markup, or other namespaces, than the first file of its "
-                    "archive; put dumps of different kinds into archives of their own"
-                )
-            yield from self._counted(member, Span(0, member.num_bytes))
+def pages_of(
+    source: Source, span: Span, repairs: Repairs, document_bytes: int, field: str | None = None
+) -> Iterator[Page]:
+    """The pages that begin in a span, in file order; memory stays flat. Arguments as of :func:`read_pages`.
 
-    def _counted(self, source: Source, span: Span) -> Iterator[Page]:
-        """The pages of a file, of which count is kept."""
-        num = 0
-        for page in _READERS[source.format](source, span, self._repairs, self._document_bytes, self._field):
-            num += 1
-            yield page
-        self._repairs.bad.read(self._repairs.file, num)
+    Raises:
+        InputError: if the span is damaged, naming file and place, or the file is not the one that was found.
+    """
+    repairs.file = redacted(source.uri)
+    try:
+        for part, part_span in _parts(source, span, repairs):
+            num = 0
+            for page in _READERS[part.format](part, part_span, repairs, document_bytes, field):
+                num += 1
+                yield page
+            repairs.bad.read(repairs.file, num)
+    except InputError:
+        _check_unchanged(source)
+        raise
+    _check_unchanged(source)
+
+
+def _parts(source: Source, span: Span, repairs: Repairs) -> Iterator[tuple[Source, Span]]:
+    """What is to be read: of an archive, its members."""
+    if source.format != "parquet" and not is_divisible(source):
+        if span.start:
+            return  # all of it belongs to the span that holds byte 0
+        span = Span(0, source.num_bytes)
+    if source.format != "archive":
+        yield source, span
+        return
+    for member in archived(source, repairs):
+        if (member.markup, member.media_prefixes) != (source.markup, source.media_prefixes):
+            raise InputError(
+                f"{redacted(member.uri)}: has other markup, or other namespaces, than the first file of its archive; "
+                "put dumps of different kinds into archives of their own"
+            )
+        yield member, Span(0, member.num_bytes)
 
 
 def read_pages(source: Source, span: Span, document_bytes: int = _DOCUMENT_BYTES, field: str | None = None) -> Pages:
@@ -159,12 +144,10 @@ def fields_of(source: Source) -> list[str]:
     match source.format:
         case "mediawiki":
             return list(FIELDS)
-        case "parquet":
-            return parquet_fields(source.uri)
-        case "arrow":
-            return arrow_fields(source.uri)
+        case "parquet" | "arrow":
+            return row_fields(source)
         case "jsonl":
-            return json_fields(source)
+            return line_fields(source)
         case "json":
             return array_fields(source)
         case "archive":

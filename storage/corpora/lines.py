@@ -6,9 +6,8 @@ from itertools import dropwhile, islice
 from typing import AnyStr
 
 from tiltmeter.storage.corpora.decoding import Decoder, decoded
-from tiltmeter.storage.corpora.pages import Repairs, Source, Span
+from tiltmeter.storage.corpora.pages import Repairs, Source, Span, too_large
 from tiltmeter.storage.corpora.unpacking import Unpacked
-from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.redaction import redacted
 
 PART_LENGTH = 2**20
@@ -119,7 +118,7 @@ class Lines:
                         begins = True
                 waiting, length = parts[-1:], len(parts[-1])
             if self._line_bytes is not None and length > self._line_bytes:
-                raise self._too_long(self._line_bytes)
+                raise too_large(f"{self.where(self._offset)} is longer than {self._line_bytes:,} bytes")
         if length:
             yield begins, newline[:0].join(waiting), newline[:0]
 
@@ -136,12 +135,6 @@ class Lines:
             start = stop
         parts.append(line[start:])
         return parts
-
-    def _too_long(self, most: int) -> InputError:
-        return InputError(
-            f"{self.where(self._offset)} is longer than {most:,} bytes, the most that a worker has memory for: divide "
-            "it, or raise cluster.worker_megabytes"
-        )
 
 
 def _character_end(line: AnyStr, stop: int) -> int:

@@ -12,9 +12,9 @@ import io
 import lzma
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
+from typing import TYPE_CHECKING, BinaryIO, Literal, cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -121,15 +121,19 @@ def streams(file: BinaryIO, codec: Codec) -> Iterator[tuple[int, Iterator[bytes]
             yield start, iter(())
             raise OSError(f"its {codec} data end at byte {start:,}, and what follows is something else")
         stream = _DECOMPRESSORS[codec]()
-        yield start, _chunks(file, stream, rest)
+        yield start, _chunks(file, codec, stream, rest)
         rest = stream.unused_data
 
 
-def _chunks(file: BinaryIO, stream: "bz2.BZ2Decompressor | _GzipStream | _XzStream", rest: bytes) -> Iterator[bytes]:
+def _chunks(file: BinaryIO, codec: Codec, stream: "_Stream", rest: bytes) -> Iterator[bytes]:
     while not stream.eof:
         wants_more = stream.needs_input and not rest
         rest = file.read(_STEP_BYTES) if wants_more else rest
-        if chunk := stream.decompress(rest, _CHUNK_BYTES):
+        try:
+            chunk = stream.decompress(rest, _CHUNK_BYTES)
+        except (zlib.error, lzma.LZMAError) as error:
+            raise OSError(f"the {codec} data are damaged: {error}") from error
+        if chunk:
             yield chunk
         elif wants_more and not rest and not stream.eof:
             raise EOFError("the packed data break off")
@@ -155,30 +159,17 @@ class _GzipStream:
         return not self._stream.unconsumed_tail
 
     def decompress(self, content: bytes, max_length: int) -> bytes:
-        try:
-            return self._stream.decompress(self._stream.unconsumed_tail + content, max_length)
-        except zlib.error as error:
-            raise OSError(f"the gzip data are damaged: {error}") from error
+        return self._stream.decompress(self._stream.unconsumed_tail + content, max_length)
 
 
-class _XzStream:
-    """One stream of xz; its errors are those of files."""
-
-    def __init__(self) -> None:
-        self._stream = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_DICTIONARY_BYTES)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-    def decompress(self, content: bytes, max_length: int) -> bytes:
-        try:
-            return self._stream.decompress(content, max_length)
-        except lzma.LZMAError as error:
-            raise OSError(f"the xz data are damaged: {error}") from error
+_Stream = bz2.BZ2Decompressor | lzma.LZMADecompressor | _GzipStream
 
 
-_DECOMPRESSORS: dict[Codec, type[bz2.BZ2Decompressor] | type[_GzipStream] | type[_XzStream]]
-_DECOMPRESSORS = {"bz2": bz2.BZ2Decompressor, "gzip": _GzipStream, "xz": _XzStream}
+_DECOMPRESSORS: dict[Codec, Callable[[], "_Stream"]] = {
+    "bz2": bz2.BZ2Decompressor,
+    "gzip": _GzipStream,
+    "xz": partial(lzma.LZMADecompressor, lzma.FORMAT_XZ, _DICTIONARY_BYTES),
+}
 
 
 def check_growth(num_packed: int, num_unpacked: int) -> None:

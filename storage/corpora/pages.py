@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from tiltmeter.storage.bad_records import BadRecords, Kind
+from tiltmeter.storage.errors import InputError
 
 Format = Literal["mediawiki", "wikiextractor", "jsonl", "json", "parquet", "arrow", "text", "archive", "unreadable"]
 """The last is of files that are damaged from their beginning, which fail when they are read."""
@@ -97,3 +98,9 @@ class Repairs:
         """Count a record that is left out, or one that lacks a value."""
         self.bad.add(self.file, reason, place, kind=kind)
         self.bad.read(self.file, int(kind == "bad"))
+
+
+def too_large(problem: str) -> InputError:
+    """For what would not fit the memory of a worker."""
+    advice = "divide it, or raise cluster.worker_megabytes"
+    return InputError(f"{problem}, the most that a worker has memory for: {advice}")

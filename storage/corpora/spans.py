@@ -56,7 +56,7 @@ def _has_parts(source: Source) -> bool:
 
 
 def _row_groups(source: Source, span_bytes: int) -> list[Span]:
-    sizes = row_group_bytes(source.uri)
+    sizes = row_group_bytes(source)
     if not sizes:
         raise InputError(f"{source.name}: this Parquet file has no rows")
     spans, start, num_bytes = [], 0, 0

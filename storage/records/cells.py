@@ -176,18 +176,12 @@ def one_of(values: Sequence[str]) -> Rule:
     return Rule(f"none of {', '.join(values)}", breaks)
 
 
-def broken(rows: pl.DataFrame, rules: Rules) -> list[tuple[str, Rule, pl.Series]]:
-    """By column and rule, the rows that break it and none before it."""
+def broken(rows: pl.DataFrame, rules: Rules) -> tuple[list[tuple[str, Rule, pl.Series]], pl.Series]:
+    """By column and rule, the rows that break it and none before it; and whether each row breaks any."""
     faults, is_broken = [], pl.repeat(value=False, n=rows.height, eager=True)
     for name, of_column in rules.items():
         for rule in of_column:
             breaks = rule.breaks(rows[name]) & ~is_broken
             faults.append((name, rule, breaks))
             is_broken = is_broken | breaks
-    return faults
-
-
-def any_broken(rows: pl.DataFrame, rules: Rules) -> pl.Series:
-    """Whether each row breaks any of the rules."""
-    breaks = [breaks.alias(str(number)) for number, (_, _, breaks) in enumerate(broken(rows, rules))]
-    return pl.DataFrame(breaks).select(pl.any_horizontal(pl.all())).to_series()
+    return faults, is_broken

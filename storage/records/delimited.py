@@ -201,12 +201,9 @@ def _records(content: bytes, dialect: Dialect, names: Sequence[str] | None = Non
     while source.tell() < len(content):
         reason = _RAGGED
         try:
+            lines, is_spaced = _lines(source, ends), dialect.is_spaced
             reader = csv.reader(
-                _lines(source, ends),
-                delimiter=dialect.separator,
-                quoting=quoting,
-                skipinitialspace=dialect.is_spaced,
-                strict=True,
+                lines, delimiter=dialect.separator, quoting=quoting, skipinitialspace=is_spaced, strict=True
             )
             for fields in reader:
                 if len(ends) > 1 and names is not None and _fitting(fields, names) == _RAGGED:

@@ -10,6 +10,7 @@ from unicodedata import normalize
 import polars as pl
 
 from tiltmeter.storage.bad_records import BadRecords
+from tiltmeter.storage.corpora.formats.jsonlines import json_value
 from tiltmeter.storage.errors import InputError
 
 _SUFFIXES = (".json", ".jsonl", ".ndjson")
@@ -70,13 +71,8 @@ def json_line(line: bytes, place: str) -> tuple[str, Any, str]:
     >>> json_line(b'{"a": 1}', "line 3"), json_line(b'{"a": 1,', "line 4")
     (('line 3', {'a': 1}, ''), ('line 4, column 9', None, 'no JSON'))
     """
-    try:
-        record = json.loads(line)
-    except json.JSONDecodeError as error:
-        return f"{place}, column {error.colno:,}", None, "no JSON"
-    except (ValueError, RecursionError):  # of its encoding, of a number with too many digits, of its depth
-        return place, None, "no JSON"
-    return place, record, _kind(record)
+    record, column = json_value(line)
+    return f"{place}{column or ''}", record, _kind(record) if column is None else "no JSON"
 
 
 def _kind(record: object) -> str:

@@ -16,7 +16,7 @@ from tiltmeter.storage.corpora.packed import check_growth, check_parquet, unpack
 from tiltmeter.storage.errors import InputError, choices
 from tiltmeter.storage.files.files import file_state, opened
 from tiltmeter.storage.files.redaction import redacted
-from tiltmeter.storage.records.cells import Rules, any_broken, broken, plain
+from tiltmeter.storage.records.cells import Rules, broken, plain
 from tiltmeter.storage.records.delimited import read_delimited
 from tiltmeter.storage.records.objects import is_json, read_objects
 
@@ -106,7 +106,7 @@ def read_records(
     """
     rows = _records(uri, columns, header).rows
     with _table_expected(uri):
-        return rows.filter(~any_broken(rows, rules)) if rules else rows
+        return rows.filter(~broken(rows, rules)[1]) if rules else rows
 
 
 def look_through(
@@ -136,12 +136,12 @@ def look_through(
             f"{setting}: {file} has lists or structs in column {', '.join(map(repr, nested))}: must have text, numbers "
             "or dates"
         )
-    num_left = rows.height
-    for name, rule, breaks in broken(rows, rules):
+    faults, is_broken = broken(rows, rules)
+    for name, rule, breaks in faults:
         if places := breaks.arg_true().to_list():
             first = f"{place(places[0])}, column {name!r}{_shown(rows[name][places[0]])}"
             bad.add(file, rule.reason, first, len(places), rule.kind)
-            num_left -= len(places)
+    num_left = rows.height - int(is_broken.sum())
     if not num_left and bad.reasons(file):
         raise InputError(f"{file}: none of its records can be used: {bad.reasons(file)}")
     if once:
@@ -186,8 +186,8 @@ def _as_written(uri: str, columns: Sequence[str] | None, header: bool) -> Record
         start = file.read(len(_ARROW))
         file.seek(0)
         if start.startswith(_PARQUET):
-            check_parquet(file, pq.read_metadata(file))
             parquet = pq.ParquetFile(file)
+            check_parquet(file, parquet.metadata)
             names = parquet.schema_arrow.names
             there = zip(names, _composed(names), strict=True)
             rows = _sound(parquet.read([name for name, composed in there if columns is None or composed in columns]))
@@ -198,11 +198,8 @@ def _as_written(uri: str, columns: Sequence[str] | None, header: bool) -> Record
     rows = rows if columns is None else rows.select(columns)
     name, bad = redacted(uri), BadRecords()
     bad.read(name, rows.height)
-    return Records(name, rows.with_columns(plain(column, name) for column in rows), _row, bad)
-
-
-def _row(row: int) -> str:
-    return f"row {row + 1:,}"
+    rows = rows.with_columns(plain(column, name) for column in rows)
+    return Records(name, rows, lambda row: f"row {row + 1:,}", bad)
 
 
 def _arrow(file: BinaryIO) -> pl.DataFrame:

@@ -307,7 +307,8 @@ class Store:
             StorageError: if the file is not there, although a worker said that it wrote it; if it is damaged, and then
                 the ledger no longer has its unit; if the store does not answer.
         """
-        return self.read_with(ref, partial(_columns, ref))
+        columns = list(ref.columns)
+        return self.read_with(ref, partial(pq.read_table, columns=columns, page_checksum_verification=True))
 
     def read_between(self, ref: TableRef, column: str, low: int, high: int) -> pa.Table:
         """Of a table that is sorted by a column, the rows whose value v has low <= v < high.
@@ -434,10 +435,6 @@ def _row(place: str, content: bytes) -> Finished | None:
     except (AttributeError, LookupError, RecursionError, TypeError, ValueError):
         return None
     return finished if finished.place == place else None
-
-
-def _columns(ref: TableRef, source: pa.NativeFile) -> pa.Table:
-    return pq.read_table(source, columns=list(ref.columns), page_checksum_verification=True)
 
 
 def _groups_between(ref: TableRef, column: str, low: int, high: int, source: pa.NativeFile) -> pa.Table:

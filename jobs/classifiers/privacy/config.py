@@ -21,7 +21,6 @@ from tiltmeter.operators.classifiers.privacy.swaps import swaps
 from tiltmeter.operators.statistics.text_intervals import KeyedResampleSettings
 from tiltmeter.operators.text.normalisation import as_labels
 from tiltmeter.operators.text.word_checks import check_words
-from tiltmeter.storage.files.redaction import redacted
 
 ModelName = Literal["General", "PrivAdv", "PrivAug", "PrivBias", "GenderCtrl", "ArtNoise", "PrivEP", "PrivAdvEP"]
 Copies = Literal["each", "changed"]
@@ -367,7 +366,3 @@ class PrivacyMetricsRun(CommonConfig):
                     "models.names, or take raw, maximum or share"
                 )
         return self
-
-
-def _hidden(record: Any) -> Any:
-    return record if record.path is None else dataclasses.replace(record, path=redacted(record.path))

@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from tiltmeter.jobs.classifiers.intervals import Resampled, resampled_by, resampled_texts, with_interval
 from tiltmeter.jobs.classifiers.privacy import tables
@@ -161,8 +160,3 @@ def resampled_sentences(sentences: Sequence[int], corpus: str, texts: Texts, con
     """Resamples of the explained sentences of a corpus, or of whoever said them."""
     sentence = [texts[number].text for number in sentences]
     return resampled_texts(sentence, f"{corpus} explained", config, speakers(sentences, texts))
-
-
-def seeds_of(rows: pl.DataFrame, name: str) -> NDArray[np.float64]:
-    """``[seeds]``, the mean over the texts by each of several trainings."""
-    return rows.group_by("seed", maintain_order=True).agg(pl.col(name).mean())[name].drop_nulls().to_numpy()

@@ -1,8 +1,6 @@
 """Records that were left out of files: counted by the units that read them, held against the share that is allowed."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
-from operator import itemgetter
 
 import pyarrow as pa
 
@@ -16,18 +14,16 @@ from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.store.ledger import Finished, Store, Unit
 
 _NAME = "left_out"
-_SCHEMA = pa.schema([(name, pa.string()) for name in ("file", "reason", "kind", "first")]).append(
-    pa.field("num", pa.int64())
-)
-_RECORDS = pa.field("num_records", pa.int64())
-"""Of the file, that the unit read."""
+_TEXTS, _NUMBERS = ("file", "reason", "kind", "first"), ("num", "num_records")
+_SCHEMA = pa.schema([*((name, pa.string()) for name in _TEXTS), *((name, pa.int64()) for name in _NUMBERS)])
+"""The last is of the file, as far as the unit read it."""
 
 
 def left_out_table(bad: BadRecords) -> Tables:
     """The table ``left_out`` of a unit, if anything was."""
     rows = [row | {"num_records": bad.num_records.get(row["file"], 0)} for row in bad.rows()]
     if rows:
-        yield _NAME, pa.Table.from_pylist(rows, _SCHEMA.append(_RECORDS))
+        yield _NAME, pa.Table.from_pylist(rows, _SCHEMA)
 
 
 def left_out_of(store: Store, parts: Mapping[str, Part], finished: Sequence[Finished]) -> BadRecords:
@@ -73,9 +69,7 @@ def read_whole_files(runner: Runner, stage: Stage, max_share: float) -> dict[str
         for unit, one in zip(stage.units[name], finished, strict=True):
             bad = _counted(runner.store, [one])
             runner.leave_out(bad)
-            try:
-                bad.check(max_share)
-            except InputError as error:
+            for _, error in bad.refusals(max_share):
                 runner.failures[name].append(Failure(unit, f"InputError: {error}", ""))
                 refusals.append(error)
     whole = {name: finished for name, finished in done.items() if not runner.failures[name]}
@@ -89,15 +83,10 @@ def refuse_bad_files(
 ) -> Iterator[tuple[str, InputError]]:
     """Enter the units of files of which too many records are bad among the failures of a corpus; yields their places
     and why."""
-    for file, rows in groupby(sorted(bad.rows(), key=itemgetter("file")), itemgetter("file")):
-        of_file = BadRecords({file: bad.num_records[file]})
-        of_file.add_rows(rows)
-        try:
-            of_file.check(max_share)
-        except InputError as error:
-            reading = [unit for unit in units if any(_holds(source, file) for source in parts[unit.place].sources)]
-            runner.failures[name].append(Failure(reading[0], f"InputError: {error}", ""))
-            yield from ((unit.place, error) for unit in reading)
+    for file, error in sorted(bad.refusals(max_share)):
+        reading = [unit for unit in units if any(_holds(source, file) for source in parts[unit.place].sources)]
+        runner.failures[name].append(Failure(reading[0], f"InputError: {error}", ""))
+        yield from ((unit.place, error) for unit in reading)
 
 
 def _holds(source: Source, file: str) -> bool:

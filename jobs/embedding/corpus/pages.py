@@ -14,10 +14,7 @@ SOURCE = pa.schema(
     [
         ("markup", pa.string()),
         ("media_prefixes", pa.list_(pa.string())),
-        ("num_article", pa.int64()),
-        ("num_redirect", pa.int64()),
-        ("num_other_namespace", pa.int64()),
-        ("num_replaced", pa.int64()),
+        *((f"num_{what}", pa.int64()) for what in ("article", "redirect", "other_namespace", "replaced")),
     ]
 )
 PAGES = pa.schema(

@@ -6,6 +6,7 @@ says so: one file more or less moves the ends of one run.
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
@@ -13,10 +14,9 @@ from typing import Any
 
 from tiltmeter.jobs.runtime.wording import plural
 from tiltmeter.operators.compute.keys import document_key
-from tiltmeter.storage.bad_records import BadRecords
-from tiltmeter.storage.corpora.corpora import Page, Source, Span, read_pages, split
+from tiltmeter.storage.corpora.corpora import Page, Source, Span, pages_of, split
+from tiltmeter.storage.corpora.pages import Repairs
 from tiltmeter.storage.errors import InputError
-from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.store.ledger import Unit
 
 _SMALL_SHARE = 1 / 4
@@ -27,8 +27,6 @@ _NUM_FILES = 512
 
 _MOST_SHARES = 2
 """Of what a run has on average."""
-
-Kind = tuple[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -55,7 +53,11 @@ class Part:
 def parts_of(sources: Sequence[Source], span_megabytes: float, shard_megabytes: float) -> Iterator[Part]:
     """The parts of a corpus, in its order; arguments as of :func:`runs_of`."""
     for run in runs_of(sources, span_megabytes, shard_megabytes):
-        spans = _spans(run[0], span_megabytes) if len(run) == 1 else [Span(0, run[0].num_bytes)]
+        spans = [Span(0, run[0].num_bytes)]
+        if len(run) == 1:
+            # Where it fails, reading fails in the same way, as a unit, and so alone.
+            with suppress(InputError):
+                spans = split(run[0], span_megabytes)
         yield from (Part(run, span) for span in spans)
 
 
@@ -73,7 +75,7 @@ def runs_of(sources: Sequence[Source], span_megabytes: float, shard_megabytes: f
         yield from [(source,) for source in alike] if kind is None else _runs(alike, shard_megabytes * 1e6)
 
 
-def _kind(small_bytes: float, source: Source) -> Kind | None:
+def _kind(small_bytes: float, source: Source) -> tuple[str, tuple[str, ...]] | None:
     """What small files need to have in common; None for a large one, and for one that fails when it is read."""
     is_small = source.num_bytes < small_bytes and source.format != "unreadable"
     return (source.markup, source.media_prefixes) if is_small else None
@@ -93,27 +95,13 @@ def _runs(sources: Sequence[Source], shard_bytes: float) -> Iterator[tuple[Sourc
         yield tuple(run)
 
 
-def _spans(source: Source, megabytes: float) -> list[Span]:
-    try:
-        return split(source, megabytes)
-    except InputError:
-        # Reading it fails in the same way, as a unit, and so alone.
-        return [Span(0, source.num_bytes)]
-
-
-class PartPages:
-    """The pages of what a unit reads, to be iterated once.
-
-    Attributes:
-        file: that is being read, without credentials.
-        num_replaced, bad: as of :class:`.storage.corpora.corpora.Pages`, so far.
-    """
+class PartPages(Repairs):
+    """The pages of what a unit reads, to be iterated once, and what was replaced or left out of them so far."""
 
     def __init__(self, unit: Unit, document_bytes: int, field: str | None = None) -> None:
-        config = unit.config
-        self._sources = config.get("sources") or [config["source"]]
-        self._span, self._document_bytes, self._field = config.get("span"), document_bytes, field
-        self.file, self.num_replaced, self.bad = "", 0, BadRecords()
+        super().__init__()
+        self._sources = unit.config.get("sources") or [unit.config["source"]]
+        self._span, self._document_bytes, self._field = unit.config.get("span"), document_bytes, field
 
     @property
     def described(self) -> dict[str, Any]:
@@ -128,16 +116,11 @@ class PartPages:
         """
         problems: list[InputError] = []
         for source in self._sources:
-            pages = read_pages(source, self._span or Span(0, source.num_bytes), self._document_bytes, self._field)
-            num_before, self.file = self.num_replaced, redacted(source.uri)
+            span = self._span or Span(0, source.num_bytes)
             try:
-                for page in pages:
-                    self.num_replaced = num_before + pages.num_replaced
-                    yield page
+                yield from pages_of(source, span, self, self._document_bytes, self._field)
             except InputError as error:
                 problems.append(error)
-            self.num_replaced = num_before + pages.num_replaced
-            self.bad.merge(pages.bad)
         if problems:
             more = f"; and {plural(len(problems) - 1, 'more file')}" if problems[1:] else ""
             raise InputError(f"{problems[0]}{more}", is_unreadable=problems[0].is_unreadable) from problems[0]

@@ -214,17 +214,10 @@ def _read_pages(_store: Store, unit: Unit, document_bytes: int = 2**26) -> Table
 
 
 def _read_corpus(read: Sequence[Finished]) -> ReadCorpus:
-    return ReadCorpus(_shards(read), [done.tables["source"] for done in read])
-
-
-def _shards(read: Sequence[Finished]) -> list[tuple[TableRef, TableRef]]:
-    """Every shard of pages with the table that describes its source."""
-    return [
-        (ref, done.tables["source"])
-        for done in read
-        for name, ref in sorted(done.tables.items())
-        if name.startswith("shard_")
-    ]
+    """Every shard of pages with the table that describes its source, and all such tables."""
+    tables = [(ref, name, done.tables["source"]) for done in read for name, ref in sorted(done.tables.items())]
+    shards = [(ref, source) for ref, name, source in tables if name.startswith("shard_")]
+    return ReadCorpus(shards, [done.tables["source"] for done in read])
 
 
 # --- inventory: each page once --------------------------------------------------------------------------------------

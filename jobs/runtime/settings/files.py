@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -71,10 +72,9 @@ class Gathered(NamedTuple):
             package: that they go to; empty: to the top.
             whole: the package that they say.
         """
-        keys = [key.removeprefix(f"{whole}.") for key in self.settings]
-        named = [f"{package}.{key}" if package else key for key in keys]
-        moved = (setting._replace(key=key) for key, setting in zip(named, self.settings.values(), strict=True))
-        return self._replace(settings=dict(zip(named, moved, strict=True)))
+        prefix = f"{package}." if package else ""
+        named = {f"{prefix}{key.removeprefix(f'{whole}.')}": setting for key, setting in self.settings.items()}
+        return self._replace(settings={key: setting._replace(key=key) for key, setting in named.items()})
 
 
 class SettingsFile(NamedTuple):
@@ -111,7 +111,8 @@ class SettingsFolders:
 
     def options(self, group: str) -> list[str]:
         """What can be chosen of a group, such as ``corpus``; nothing if there is no such group."""
-        names = {path.name for folder in self._folders(group) for path in folder.iterdir() if path.is_file()}
+        folders = [folder for root in self._roots if (folder := root.joinpath(group)).is_dir()]
+        names = {path.name for folder in folders for path in folder.iterdir() if path.is_file()}
         return sorted(name.removesuffix(SUFFIX) for name in names if name.endswith(SUFFIX))
 
     @cached_property
@@ -157,9 +158,6 @@ class SettingsFolders:
                 groups |= taken.groups
         return Gathered(settings | {setting.key: setting for setting in file.settings}, groups)
 
-    def _folders(self, group: str) -> list[Traversable]:
-        return [folder for root in self._roots if (folder := root.joinpath(group)).is_dir()]
-
 
 def _groups(folder: Traversable, prefix: str = "") -> Iterator[str]:
     for path in folder.iterdir():
@@ -192,11 +190,12 @@ def read(text: str, package: str = "") -> SettingsFile:
         YAMLError: if it is not YAML.
     """
     lines = text.splitlines()
-    head = [*_comments(lines)]
+    head = [*takewhile(lambda line: line.startswith("#"), lines)]
     top = len(head)
     if head and (named := _PACKAGE.fullmatch(head[0])):
         package, head = named[1], head[1:]
-    about, _, example = _COMMAND.sub(r"\n\1", " ".join(_paragraph(head))).partition("\n")
+    paragraph = " ".join(map(_comment_text, takewhile(lambda line: line != "#", head)))
+    about, _, example = _COMMAND.sub(r"\n\1", paragraph).partition("\n")
     check_yaml(text)
     node = yaml.compose(text, yaml.SafeLoader)
     if not isinstance(node, yaml.MappingNode):
@@ -208,19 +207,8 @@ def read(text: str, package: str = "") -> SettingsFile:
     return SettingsFile(about, example, tuple(choices), tuple(settings), prefix)
 
 
-def _comments(lines: Sequence[str]) -> Iterator[str]:
-    """The lines of comments that a file begins with."""
-    for line in lines:
-        if not line.startswith("#"):
-            return
-        yield line
-
-
-def _paragraph(head: Sequence[str]) -> Iterator[str]:
-    for line in head:
-        if line == "#":
-            return
-        yield line.removeprefix("#").strip()
+def _comment_text(comment: str) -> str:
+    return comment.strip().removeprefix("#").strip()
 
 
 def _choices(defaults: yaml.Node) -> Iterator[Choice]:
@@ -255,16 +243,10 @@ def _meaning(key: yaml.Node, value: yaml.Node, lines: Sequence[str], top: int) -
     is_collection = isinstance(value, yaml.CollectionNode) and not value.flow_style
     end = key.end_mark if is_collection or not value.value else value.end_mark
     beside = re.search(r"(?:^|\s)#\s*(.*)", lines[end.line][end.column :])
-    return beside[1] if beside else " ".join(reversed([*_above(key.start_mark, lines, top)]))
-
-
-def _above(start: yaml.Mark, lines: Sequence[str], top: int) -> Iterator[str]:
-    """The lines of comments right before a setting, the last one first; the first comment is about the file."""
-    for number in range(start.line - 1, top - 1, -1):
-        line = lines[number]
-        if not line.startswith(" " * start.column + "#"):
-            return
-        yield line.strip().removeprefix("#").strip()
+    # The first comment is about the file.
+    comment, before = " " * key.start_mark.column + "#", lines[top : key.start_mark.line]
+    above = [*takewhile(lambda line: line.startswith(comment), reversed(before))]
+    return beside[1] if beside else " ".join(map(_comment_text, reversed(above)))
 
 
 def _written(node: yaml.Node) -> str | None:

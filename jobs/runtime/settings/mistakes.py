@@ -202,7 +202,8 @@ def wrong(
     if isinstance(error, MissingConfigException):
         return unknown_choice(error, words, folders)
     if base is not None:
-        known = Known(_ours(base), folders)
+        plain_base = cast(dict[str, Any], OmegaConf.to_container(base, resolve=False))
+        known = Known({name: node for name, node in plain_base.items() if name != "hydra"}, folders)
         settings = [word for word in words if not (_key(word) in folders.groups and _is_choice(word))]
         if lines := [f"{word.input_line}: {known.no_such(key)}" for word, key in _unknown(settings, base)]:
             return ConfigError("\n".join(lines))
@@ -217,11 +218,6 @@ def wrong(
     if match := _CHOSEN_TWICE.match(text):
         return ConfigError(f"+{match[1]}: is chosen already; leave out the plus: {match[1]}=<name>")
     return ConfigError(text)
-
-
-def _ours(base: DictConfig) -> dict[str, Any]:
-    plain_base = cast(dict[str, Any], OmegaConf.to_container(base, resolve=False))
-    return {name: node for name, node in plain_base.items() if name != "hydra"}
 
 
 def _key(word: Override) -> str:

@@ -5,6 +5,7 @@ import re
 import types
 import typing
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from typing import Annotated, Any, Literal
 
 import pydantic
@@ -24,17 +25,15 @@ def example_at(kind: Any, location: Sequence[int | str]) -> str | None:
     >>> example_at(dict[str, tuple[int, ...]], []), example_at(dict[str, tuple[int, ...]], ["any"])
     ('{name: [1]}', '[1]')
     """
-    for part in location:
-        kind = _inside(kind, part)
+    kind = reduce(_inside, location, kind)
     value = _example(kind)
     return written(value) if isinstance(value, dict | list) and _is_valid(value, kind) else None
 
 
 def names_at(kind: Any, location: Sequence[int | str]) -> list[str]:
     """The fields of the record that stands at a location; none where no record does."""
-    for part in location:
-        kind = _inside(kind, part)
-    return [field.name for arm in _arms(kind) if dataclasses.is_dataclass(arm) for field in dataclasses.fields(arm)]
+    arms = [arm for arm in _arms(reduce(_inside, location, kind)) if dataclasses.is_dataclass(arm)]
+    return [field.name for arm in arms for field in dataclasses.fields(arm)]
 
 
 def _is_valid(value: Any, kind: Any) -> bool:

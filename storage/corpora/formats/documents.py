@@ -1,28 +1,32 @@
 """From the record of a document, as JSON, Parquet and Arrow have it, to its page."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable
+from itertools import islice
 
 from tiltmeter.storage.corpora.decoding import REPLACEMENT
 from tiltmeter.storage.corpora.pages import Page, Repairs
 
+_NUM_LOOKED_AT = 1000
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 
 
-def page_of(
-    record: Mapping[str, object], repairs: Repairs, place: str, page_id: str, field: str | None = None
-) -> Page | None:
+def page_of(record: object, repairs: Repairs, place: str, page_id: str, field: str | None = None) -> Page | None:
     """The page of a record; None where it has no text, or is bad, both of which are counted.
 
     Half a surrogate pair becomes U+FFFD. A null or empty id or title is none.
 
     Args:
-        record: its values by their names: text, a number, a boolean, None, or a list or dictionary of these.
+        record: its values by their names: text, a number, a boolean, None, or a list or dictionary of these; anything
+            else is bad.
         repairs: keeps count.
         place: of the record in the file, for people.
         page_id: what it is called without an id of its own.
         field: whose value the page comes with.
     """
+    if not isinstance(record, dict):
+        repairs.leave_out("no JSON object", place)
+        return None
     text, title = record.get("text"), record.get("title")
     given = record.get("id", record.get("pageid"))
     for name, value in (("id", given), ("title", title)):
@@ -42,6 +46,12 @@ def page_of(
         return None
     value = None if field is None else _clean(record.get(field), repairs)
     return Page(_name(given, repairs) or page_id, _name(title, repairs), _whole(text, repairs), "article", value)
+
+
+def keys_of(records: Iterable[object]) -> list[str]:
+    """The keys of the first thousand records, but for their texts."""
+    first = islice(records, _NUM_LOOKED_AT)
+    return sorted({key for record in first if isinstance(record, dict) for key in record} - {"text"})
 
 
 def _is_number(value: object) -> bool:

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, field
 from xml.parsers import expat
 
-from tiltmeter.storage.corpora.pages import Page, PageKind, Repairs
+from tiltmeter.storage.corpora.pages import Page, PageKind, Repairs, too_large
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.redaction import redacted
 
@@ -34,14 +34,7 @@ FIELDS = ("namespace", "category", "timestamp")
 _MAIN = "main"
 """What the namespace of articles is called, which has no name."""
 
-_PARENTS = {
-    "title": "page",
-    "ns": "page",
-    "id": "page",
-    "redirect": "page",
-    "text": "revision",
-    "timestamp": "revision",
-}
+_PARENTS = dict.fromkeys(("title", "ns", "id", "redirect"), "page") | dict.fromkeys(("text", "timestamp"), "revision")
 """The elements that are read of a page, and the element in which each lies."""
 
 _MAX_HEADER_BYTES = 2**24
@@ -149,10 +142,7 @@ class DumpParser:
     def _add(self, text: str) -> None:
         self._num_characters += len(text)
         if self._num_characters > (most := min(self._text_characters, _MAX_TEXT)):
-            raise InputError(
-                f"{redacted(self._uri)}: its XML has a text of more than {most:,} characters, the most that a worker "
-                "has memory for: divide it, or raise cluster.worker_megabytes"
-            )
+            raise too_large(f"{redacted(self._uri)}: its XML has a text of more than {most:,} characters")
         self._text.append(text)
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:

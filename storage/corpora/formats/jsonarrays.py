@@ -2,14 +2,12 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterator
 
 from tiltmeter.storage.corpora.decoding import Decoder
-from tiltmeter.storage.corpora.formats.documents import page_of
-from tiltmeter.storage.corpora.pages import Page, Repairs, Source, Span
+from tiltmeter.storage.corpora.formats.documents import keys_of, page_of
+from tiltmeter.storage.corpora.pages import Page, Repairs, Source, Span, too_large
 from tiltmeter.storage.corpora.unpacking import Unpacked
-from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.redaction import redacted
 
 _DECODER = json.JSONDecoder()
@@ -20,7 +18,6 @@ _GAP_CHARACTERS = 1000
 """That may lie between two items."""
 
 _PIECE_CHARACTERS = 2**20
-_NUM_LOOKED_AT = 1000
 _CUT_CHARACTERS = 16
 """From the end of what has been read, where an error may come of what has not been."""
 
@@ -35,11 +32,8 @@ def read_json_array(
     Raises:
         InputError: for an object that is too long, or if the file can't be read on.
     """
-    for number, (line, item) in enumerate(_items(source, span, repairs, document_bytes)):
-        place = f"line {line:,}, item {number:,}"
-        if not isinstance(item, dict):
-            repairs.leave_out("no JSON object", place)
-        elif page := page_of(item, repairs, place, f"{source.name}#{number}", field):
+    for number, (line, item) in enumerate(_Items(source, span, repairs, document_bytes)):
+        if page := page_of(item, repairs, f"line {line:,}, item {number:,}", f"{source.name}#{number}", field):
             yield page
 
 
@@ -49,22 +43,18 @@ def array_fields(source: Source) -> list[str]:
     Raises:
         InputError: if they can't be read.
     """
-    items = _items(source, Span(0, source.num_bytes), Repairs(), _PIECE_CHARACTERS)
-    first = (item for _, item in islice(items, _NUM_LOOKED_AT))
-    return sorted({key for item in first if isinstance(item, dict) for key in item} - {"text"})
-
-
-def _items(source: Source, span: Span, repairs: Repairs, document_bytes: int) -> Iterable[tuple[int, object]]:
-    unpacked = Unpacked(source.uri, source.compression, span.start, span.stop)
-    decoder = Decoder(source.encoding, repairs)
-    return _Items((decoder.decode(chunk) for _, chunk in unpacked), document_bytes, redacted(source.uri))
+    items = _Items(source, Span(0, source.num_bytes), Repairs(), _PIECE_CHARACTERS)
+    return keys_of(item for _, item in items)
 
 
 class _Items:
     """The line and the value of each item of an array; None for one that is broken."""
 
-    def __init__(self, pieces: Iterator[str], most_characters: int, file: str) -> None:
-        self._pieces, self._most_characters, self._file = pieces, most_characters, file
+    def __init__(self, source: Source, span: Span, repairs: Repairs, most_characters: int) -> None:
+        decoder = Decoder(source.encoding, repairs)
+        unpacked = Unpacked(source.uri, source.compression, span.start, span.stop)
+        self._pieces = (decoder.decode(chunk) for _, chunk in unpacked)
+        self._most_characters, self._file = most_characters, redacted(source.uri)
         self._text, self._at, self._line = "", 0, 1
 
     def __iter__(self) -> Iterator[tuple[int, object]]:
@@ -104,7 +94,9 @@ class _Items:
             except json.JSONDecodeError as error:
                 is_cut = error.msg.startswith("Unterminated") or error.pos > len(self._text) - _CUT_CHARACTERS
                 if is_cut and self._reads_on():
-                    self._check_length()
+                    if len(self._text) > 2 * self._most_characters + _PIECE_CHARACTERS:
+                        where = f"{self._file}: the item at line {self._line:,} of its JSON array"
+                        raise too_large(f"{where} has more than {self._most_characters:,} characters") from error
                     continue
                 problem = max(error.pos, problem)
             except (ValueError, RecursionError):  # of a number with too many digits, of its depth
@@ -114,14 +106,6 @@ class _Items:
                 return item
             self._go_to_next(problem)
             return None
-
-    def _check_length(self) -> None:
-        if len(self._text) > 2 * self._most_characters + _PIECE_CHARACTERS:
-            raise InputError(
-                f"{self._file}: the item at line {self._line:,} of its JSON array has more than "
-                f"{self._most_characters:,} characters, the most that a worker has memory for: divide it, or raise "
-                "cluster.worker_megabytes"
-            )
 
     def _go_to_next(self, place: int) -> None:
         """Behind a broken item; the next one is taken to begin behind the next closing brace and comma."""

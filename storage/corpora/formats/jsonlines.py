@@ -2,14 +2,11 @@
 
 import json
 from collections.abc import Iterator
-from itertools import islice
 
-from tiltmeter.storage.corpora.formats.documents import page_of
+from tiltmeter.storage.corpora.formats.documents import keys_of, page_of
 from tiltmeter.storage.corpora.lines import Lines
 from tiltmeter.storage.corpora.pages import Page, Repairs, Source, Span
 from tiltmeter.storage.errors import InputError
-
-_NUM_LOOKED_AT = 1000
 
 _MAX_CHARACTERS = 2**26
 """Of a line; in memory its numbers can take ten times as much."""
@@ -32,33 +29,37 @@ def read_json_lines(
     for offset, line in lines.of_span():
         if content := line.strip(_BLANK):
             record, problem = _record(content, lines.where(offset))
-            place = lines.place(offset)
-            if isinstance(record, dict):
-                if page := page_of(record, repairs, place, f"{source.name}@{offset}", field):
-                    yield page
-            else:
-                repairs.leave_out("no JSON object", f"{place}{problem}")
+            place = f"{lines.place(offset)}{problem or ''}"
+            if page := page_of(record, repairs, place, f"{source.name}@{offset}", field):
+                yield page
 
 
-def json_fields(source: Source) -> list[str]:
-    """The keys of the first thousand documents, but for their texts.
+def line_fields(source: Source) -> list[str]:
+    """The keys of the first documents, but for their texts.
 
     Raises:
         InputError: if they can't be read.
     """
     lines = Lines(source, Span(0, source.num_bytes), Repairs(), _MAX_CHARACTERS)
-    first = islice(((offset, line.strip(_BLANK)) for offset, line in lines.of_span()), _NUM_LOOKED_AT)
-    records = [_record(line, lines.where(offset))[0] for offset, line in first if line]
-    return sorted({key for record in records if isinstance(record, dict) for key in record} - {"text"})
+    contents = ((offset, line.strip(_BLANK)) for offset, line in lines.of_span())
+    return keys_of(_record(content, lines.where(offset))[0] for offset, content in contents if content)
 
 
-def _record(line: str, where: str) -> tuple[object, str]:
-    """What a line holds; and, if it holds nothing, in which column that shows."""
+def _record(line: str, where: str) -> tuple[object, str | None]:
     if len(line) > _MAX_CHARACTERS:
         raise InputError(f"{where} has more than {_MAX_CHARACTERS:,} characters, too many for a document")
+    return json_value(line)
+
+
+def json_value(line: str | bytes) -> tuple[object, str | None]:
+    """What a line holds and None; or, if it is no JSON, None and the column in which that shows, if in one.
+
+    >>> json_value('{"a": 1}'), json_value('{"a": 1,')
+    (({'a': 1}, None), (None, ', column 9'))
+    """
     try:
-        return json.loads(line), ""
+        return json.loads(line), None
     except json.JSONDecodeError as error:
         return None, f", column {error.colno:,}"
-    except (ValueError, RecursionError):  # of a number with too many digits, of its depth
+    except (ValueError, RecursionError):  # of its encoding, of a number with too many digits, of its depth
         return None, ""

@@ -1,9 +1,9 @@
 """Parquet and Arrow with a document per row, as in the data set ``wikimedia/wikipedia``: id, url, title, text."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date
-from itertools import accumulate
+from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,7 +13,7 @@ from tiltmeter.storage.corpora.archives import first_bytes, opened, opened_in_pa
 from tiltmeter.storage.corpora.decoding import decoded
 from tiltmeter.storage.corpora.formats.documents import page_of
 from tiltmeter.storage.corpora.packed import check_growth, check_parquet
-from tiltmeter.storage.corpora.pages import Page, Repairs, Source, Span
+from tiltmeter.storage.corpora.pages import Page, Repairs, Source, Span, too_large
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.redaction import reason, redacted
 
@@ -26,88 +26,93 @@ _BATCH_ROWS = 16
 
 _COLUMNS = ("id", "title", "text")
 
+_TEXTS = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary(), pa.string_view(): pa.binary_view()}
+"""Types of strings, each with that of the same bytes."""
 
-def row_group_bytes(uri: str) -> list[int]:
-    """Bytes that each row group takes in the file.
+_File: TypeAlias = pq.ParquetFile | pa.ipc.RecordBatchFileReader | pa.ipc.RecordBatchStreamReader
+
+
+def row_group_bytes(source: Source) -> list[int]:
+    """Bytes that each row group takes in a Parquet file.
 
     Raises:
         InputError: if the file is no Parquet or its server does not send parts of a file.
     """
-    with _parquet(uri) as file:
+    with _file(source) as file:
         groups = [file.metadata.row_group(index) for index in range(file.num_row_groups)]
         return [sum(group.column(i).total_compressed_size for i in range(group.num_columns)) for group in groups]
 
 
-def parquet_fields(uri: str) -> list[str]:
+def row_fields(source: Source) -> list[str]:
     """The columns of a file, but for its text.
 
     Raises:
-        InputError: if the file is no Parquet or its server does not send parts of a file.
+        InputError: if the file is not of its format, or its server does not send parts of a file.
     """
-    with _parquet(uri) as file:
-        return [name for name in file.schema_arrow.names if name != "text"]
+    with _file(source) as file:
+        return [name for name in _schema(file).names if name != "text"]
 
 
-def arrow_fields(uri: str) -> list[str]:
-    """The same of Arrow."""
-    with _arrow(uri) as reader:
-        return [name for name in reader.schema.names if name != "text"]
-
-
-def read_parquet(
+def read_rows(
     source: Source, span: Span, repairs: Repairs, document_bytes: int, field: str | None = None
 ) -> Iterator[Page]:
-    """The rows of a span of row groups; without an id of its own, a row is called ``<name of the file>#<row>``.
+    """The rows of a span of row groups, or of all of Arrow; without an id of its own, a row is called ``<name of the
+    file>#<row>``.
 
     Raises:
         InputError: if the file is damaged, or has no column ``text`` of strings.
     """
-    with _parquet(source.uri) as file:
-        columns = _columns(file.schema_arrow, source.uri, field)
-        sizes = [file.metadata.row_group(index).num_rows for index in range(file.num_row_groups)]
-        groups = list(range(span.start, min(span.stop, len(sizes))))
-        batches = file.iter_batches(_BATCH_ROWS, groups, columns=columns, use_threads=False)
-        first = [0, *accumulate(sizes)][span.start]
-        yield from _pages(batches, first, source, repairs, document_bytes, field)
-
-
-def read_arrow(
-    source: Source, _span: Span, repairs: Repairs, document_bytes: int, field: str | None = None
-) -> Iterator[Page]:
-    """The rows of an Arrow file or stream, called as those of Parquet are.
-
-    Raises:
-        InputError: if the file is damaged, or has no column ``text`` of strings.
-    """
-    with _arrow(source.uri) as reader:
-        columns = _columns(reader.schema, source.uri, field)
-        is_stream = isinstance(reader, pa.ipc.RecordBatchStreamReader)
-        batches = reader if is_stream else (reader.get_batch(number) for number in range(reader.num_record_batches))
-        slices = (
-            batch.slice(start, _BATCH_ROWS)
-            for batch in (_checked(batch.select(columns)) for batch in batches)
-            for start in range(0, batch.num_rows, _BATCH_ROWS)
-        )
-        yield from _pages(slices, 0, source, repairs, document_bytes, field)
+    with _file(source) as file:
+        for name in _COLUMNS:
+            _check_type(_schema(file), name, source.uri)
+        columns = [name for name in _schema(file).names if name in _COLUMNS or name == field]
+        row, num_bytes = sum(file.metadata.row_group(index).num_rows for index in range(span.start)), 0
+        for batch in _batches(file, span, columns):
+            for name in columns:
+                if name in _COLUMNS:
+                    _check_length(batch.column(name), source.uri, document_bytes)
+            values = {name: _values(batch.column(name)) for name in columns}
+            for number in range(batch.num_rows):
+                record = {name: of_column[number] for name, of_column in values.items()}
+                num_bytes += sum(len(v) for name, v in record.items() if name in _COLUMNS and isinstance(v, bytes))
+                check_growth(source.num_bytes, num_bytes)
+                plain = {name: decoded(v, repairs) if isinstance(v, bytes) else v for name, v in record.items()}
+                page = page_of(plain, repairs, f"row {row:,}", f"{source.name}#{row}", field)
+                row += 1
+                if page:
+                    yield page
 
 
 @contextmanager
-def _arrow(uri: str) -> Iterator[pa.ipc.RecordBatchFileReader | pa.ipc.RecordBatchStreamReader]:
-    if first_bytes(uri).startswith(ARROW_MAGICS[1]):
-        with _in_utf8(uri), opened(uri) as raw:
-            yield pa.ipc.open_stream(raw)
-    else:
-        with _in_utf8(uri), opened_in_parts(uri) as raw:
-            yield pa.ipc.open_file(raw)
-
-
-@contextmanager
-def _in_utf8(uri: str) -> Iterator[None]:
-    """Refuse names of columns, and values of a field, that are not."""
+def _file(source: Source) -> Iterator[_File]:
+    is_stream = source.format == "arrow" and first_bytes(source.uri).startswith(ARROW_MAGICS[1])
     try:
-        yield
-    except UnicodeDecodeError as error:
-        raise InputError(f"{redacted(uri)}: cannot be read: {reason(error)}", is_unreadable=True) from error
+        # The footer lies at the end. A server that sends whole files only would be found out too late: ask for a part.
+        with opened(source.uri) if is_stream else opened_in_parts(source.uri) as raw:
+            if source.format == "arrow":
+                yield pa.ipc.open_stream(raw) if is_stream else pa.ipc.open_file(raw)
+            else:
+                with pq.ParquetFile(raw) as file:
+                    check_parquet(raw, file.metadata)
+                    yield file
+    except UnicodeDecodeError as error:  # of names of columns, and of values of a field
+        raise InputError(f"{redacted(source.uri)}: cannot be read: {reason(error)}", is_unreadable=True) from error
+
+
+def _schema(file: _File) -> pa.Schema:
+    return file.schema_arrow if isinstance(file, pq.ParquetFile) else file.schema
+
+
+def _batches(file: _File, span: Span, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    """Some rows after the other."""
+    if isinstance(file, pq.ParquetFile):
+        groups = [*range(span.start, min(span.stop, file.num_row_groups))]
+        yield from file.iter_batches(_BATCH_ROWS, groups, columns=columns, use_threads=False)
+        return
+    is_stream = isinstance(file, pa.ipc.RecordBatchStreamReader)
+    for batch in file if is_stream else map(file.get_batch, range(file.num_record_batches)):
+        checked = _checked(batch.select(columns))
+        yield from (checked.slice(start, _BATCH_ROWS) for start in range(0, checked.num_rows, _BATCH_ROWS))
 
 
 def _checked(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -117,54 +122,9 @@ def _checked(batch: pa.RecordBatch) -> pa.RecordBatch:
         ArrowInvalid: if they do not.
     """
     for column in batch.columns:
-        plain = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary(), pa.string_view(): pa.binary_view()}
         column.validate()
-        column.view(plain.get(column.type, column.type)).validate(full=True)
+        column.view(_TEXTS.get(column.type, column.type)).validate(full=True)
     return batch
-
-
-def _columns(schema: pa.Schema, uri: str, field: str | None) -> list[str]:
-    for name in _COLUMNS:
-        _check_type(schema, name, uri)
-    return [name for name in schema.names if name in _COLUMNS or name == field]
-
-
-def _pages(
-    batches: Iterable[pa.RecordBatch],
-    row: int,
-    source: Source,
-    repairs: Repairs,
-    document_bytes: int,
-    field: str | None,
-) -> Iterator[Page]:
-    """The pages of rows that are counted from ``row`` on."""
-    num_bytes = 0
-    for batch in batches:
-        texts = {name: batch.column(name) for name in batch.schema.names if name in _COLUMNS}
-        _check_lengths(texts.values(), source.uri, document_bytes)
-        columns = {name: [_plain(value) for value in _values(batch.column(name))] for name in batch.schema.names}
-        for number in range(batch.num_rows):
-            record = {name: values[number] for name, values in columns.items()}
-            num_bytes += sum(len(value) for value in map(record.get, texts) if isinstance(value, bytes))
-            check_growth(source.num_bytes, num_bytes)
-            plain = {name: decoded(v, repairs) if isinstance(v, bytes) else v for name, v in record.items()}
-            page = page_of(plain, repairs, f"row {row:,}", f"{source.name}#{row}", field)
-            row += 1
-            if page:
-                yield page
-
-
-def _plain(value: object) -> object:
-    """Dates as text, everything else as it is."""
-    return value.isoformat() if isinstance(value, date) else value
-
-
-@contextmanager
-def _parquet(uri: str) -> Iterator[pq.ParquetFile]:
-    # The footer lies at the end. A server that sends whole files only would be found out too late: ask for a part.
-    with _in_utf8(uri), opened_in_parts(uri) as raw, pq.ParquetFile(raw) as file:
-        check_parquet(raw, file.metadata)
-        yield file
 
 
 def _check_type(schema: pa.Schema, name: str, uri: str) -> None:
@@ -180,9 +140,7 @@ def _check_type(schema: pa.Schema, name: str, uri: str) -> None:
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    types = pa.types
-    is_text = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
-    return bool(is_text or types.is_binary(kind) or types.is_large_binary(kind) or types.is_binary_view(kind))
+    return kind in _TEXTS or kind in _TEXTS.values()
 
 
 def _is_number(kind: pa.DataType) -> bool:
@@ -190,26 +148,18 @@ def _is_number(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind))
 
 
-def _check_lengths(columns: Iterable[pa.Array], uri: str, document_bytes: int) -> None:
-    for column in columns:
-        words = column.dictionary if pa.types.is_dictionary(column.type) else column
-        if _is_text(words.type) and (longest := _longest(words)) > document_bytes:
-            raise InputError(
-                f"{redacted(uri)}: a row has {longest:,} bytes of text, over {document_bytes:,}, the most that a "
-                "worker has memory for: divide it, or raise cluster.worker_megabytes"
-            )
-
-
-def _longest(words: pa.Array) -> int:
-    if pa.types.is_string_view(words.type) or pa.types.is_binary_view(words.type):
-        return max((len(word) for word in words.cast(pa.large_binary()).to_pylist() if word is not None), default=0)
-    return pc.max(pc.binary_length(words)).as_py() or 0
+def _check_length(column: pa.Array, uri: str, document_bytes: int) -> None:
+    words = column.dictionary if pa.types.is_dictionary(column.type) else column
+    longest = pc.max(pc.binary_length(words.cast(pa.large_binary()))).as_py() if _is_text(words.type) else None
+    if (longest or 0) > document_bytes:
+        raise too_large(f"{redacted(uri)}: a row has {longest:,} bytes of text, over {document_bytes:,}")
 
 
 def _values(column: pa.Array) -> list[object]:
-    """Strings as bytes: nobody has checked that they are UTF-8. What many rows take from a dictionary is held once."""
+    """Strings as bytes, as nobody has checked that they are UTF-8, and dates as text. What many rows take from a
+    dictionary is held once."""
     if pa.types.is_dictionary(column.type):
         words = [*_values(column.dictionary), None]
         return [words[index] for index in column.indices.cast(pa.int64()).fill_null(-1).to_pylist()]
-    values: list[object] = (column.cast(pa.large_binary()) if _is_text(column.type) else column).to_pylist()
-    return values
+    values = (column.cast(pa.large_binary()) if _is_text(column.type) else column).to_pylist()
+    return [value.isoformat() if isinstance(value, date) else value for value in values]

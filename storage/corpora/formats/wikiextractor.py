@@ -45,7 +45,11 @@ def read_wikiextractor(
                 yield from document.pages(repairs)
             if lines.is_beyond(offset):
                 return
-            document, is_counted = _begun(lines, offset, line, document_bytes, repairs, is_counted=is_counted)
+            if line.startswith(_BEGIN):
+                document, is_counted = _Document(lines, offset, line, document_bytes), False
+            elif not is_counted and not _CLOSING_TAGS.fullmatch(line):
+                repairs.leave_out("text that is in no <doc>", lines.place(offset))
+                is_counted = True
         elif line.rstrip().endswith(_END):
             if last := line.rstrip().removesuffix(_END):
                 document.add(lines.text(last))
@@ -88,15 +92,3 @@ class _Document:
             yield Page(page_id, title, html.unescape("\n".join(self._text[repeats_title:])), "article")
         else:
             repairs.leave_out("a <doc> without an id", self._place)
-
-
-def _begun(
-    lines: Lines, offset: int, line: bytes, document_bytes: int, repairs: Repairs, *, is_counted: bool
-) -> tuple[_Document | None, bool]:
-    """The document that a line outside of documents begins, and whether text outside of them has been counted."""
-    if line.startswith(_BEGIN):
-        return _Document(lines, offset, line, document_bytes), False
-    if not is_counted and not _CLOSING_TAGS.fullmatch(line):
-        repairs.leave_out("text that is in no <doc>", lines.place(offset))
-        is_counted = True
-    return None, is_counted
