@@ -60,6 +60,9 @@ def test_a_gate_may_ask_what_moved_in_these_texts(history, scheme, fails):
     ]
     found = verdicts(gates, "bias", {"tests": history.schema}, History("yesterday", runs, compare(*runs), 1), "ok")
     assert [row["verdict"] == "failed" for row in found] == [False, fails, False]
+    far = night(1.0, 1.0 + spread), night(3.0, 3.0 + spread + 0.05 * spread[::-1])
+    found = verdicts(gates, "bias", {"tests": history.schema}, History("yesterday", far, compare(*far), 1), "ok")
+    assert [row["verdict"] == "failed" for row in found] == [True, True, False]
     assert found[1]["fails_if"] == "a number moves beyond its interval or in these texts"
 
 
@@ -73,7 +76,7 @@ def test_columns_without_an_interval_are_judged_by_their_difference(judged):
 
 @pytest.mark.parametrize("after", [{"a": {}}, {"a": {}, "b": {"d": None}}, {"a": {}, "b": {"d": math.nan}}])
 def test_a_number_that_is_gone_fails_its_gate(judged, after):
-    [verdict] = judged({"a": {}, "b": {}}, after, Gate("tests", "d", difference=100.0))
+    [verdict] = judged({"a": {}, "b": {}}, after, Gate("tests", "d", difference=100.0, direction="up"))
     assert (verdict["verdict"], verdict["after"], verdict["num_failed"]) == ("failed", None, 1)
     assert "word b was 1 and is gone." in verdict["sentence"]
 

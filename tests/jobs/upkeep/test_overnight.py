@@ -13,6 +13,7 @@ import psutil
 import pyarrow as pa
 import pytest
 
+from tiltmeter.cluster.config import ClusterConfig
 from tiltmeter.jobs.changes.comparing import common_tables, compare
 from tiltmeter.jobs.changes.past_runs import past_run
 from tiltmeter.jobs.command import execute
@@ -20,6 +21,7 @@ from tiltmeter.jobs.report.html.elements import Bullets
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.settings.hydra_limits import confine_composition
 from tiltmeter.jobs.upkeep.overnight import tables
+from tiltmeter.jobs.upkeep.overnight.child import _reason, words
 from tiltmeter.jobs.upkeep.overnight.config import read_jobs
 from tiltmeter.jobs.upkeep.overnight.notifying import TOKEN
 from tiltmeter.jobs.upkeep.overnight.outcome import JobsFailed
@@ -90,6 +92,22 @@ def test_a_line_may_name_a_folder_of_its_own_beside_the_night_s():
     assert job.words == ("job=prune", "hydra.searchpath=['file:///mine','file:///theirs']")
     [job] = read_jobs("a: job=prune hydra.searchpath=[x]", "x", ["file:///theirs"])
     assert job.words == ("job=prune", "hydra.searchpath=[x]")
+
+
+def test_a_job_has_the_cluster_of_the_night_unless_its_line_has_one_and_its_name_for_its_series(tmp_path):
+    [here, there] = read_jobs("a: job=prune\nb: job=prune cluster.num_cpus=1", "x")
+    night = ClusterConfig(num_cpus=5)
+    ours, theirs = (words(job, tmp_path / job.name, night) for job in (here, there))
+    assert [word for word in (*ours, *theirs) if "num_cpus" in word] == ["++cluster.num_cpus=5", "cluster.num_cpus=1"]
+    assert (ours[-1], theirs[-1]) == ("series='a'", "series='b'")
+
+
+def test_the_reason_is_what_a_job_says_last_of_itself(tmp_path):
+    log = tmp_path / "a.log"
+    log.write_text("tiltmeter: warned\nsome lines\ntiltmeter: x=1: refused\nand why\n")
+    assert _reason(log, "refused", 2, None) == "tiltmeter: x=1: refused\nand why"
+    log.write_text("no word\n" * 30)
+    assert _reason(log, "failed", -9, None).splitlines() == ["ended by signal 9", *["no word"] * 20]
 
 
 def outcome_of_child(run, name):

@@ -35,8 +35,8 @@ def finished(store, number):
     return unit
 
 
-def ran(store, units, status="succeeded", series="nightly"):
-    entry = Registry(store).enter("survey", series, run_dir="/gone", settings={})
+def ran(store, units, status="succeeded", series="nightly", job="survey"):
+    entry = Registry(store).enter(job, series, run_dir="/gone", settings={})
     entry.uses(unit.place for unit in units)
     if status != "running":
         entry.end(status, {}, {})
@@ -55,7 +55,7 @@ def test_units_of_kept_runs_stay_and_the_others_are_listed_until_they_are_remove
         new.place: ("kept", 1),
         of_none.place: ("unused", 0),
     }
-    assert [row["is_kept"] for row in listed.rows("runs")] == [True, True, False]
+    assert [(row["is_kept"], row["num_units"]) for row in listed.rows("runs")] == [(True, 1), (True, 2), (False, 2)]
     assert (
         "Kept runs use 2 units (0.0 MB); none uses 2 others (0.0 MB): job.remove=true removes what is unused."
         in capsys.readouterr().out
@@ -92,9 +92,11 @@ def test_more_runs_are_kept_or_a_series_forgotten(store, prune):
         ran(store, [unit])
     other = finished(store, 3)
     ran(store, [other], series="other")
+    another = finished(store, 4)
+    ran(store, [another], job="association")
     run = prune("job.keep=2", "job.forget=[survey/other]", "job.remove=true")
-    assert [bool(store.find(unit)) for unit in (*units, other)] == [False, True, True, False]
-    assert {row["series"] for row in run.rows("runs", is_kept=True)} == {"survey/nightly"}
+    assert [bool(store.find(unit)) for unit in (*units, other, another)] == [False, True, True, False, True]
+    assert {row["series"] for row in run.rows("runs", is_kept=True)} == {"survey/nightly", "association/nightly"}
 
 
 def test_a_series_that_is_not_there_is_refused_with_those_that_are(store, prune):

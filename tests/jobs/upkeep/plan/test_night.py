@@ -143,7 +143,14 @@ def test_a_list_that_makes_no_sense_is_refused_as_the_night_refuses_it(configure
 
 
 def planned(*seconds):
-    return JobPlan([{"stage": "train", "seconds": value, "status": "ok", "reason": ""} for value in seconds])
+    """Stages of one worker of 1000 bytes, two of them, and so on, of which less and less is known."""
+    statuses = ["ok", "expected", "estimated"]
+    rows = [
+        {"stage": "train", "seconds": value, "status": status, "reason": f"{status}!", "stored_bytes": 7.0}
+        | {"memory_bytes": 1000, "num_workers": 1 + place, "num_missing": 2, "num_done": 3, "num_shared": 4}
+        for place, (value, status) in enumerate(zip(seconds, statuses, strict=False))
+    ]
+    return JobPlan(rows[::-1])
 
 
 @pytest.mark.parametrize(
@@ -159,7 +166,11 @@ def planned(*seconds):
 )
 def test_hours_are_held_against_what_the_night_allows(seconds, max_hours, limit):
     row = job_row("a", "bootstrap", planned(*seconds), max_hours)
+    num = len(seconds)
     assert (row["limit"], row["seconds"]) == (limit, sum(filter(None, seconds)))
+    sums = {name: row[name] for name in ("num_missing", "num_done", "num_shared", "stored_bytes", "memory_bytes")}
+    assert list(sums.values()) == [2 * num, 3 * num, 4 * num, 7 * num, 1000 * num]
+    assert (row["status"], row["reason"]) == (("ok", ""), ("expected", "expected!"))[num - 1]
 
 
 def test_the_page_leads_with_the_hours_of_the_night_and_names_what_would_be_stopped(pages):

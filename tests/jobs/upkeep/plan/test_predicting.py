@@ -27,7 +27,7 @@ RECORD = {
     "stages": [
         stage("tokens", 0, 0.0, num_reused=2, num_workers=0),
         stage("co-occurrence", 2, 20.0, 800),
-        stage("train", 4, 40.0, 4000),
+        stage("train", 4, 40.0, 4000, num_reused=1),
     ],
 }
 
@@ -99,7 +99,10 @@ def test_a_run_with_other_settings_says_so_and_one_with_other_inputs_says_less(s
     larger = {"en": [{"name": "en.jsonl", "bytes": 2001, "version": "2"}]}
     train = rows(counted, known(store, found=larger))["train"]
     assert (train["worker_seconds"], train["reason"]) == (10.0, "inputs of another size")
-    by_model = rows(counted, known(store, found=larger, model={"train": Modelled(4, 100.0, 8.0)}))["train"]
+    model = {"train": Modelled(4, 100.0, 8.0)}
+    assert rows(counted, known(store, model=model))["train"]["basis"] == EARLIER
+    assert rows(counted, known(store, found=larger))["start and report"]["seconds"] == START_SECONDS
+    by_model = rows(counted, known(store, found=larger, model=model))["train"]
     assert (by_model["worker_seconds"], by_model["stored_bytes"], by_model["basis"]) == (25.0, 2.0, MODEL)
 
 
@@ -111,6 +114,25 @@ def test_runs_are_as_near_as_their_settings_and_those_of_others_do_not_count(sto
     counted = Counted([CountedStage("train", num_missing=1)])
     assert rows(counted, known(store))["train"]["worker_seconds"] == 7.0
     assert rows(counted, known(store, SETTINGS | {"seed": 1}))["train"]["worker_seconds"] == 9.0
+    ran(RECORD | {"stages": [stage("train", 1, 3.0)]}, SETTINGS | {"seed": 2}, job="survey")
+    assert rows(counted, known(store, SETTINGS | {"seed": 2}))["train"]["worker_seconds"] == 9.0
+
+
+@pytest.mark.parametrize(
+    ("settings", "found", "status", "is_one"),
+    [
+        (SETTINGS | {"embedding": {"num_replicas": 9, "min_count": 5}}, FOUND, "succeeded", True),
+        (SETTINGS | {"seed": 1}, FOUND, "succeeded", False),
+        (SETTINGS, {"en": [{"name": "en.jsonl", "bytes": 1000, "version": "2"}]}, "succeeded", False),
+        (SETTINGS, FOUND, "failed", False),
+    ],
+)
+def test_tables_come_out_as_in_a_run_that_differs_in_the_number_of_replicas_alone(
+    store, ran, settings, found, status, is_one
+):
+    ran(status=status)
+    [run] = known(store, settings, found).runs
+    assert run.has_twins is is_one
 
 
 def test_stages_that_could_not_be_counted_are_those_of_a_like_run(store, ran):
@@ -118,7 +140,7 @@ def test_stages_that_could_not_be_counted_are_those_of_a_like_run(store, ran):
     found = rows(Counted([CountedStage("tokens", num_missing=1)], "it depends on rows"), known(store))
     assert list(found) == ["tokens", "co-occurrence", "train", "start and report"]
     assert "num_done" not in found["train"]
-    assert (found["train"]["num_missing"], found["train"]["status"]) == (4, "estimated")
+    assert (found["train"]["num_missing"], found["train"]["status"]) == (5, "estimated")
     assert found["train"]["reason"].startswith(
         "could not be counted after tokens: it depends on rows; as many as in the"
     )

@@ -47,16 +47,21 @@ def test_the_whole_wikipedia_takes_what_the_page_says(stages, stage, hours, unit
 
 def test_pairs_that_fit_no_memory_lie_on_the_local_disk(bootstrap):
     assert scratch_bytes(bootstrap, wikipedia(4.9e9 * 21)) / GIGA == pytest.approx(78, rel=0.05)
+    assert scratch_bytes(bootstrap, [*wikipedia(1e6), *wikipedia(4.9e9 * 21)]) / GIGA == pytest.approx(78, rel=0.05)
     assert scratch_bytes(bootstrap, wikipedia(1e6)) == 0.0
 
 
 def test_training_grows_with_replicas_epochs_and_dimensions(configured):
     def trained(*words):
         config = configured("job=bootstrap", "corpus=file", "corpus.language=en", "corpus.path=x", *words)
-        return modelled(config, wikipedia(1e9))["train"]
+        return modelled(config, wikipedia(1e9))
 
-    usual = trained()
-    more = trained("embedding.num_replicas=65", "embedding.trainer.epochs=30", "embedding.trainer.dimensions=50")
+    stages = trained()
+    others = trained("embedding.num_replicas=65", "embedding.trainer.epochs=30", "embedding.trainer.dimensions=50")
+    for stage in ("co-occurrence", "merge"):
+        assert others[stage].worker_seconds == pytest.approx(2 * stages[stage].worker_seconds)
+        assert others[stage].num_bytes == pytest.approx(2 * stages[stage].num_bytes)
+    usual, more = stages["train"], others["train"]
     assert (usual.num_units, more.num_units) == (33, 66)
     assert more.worker_seconds == pytest.approx(2 * usual.worker_seconds)
     assert more.num_bytes == pytest.approx(usual.num_bytes)
