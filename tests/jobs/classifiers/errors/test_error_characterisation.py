@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 
 from tests.jobs.test_layouts import survive
-from tiltmeter.jobs.classifiers.errors import error_models, predictions
+from tiltmeter.jobs.classifiers.errors import base, error_models, predictions
+from tiltmeter.jobs.classifiers.errors import rounds as rounds_stage
 from tiltmeter.jobs.classifiers.errors.config import find_sources
 from tiltmeter.jobs.classifiers.errors.page.words import in_words
 from tiltmeter.jobs.classifiers.errors.promises import guarantees
@@ -322,6 +323,11 @@ def test_texts_are_scored_by_forests_and_judged_by_models_that_have_not_seen_the
     ).tolist()
 
 
+def test_permutations_of_units_are_others(characterised):
+    one, other = (np.array([row["hits"] for row in hits]) for hits in characterised.made("slice_draws", "hits"))
+    assert np.abs(one - other).max() > 1
+
+
 def test_rates_of_slices_are_those_of_the_texts_of_each_half(characterised):
     """Of every slice that features alone make up: both rates, what the predicted classes let expect, and doubts."""
     halves = by_row(characterised, "texts", "half", status="ok")
@@ -551,6 +557,17 @@ def test_a_later_run_scores_new_texts_and_flags_them_at_the_promised_threshold(u
         promise = promised[row["promise"], row["level"]]
         at = {"all": -1.0, "none": 2.0}.get(promise["flags"], promise["threshold"])
         assert (row["score"], row["is_flagged"]) == (scores[row["row"]], scores[row["row"]] >= at)
+    wrong = by_row(later, "predictions", "is_error")
+    groups = by_row(later, "texts", "group")
+    for check in later.rows("checks"):
+        promise = promised[check["promise"], check["level"]]
+        at = {"all": -1.0, "none": 2.0}.get(promise["flags"], promise["threshold"])
+        below = [wrong[row] for row in scores if scores[row] < at]
+        assert check["flagged_share"] == pytest.approx(1 - len(below) / 300)
+        assert check["unflagged_rate"] == (pytest.approx(np.mean(below)) if below else None)
+        assert check["num_errors"] == len({groups[row] for row in scores if wrong[row]})
+        assert (check["missed"] > 0) <= any(below)
+        assert check["missed"] < 0.5
     [loose] = later.rows("checks", promise="missed", level=0.2)
     assert (loose["flags"], loose["exchangeable_p"] > 0.01) == ("some", True)
     assert 0 < loose["flagged_share"] < 1
@@ -603,7 +620,33 @@ def test_a_base_model_is_trained_and_texts_are_labelled_in_rounds(run_here, tmp_
     (tmp_path / "parsed.conllu").write_text("# text_id = 3\n1\tlate\tlate\tADJ\tJJ\t_\t0\troot\t_\tNER=B-ORG\n")
     given = ["job=error_characterisation", f"data.path={tmp_path}/new.csv", f"base.path={tmp_path}/old.csv"]
     given += [f"features.lexicon={tmp_path}/lexicon.txt", f"features.conllu={tmp_path}/parsed.conllu"]
-    run = run_here(*given, *SMALL, "base.model=words", f"store={tmp_path}/store", f"run_dir={tmp_path}/run")
+    run = run_here(
+        *(*given, *SMALL, "base.model=words", f"store={tmp_path}/store", f"run_dir={tmp_path}/run"),
+        watched=[(base, "train_word_model"), (rounds_stage, "play")],
+    )
+    old, new = ([row[:2] for row in tweets(200, seed, WORDS)] for seed in (1, 2))
+    [model] = run.calls["train_word_model"]
+    assert [[*row] for row in zip(model["texts"], model["labels"], strict=True)] == old
+    plays = run.calls["play"]
+    assert sorted((call["strategy"], call["seed"]) for call in plays) == sorted(
+        (strategy, seed) for strategy in {call["strategy"] for call in plays} for seed in (4, 5)
+    )
+    for call in plays:
+        assert [[*row] for row in zip(call["old"].texts, call["old"].labels, strict=True)] == old
+        assert [[*row] for row in zip(call["new"].texts, call["new"].labels, strict=True)][:200] == new
+        assert call["new"].features.shape[0] == len(call["new"].texts) == 320
+    for row in run.rows("rounds"):
+        results = [one for call in plays if call["strategy"] == row["strategy"] for one in call["result"]]
+        accuracies = [one.accuracy for one in results if one.round == row["round"]]
+        by_chance = [
+            one.accuracy
+            for call in plays
+            if call["strategy"] == "random"
+            for one in call["result"]
+            if one.round == row["round"]
+        ]
+        assert row["accuracy"] == pytest.approx(np.mean(accuracies))
+        assert row["over_random"] == pytest.approx(np.mean(accuracies) - np.mean(by_chance), abs=1e-9)
     rounds = run.rows("rounds", round=1)
     assert {row["strategy"] for row in rounds} == {"errors", "random", "least_confidence", "in_domain_disagreement"}
     assert {(row["num_labels"], row["num_seeds"]) for row in rounds} == {(50, 2)}
