@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -31,9 +32,14 @@ OLD = {"clopper_pearson", "paired_t", "score_interval"}
 """Functions that are not told the unit."""
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def imported(path: Path) -> set[str]:
     """Names that a file takes from scipy, or that it asks scipy's modules for, and names from the statistics."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = parsed(path)
     froms = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
     names = {alias.name for node in froms for alias in node.names if node.module.startswith(("scipy.s", "scipy"))}
     modules = {alias.asname or alias.name for node in froms for alias in node.names if node.module == "scipy"}
@@ -46,8 +52,7 @@ def imported(path: Path) -> set[str]:
 
 
 def statistics_of(path: Path) -> set[str]:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    froms = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    froms = [node for node in ast.walk(parsed(path)) if isinstance(node, ast.ImportFrom)]
     return {alias.name for node in froms for alias in node.names if "operators.statistics" in (node.module or "")}
 
 

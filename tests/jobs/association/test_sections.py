@@ -7,7 +7,7 @@ import pytest
 
 from tests.fixtures.page_models import check_model
 from tests.fixtures.tables import embeddings
-from tests.fixtures.tables.embeddings import association, associations, summary, word_associations
+from tests.fixtures.tables.embeddings import association, associations, correlation, summary, word_associations
 from tiltmeter.jobs.association.findings import association_findings, p_cell
 from tiltmeter.jobs.association.page import measures
 
@@ -74,13 +74,15 @@ def test_the_page_says_of_tests_what_it_said(case):
     check_model(Path(__file__), case, measure)
 
 
+WORDS, COSINE = ("wefat", "share_women"), {"similarity": "cosine"}
 UNKNOWN = word_associations().with_columns(pl.lit(None, pl.Float64).alias("percent_women"))
 WHOLE = {
     "several models and measures": {
         "associations": associations(*_ways(), association("a", 1.0, of=BERT)),
         "association_summary": pl.concat([summary({}, {"statistic": "median"}), summary({}, of=BERT)]),
     },
-    "single words": embeddings.survey() | {"associations": associations()},
+    "single words": embeddings.survey()
+    | {"associations": associations(), "validation": embeddings.validation(correlation(*WORDS, 0.4, 0.7, **COSINE))},
     "single words without result": {"associations": associations(), "word_associations": word_associations(ok=False)},
     "single words without shares": {"associations": associations(), "word_associations": UNKNOWN},
 }

@@ -7,6 +7,8 @@ import pytest
 from scipy.stats import pearsonr, spearmanr
 
 from tests.fixtures.numbers import check_intervals, correlated, in_replicas
+from tiltmeter.jobs.association.validation import validated
+from tiltmeter.operators.statistics.intervals import IntervalSettings
 
 WOMEN = {"nurse": 90, "writer": 63, "lawyer": 35, "driver": 6, "guard": 22}
 FEMALE, MALE = ["she", "woman", "girl"], ["he", "man", "boy"]
@@ -133,6 +135,12 @@ def test_too_few_attributes_leave_all_occupations_without_result(request, run, m
         for row in outcome.rows(table, test="gender", **({"model": model} if model else {})):
             assert (row["status"], row["reason"]) == ("too_few_words", reason)
             assert row["pearson" if table == "validation" else "effect_size"] is None
+
+
+@pytest.mark.parametrize(("women", "status"), [([0.2, 0.9, np.nan], "too_few_occupations"), ([0.5] * 3, "constant")])
+def test_a_correlation_needs_three_occupations_that_differ(women, status):
+    row = validated({}, np.array([1.0, 3.0, 2.0]), np.array(women), IntervalSettings())
+    assert (row["status"], row["num_occupations"]) == (status, int(np.isfinite(women).sum()))
 
 
 def test_chosen_wefats_are_all_that_runs(chosen):

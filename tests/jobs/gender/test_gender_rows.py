@@ -35,18 +35,18 @@ DOCTOR = {"count": (6.0 - 5.6 - 24.0) / 60, "form": (0.6 - 0.28 - 0.8) / 3, "gen
 
 @pytest.fixture
 def rows(tmp_path):
-    """Of a language whose words have these counts, measured by these weights."""
+    """Of a language whose words have these counts, measured by these weights, and of such replicas."""
 
-    def of(weights, counts, survey=SURVEY):
-        words, vectors = pa.array(VECTORS, pa.string()), np.array([*VECTORS.values()], np.float32)
-        columns = [words, words, pa.array([counts.get(word) for word in VECTORS], pa.int64()), vector_column(vectors)]
-        table = pa.table(columns, ["word", "spelled", "count", "vector"])
-        store = Store(str(tmp_path))
-        done = store.commit(Unit("vectors/1", "", {"counts": counts}), [("vectors", table)])
+    def of(weights, counts, survey=SURVEY, replicas=()):
+        store, refs = Store(str(tmp_path)), []
+        for number, embedding in enumerate((VECTORS, *replicas)):
+            words, vectors = pa.array(VECTORS, pa.string()), np.array([*embedding.values()], np.float32)
+            numbers = pa.array([counts.get(word) for word in VECTORS], pa.int64())
+            table = pa.table([words, words, numbers, vector_column(vectors)], ["word", "spelled", "count", "vector"])
+            unit = Unit("vectors/1", "", {"counts": counts, "number": number})
+            refs.append(store.commit(unit, [("vectors", table)]).tables["vectors"])
         num_tokens = 1000 if counts else None
-        return GenderRows(
-            Lookup(store, {"vectors": [done.tables["vectors"]]}), survey, GenderConfig(weights=weights), num_tokens
-        )
+        return GenderRows(Lookup(store, {"vectors": refs}), survey, GenderConfig(weights=weights), num_tokens)
 
     return of
 
@@ -89,6 +89,18 @@ def test_forms_without_counts_have_no_bias_by_count_and_say_what_to_set(rows):
 def test_other_weights_need_no_counts(rows, weights):
     doctor, *_ = rows(weights, {}).profession_rows()
     assert (doctor["status"], doctor["bias"]) == ("ok", pytest.approx(DOCTOR[weights], abs=1e-6))
+
+
+def test_what_makes_the_direction_doubtful_is_told_of_the_original(rows):
+    """One of its two pairs is contrary; those of the replica are not, but differ along two directions."""
+    pairs = {"woman-man": DefiningPair("frau", "mann"), "doctor": DefiningPair("arzt", "ärztin")}
+    listed = pairs | {"pilots": DefiningPair("pilotin", "pilot")}
+    replica = VECTORS | {"arzt": (-0.28, 0.96), "ärztin": (-0.28, -0.96)}
+    survey = rows("count", COUNTS, GenderSurvey("Latn", "made up", listed, SURVEY.professions), [replica] * 2)
+    row = survey.language_row()
+    few = "the gender direction rests on 2 of 3 pairs"
+    assert row["warning"] == f"{few}; only 50% of the pairs have their female word on its female side"
+    assert (row["num_pairs"], row["missing_words"]) == (2, ["pilotin", "pilot"])
 
 
 def test_a_language_of_which_no_profession_has_counts_says_so(rows):

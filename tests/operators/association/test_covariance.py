@@ -49,14 +49,6 @@ def test_shrinkage_is_positive_definite_for_any_size(seed: int, num: int, dims: 
     assert np.linalg.eigvalsh(found).min() > 0
 
 
-@given(st.integers(0, 2**32 - 1))
-def test_shrinkage_turns_with_the_vectors(seed: int) -> None:
-    vectors = _vectors(seed)
-    rotation, _ = np.linalg.qr(np.random.default_rng(seed).normal(size=(6, 6)))
-    found = precision(vectors @ rotation)
-    np.testing.assert_allclose(found, rotation.T @ precision(vectors) @ rotation, rtol=1e-6, atol=1e-9)
-
-
 def test_many_vectors_have_the_precision_of_their_distribution() -> None:
     root = np.array([[1.0, 0.5, 0.0], [0.0, 1.0, 0.5], [0.0, 0.0, 1.0]])
     vectors = np.random.default_rng(0).normal(size=(20_000, 3)) @ root
@@ -133,14 +125,6 @@ def test_refused_vectors() -> None:
     vectors[3, 3] = np.nan
     with pytest.raises(ValueError, match="must be finite"):
         precision(vectors)
-
-
-def test_neighbours_by_hand() -> None:
-    # Cosines with row 0: 0, 0.95, 0.995; with row 1: 0, 0.32, -0.1.
-    vocabulary = np.array([[1.0, 0.0], [0.0, 1.0], [3.0, 1.0], [1.0, -0.1]])
-    assert enlarged([np.array([0])], vocabulary, 1)[0].tolist() == [0, 3]
-    assert enlarged([np.array([1, 0])], vocabulary, 1)[0].tolist() == [0, 1, 2, 3]
-    assert enlarged([np.array([1])], vocabulary, 2)[0].tolist() == [0, 1, 2]
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(0, 30), st.sampled_from([1, 7, 8192]))
