@@ -21,14 +21,14 @@ def files(tmp_path):
     return tmp_path
 
 
-def test_bad_rows_are_counted_by_the_run(configured, run_job, word_lists, word_sets, files):
+def test_bad_rows_are_counted_by_the_run(configured, run_here, word_lists, word_sets, files):
     sets = word_lists("en", associations={"made_up": word_sets(**SIDES)}, wefats=None)
     same = ["job=association", *sets, "embedding=file", f"store={files}/store", "job.statistics=[mean]"]
     sound = {"file": f"{files}/sound.txt", "reason": "not 3 numbers after a word", "kind": "bad", "num": 1}
     for name in ("first", "again"):  # of what the store has, too
-        record = run_job(*same, f"embedding.path={files}/sound.txt", f"run_dir={files}/{name}").record
+        record = run_here(*same, f"embedding.path={files}/sound.txt", f"run_dir={files}/{name}").record
         assert record["left_out"] == [sound | {"first": "line 31"}]
     with pytest.raises(UnitsFailed, match=r"bad\.txt: 12 of 40 records are bad \(30%\), more than reading"):
-        run_job(*same, f"embedding.path={files}/*.txt", f"run_dir={files}/both")
+        run_here(*same, f"embedding.path={files}/*.txt", f"run_dir={files}/both")
     with pytest.raises(InputError, match=r"reading\.max_bad_share=0\.1 allows"):
         execute(configured(*same, f"embedding.path={files}/bad.txt", "reading.max_bad_share=0.1"))

@@ -59,18 +59,18 @@ def test_each_of_several_corpora_gives_what_it_gives_alone(
     assert again.digests == together.digests
 
 
-def test_two_corpora_of_one_language_stand_in_one_run(run_job, made_up, write_lines, tmp_path):
+def test_two_corpora_of_one_language_stand_in_one_run(run_here, made_up, write_lines, tmp_path):
     documents = made_up("en", 40)
     halves = {"a": documents[::2], "b": documents[1::2]}
     files = {name: write_lines(tmp_path / f"{name}.jsonl", half) for name, half in halves.items()}
     other = f"+corpus.other={{name: b, language: en, path: {files['b']}}}"
     first = ["corpus=file", "corpus.name=a", "corpus.language=en", f"corpus.path={files['a']}"]
-    together = run_job(*first, other, *TINY, "job.export=[glove]", f"store={tmp_path}/store")
+    together = run_here(*first, other, *TINY, "job.export=[glove]", f"store={tmp_path}/store")
     assert [row["corpus"] for row in together.table("corpora").to_pylist()] == ["a", "b"]
     exported = {path.name for path in (together.path / "exports").iterdir()}
     assert exported == {f"{name}_replica_{number:04d}.txt" for name in halves for number in range(3)}
     for name, path in files.items():
-        alone = run_job(*first, f"corpus.name={name}", f"corpus.path={path}", *TINY, f"store={tmp_path}/alone")
+        alone = run_here(*first, f"corpus.name={name}", f"corpus.path={path}", *TINY, f"store={tmp_path}/alone")
         for table in ("corpora", *TABLES):
             rows = alone.table(table)
             assert together.rows(table, corpus=name) == rows.to_pylist()
@@ -112,7 +112,7 @@ def broken(tmp_path, made_up, write_lines):
 
 
 def test_what_is_broken_fails_alone_with_file_and_place(
-    tiltmeter, joining, broken, run_job, one_corpus, several_corpora, outcome_of, tmp_path
+    tiltmeter, joining, broken, run_here, one_corpus, several_corpora, outcome_of, tmp_path
 ):
     where = [f"store={tmp_path}/store", f"run_dir={tmp_path}/run"]
     process = tiltmeter(*joining, *several_corpora(broken), *TINY, *where)
@@ -146,7 +146,7 @@ def test_what_is_broken_fails_alone_with_file_and_place(
     }
     rows = [(row["num"], row["reason"], row["kind"]) for row in run.record["left_out"] if "whole" in row["file"]]
     assert rows == [(3, "no JSON object", "bad"), (1, "no title", "kept"), (1, "no text", "empty")]
-    alone = run_job(*one_corpus("en", broken["en"]), "corpus.name=en", *TINY, f"store={tmp_path}/alone")
+    alone = run_here(*one_corpus("en", broken["en"]), "corpus.name=en", *TINY, f"store={tmp_path}/alone")
     assert {name: table["digest"] for name, table in run.record["tables"].items() if table} == alone.digests
     assert not list(tmp_path.rglob("*partial*"))
 
@@ -190,13 +190,13 @@ def test_a_broken_span_leaves_the_others_done_and_mending_it_does_only_what_is_m
 
 @pytest.mark.parametrize("shard_megabytes", [pytest.param(0.002, marks=pytest.mark.slow), 1])
 def test_pages_that_come_twice_word_by_word_are_left_out_and_counted(
-    run_job, made_up, write_lines, one_corpus, tmp_path, shard_megabytes
+    run_here, made_up, write_lines, one_corpus, tmp_path, shard_megabytes
 ):
     documents = made_up("en")
     twice = [*documents[:15], documents[3], *documents[15:], *documents[10:20], documents[3]]
     paths = [write_lines(tmp_path / f"{len(pages)}.jsonl", pages) for pages in (documents, twice)]
     once, again = (
-        run_job(*one_corpus("en", path), *TINY, f"store={tmp_path}", f"reading.shard_megabytes={shard_megabytes}")
+        run_here(*one_corpus("en", path), *TINY, f"store={tmp_path}", f"reading.shard_megabytes={shard_megabytes}")
         for path in paths
     )
     [row], [expected] = again.table("corpora").to_pylist(), once.table("corpora").to_pylist()
@@ -228,8 +228,8 @@ def forms(made_up, write_lines, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def usual(run_job, one_corpus, forms, tmp_path_factory):
-    run = run_job(*one_corpus("en", forms["lines"]), *TINY, f"store={tmp_path_factory.mktemp('usual')}")
+def usual(run_here, one_corpus, forms, tmp_path_factory):
+    run = run_here(*one_corpus("en", forms["lines"]), *TINY, f"store={tmp_path_factory.mktemp('usual')}")
     assert run.num_done("read") == 1
     return chosen(run.digests)
 

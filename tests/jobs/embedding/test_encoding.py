@@ -29,7 +29,7 @@ def model(folder):
 
 
 @pytest.fixture(scope="module")
-def measured(run_job, folder, word_lists, word_sets, tmp_path_factory):
+def measured(run_here, folder, word_lists, word_sets, tmp_path_factory):
     """The rows of a run on the small model, by test and measure; each run once, as it takes seconds."""
     tests = {"small": word_sets(**SETS), "one word": word_sets(**SETS | {"attribute_b": ["war", "absent"]})}
     lists = word_lists("en", associations=tests, wefats=None)
@@ -37,7 +37,7 @@ def measured(run_job, folder, word_lists, word_sets, tmp_path_factory):
     @cache
     def measure(*settings):
         place = tmp_path_factory.mktemp("encoded")
-        outcome = run_job(
+        outcome = run_here(
             *("job=association", "embedding=encoder", f"embedding.model={folder}", *lists, "job.min_words=1"),
             *("job.similarities=[cosine,mahalanobis]", "job.statistics=[mean]", "job.num_neighbours=5", *settings),
             *(f"store={place}/store", f"run_dir={place}/run"),

@@ -30,12 +30,12 @@ SUFFIXES = {
 
 
 def test_every_format_has_the_vectors_of_the_table_and_the_next_run_removes_it(
-    run_job, made_up, write_lines, one_corpus, tmp_path
+    run_here, made_up, write_lines, one_corpus, tmp_path
 ):
     documents = [*made_up("wo"), {"id": "more", "text": "Doom ju jigéen\nDoom ju jigéen\nrarity rarity"}]
     corpus = one_corpus("wo", write_lines(tmp_path / "wo.jsonl", documents))
     settings = [*corpus, *TINY, f"store={tmp_path}/store", f"run_dir={tmp_path}/run"]
-    run = run_job(*settings, f"job.export=[{','.join(SUFFIXES)}]")
+    run = run_here(*settings, f"job.export=[{','.join(SUFFIXES)}]")
     folder = run.path / "exports"
     assert sorted(path.name for path in folder.iterdir()) == sorted(run.record["exports"])
     num_absent = 0
@@ -54,7 +54,7 @@ def test_every_format_has_the_vectors_of_the_table_and_the_next_run_removes_it(
     assert all(loaded.get_vecattr(word, "count") == counts[word] for word in loaded.index_to_key)
     with pytest.raises(EmbeddingFileError, match="allow_pickle=true"):
         read_embedding(str(folder / "wo_replica_0000.kv"))
-    again = run_job(*settings, "job.export=[glove]")
+    again = run_here(*settings, "job.export=[glove]")
     assert sorted(path.name for path in folder.iterdir()) == [f"wo_replica_{replica:04d}.txt" for replica in range(3)]
     assert again.record["units"]["done"] == 0
     assert again.digests == run.digests
@@ -97,18 +97,18 @@ def server():
     server.stop()
 
 
-def test_a_dump_is_downloaded_once_and_read_from_the_store(run_job, server, tmp_path):
+def test_a_dump_is_downloaded_once_and_read_from_the_store(run_here, server, tmp_path):
     name = "enwiki-table-markup.xml.bz2"
     arguments = ["corpus=wikipedia", "corpus.language=en", *TINY, f"store={tmp_path}/store"]
-    first = run_job(*arguments, f"corpus.path={server.url}/enwiki/latest/{name}")
+    first = run_here(*arguments, f"corpus.path={server.url}/enwiki/latest/{name}")
     [copy] = (tmp_path / "store/downloads").rglob("*.bz2")
     assert copy.read_bytes() == Path(datapath(name)).read_bytes()
     assert [row["corpus"] for row in first.table("corpora").to_pylist()] == ["enwiki"]
     assert server.sent == ["bytes=0-0", "all"], "the state of the file, then all of it once"
     server.sent.clear()
-    second = run_job(*arguments, f"corpus.path={server.url}/enwiki/latest/{name}")
+    second = run_here(*arguments, f"corpus.path={server.url}/enwiki/latest/{name}")
     assert server.sent == ["bytes=0-0"], "whether it is still the same file"
     assert second.record["units"]["done"] == 0
     assert second.digests == first.digests
-    plain = run_job(*arguments, f"corpus.path={datapath(name)}", "corpus.download=false", f"store={tmp_path}/plain")
+    plain = run_here(*arguments, f"corpus.path={datapath(name)}", "corpus.download=false", f"store={tmp_path}/plain")
     assert plain.digests == first.digests

@@ -142,6 +142,8 @@ def test_vectors_and_losses_are_those_of_each_replica_trained_by_itself(run, doc
         known = [np.nan if row["loss"] is None else row["loss"] for row in losses]
         assert known == pytest.approx(list(expected.losses), nan_ok=True)
     assert len(outcome.rows("training")) == EPOCHS * len(labels)
+    if name == "documents":
+        assert any(part["vector"].null_count for part in parts.values()), "no replica lacks a word"
 
 
 def test_words_and_lines_are_counted(run, documents, vocabulary):

@@ -7,6 +7,8 @@ import pytest
 from tiltmeter.jobs.embedding.embed import EmbeddingConfig
 from tiltmeter.jobs.embedding.find_models import replica_scheme
 from tiltmeter.jobs.embedding.vectors.models import Model, common_scheme
+from tiltmeter.operators.embedding import bootstrap
+from tiltmeter.operators.embedding.bootstrap import Resampling
 from tiltmeter.operators.text.wordsets import WordSets
 from tiltmeter.storage.store.ledger import TableRef
 
@@ -27,6 +29,12 @@ def test_words_that_need_more_blocks_train_in_another_order(num_words, num_block
     rank, word = (replica_scheme(3, EmbeddingConfig(keyed_by=by), vocabulary(num_words)) for by in ("rank", "word"))
     assert word == {**rank, "keyed_by": "word", "num_blocks": num_blocks}
     assert rank == replica_scheme(3, EmbeddingConfig(), vocabulary(7))
+
+
+def test_what_replicas_are_drawn_by_is_all_in_their_scheme():
+    made = replica_scheme(3, EmbeddingConfig(), vocabulary(9), Resampling("document", "exponential"))
+    known = {"paired_by": "replicas", "seed": 3, "unit": "document", "weights": "exponential"}
+    assert made == known | {"operator": bootstrap.VERSION}
 
 
 def test_numbers_of_several_models_have_the_orders_of_all():

@@ -39,11 +39,11 @@ def documents(made_up):
 
 
 @pytest.fixture(scope="module")
-def sliced(run_job, documents, write_lines, one_corpus, tmp_path_factory):
+def sliced(run_here, documents, write_lines, one_corpus, tmp_path_factory):
     """A run on the slices, and the settings that it was asked with."""
     folder = tmp_path_factory.mktemp("slices")
     settings = [*one_corpus("en", write_lines(folder / "dated.jsonl", documents)), "corpus.name=all", *BY_YEAR, *TINY]
-    return run_job(*settings, f"store={folder}/store"), settings, folder
+    return run_here(*settings, f"store={folder}/store"), settings, folder
 
 
 def without_name(table: pa.Table) -> list[dict]:
@@ -51,12 +51,12 @@ def without_name(table: pa.Table) -> list[dict]:
 
 
 def test_a_slice_is_the_corpus_of_its_documents_but_for_the_name(
-    sliced, documents, run_job, write_lines, one_corpus, tmp_path
+    sliced, documents, run_here, write_lines, one_corpus, tmp_path
 ):
     run, _, _ = sliced
     part = [document for document in documents if document.get("date", "").startswith("2000")]
     path = write_lines(tmp_path / "part.jsonl", part)
-    alone = run_job(*one_corpus("en", path), *TINY, f"store={tmp_path}/store", "cluster.num_cpus=2")
+    alone = run_here(*one_corpus("en", path), *TINY, f"store={tmp_path}/store")
     for name in TABLES:
         rows = run.table(name)
         ours = rows.filter(pa.compute.equal(rows["corpus"], "all/2000"))
@@ -77,9 +77,9 @@ def test_every_slice_has_a_row_and_documents_in_none_are_counted(sliced):
         assert len(table.group_by(key_columns(table.schema)).aggregate([])) == len(table)
 
 
-def test_two_workers_give_the_same_tables_and_other_spans_the_same_shards(sliced, run_job, tmp_path):
+def test_two_workers_give_the_same_tables_and_other_spans_the_same_shards(sliced, run_job, run_here, tmp_path):
     run, settings, folder = sliced
-    again = run_job(*settings, "cluster.num_cpus=2", "reading.span_megabytes=0.01", f"store={folder}/store")
+    again = run_here(*settings, "reading.span_megabytes=0.01", f"store={folder}/store")
     assert again.num_done("read") > 3
     assert [again.num_done(stage) for stage in ("inventory", "documents", "tokens", "train")] == [0, 0, 0, 0]
     assert run.num_done("documents") > len(YEARS) + 1
@@ -87,7 +87,7 @@ def test_two_workers_give_the_same_tables_and_other_spans_the_same_shards(sliced
     assert again.digests == other.digests == run.digests
 
 
-def test_what_changed_in_one_slice_leaves_the_units_of_the_others(sliced, documents, run_job, write_lines):
+def test_what_changed_in_one_slice_leaves_the_units_of_the_others(sliced, documents, run_here, write_lines):
     _, settings, folder = sliced
     dates = [document.get("date", "") for document in documents]
     changed = next(number for number, date in enumerate(dates) if date.startswith("1999"))
@@ -97,13 +97,13 @@ def test_what_changed_in_one_slice_leaves_the_units_of_the_others(sliced, docume
         *documents[changed + 1 :],
     ]
     path = write_lines(folder / "tonight.jsonl", anew)
-    night = run_job(*settings, f"corpus.path={path}", f"store={folder}/store")
+    night = run_here(*settings, f"corpus.path={path}", f"store={folder}/store")
     assert night.num_done("train") == 3
     assert night.num_done("documents") <= 2
     assert night.num_done("vocabulary") == 1
 
 
-def test_a_field_that_no_document_has_is_refused_with_the_fields_there_are(sliced, run_job):
+def test_a_field_that_no_document_has_is_refused_with_the_fields_there_are(sliced, run_here):
     _, settings, folder = sliced
     for change, message in (
         (
@@ -117,7 +117,7 @@ def test_a_field_that_no_document_has_is_refused_with_the_fields_there_are(slice
         ),
     ):
         with pytest.raises(InputError, match=message):
-            run_job(*settings, *change, f"store={folder}/store")
+            run_here(*settings, *change, f"store={folder}/store")
 
 
 @pytest.mark.parametrize(

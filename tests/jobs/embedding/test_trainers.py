@@ -2,7 +2,6 @@
 
 import copy
 import os
-import shutil
 import signal
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -45,14 +44,14 @@ def corpus(made_up, write_lines, one_corpus, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def usual(run_job, corpus, tmp_path_factory):
+def usual(run_here, corpus, tmp_path_factory):
     """What each trainer gives in the usual layout; trained when first asked for."""
     done = {}
 
     def run(trainer):
         if trainer not in done:
             store = tmp_path_factory.mktemp(trainer)
-            done[trainer] = run_job(*corpus, *TRAINERS[trainer], *TINY, *USUAL, f"store={store}")
+            done[trainer] = run_here(*corpus, *TRAINERS[trainer], *TINY, *USUAL, f"store={store}")
         return done[trainer]
 
     return run
@@ -109,30 +108,10 @@ def test_a_kill_in_the_middle_of_training_goes_on_from_the_saved_state(
     assert not [path for path in (tmp_path / "store/states").rglob("*") if path.is_file()]
 
 
-@pytest.mark.parametrize(
-    "trainer", ["glove", *(pytest.param(name, marks=pytest.mark.slow) for name in ("word2vec", "fasttext"))]
-)
-def test_replica_0_is_the_original_corpus_and_losses_are_where_the_trainer_has_them(usual, trainer):
-    run = usual(trainer)
-    losses = run.table("training")
-    assert losses.num_rows == 3 * NUM_EPOCHS
-    assert losses["epoch"].to_pylist() == [*range(1, NUM_EPOCHS + 1)] * 3
-    assert losses["loss"].null_count == (losses.num_rows if trainer == "fasttext" else 0)
-    words = run.table("vocabulary").filter(run.table("vocabulary")["status"].to_numpy(zero_copy_only=False) == "ok")
-    parts = run.parts("en")
-    for replica, part in enumerate(parts.values()):
-        assert part["word"].to_pylist() == words["word"].to_pylist()
-        assert set(part["replica"].to_pylist()) == {replica}
-    first, *others = parts.values()
-    assert first["vector"].null_count == 0
-    assert any(part["vector"].null_count == 1 for part in others), "no replica lacks the word of one line"
-
-
-def test_more_replicas_and_other_settings_leave_what_is_read_alone(usual, run_job, corpus, tmp_path):
-    store = tmp_path / "store"
-    shutil.copytree(usual("word2vec").path.parents[2], store)
+def test_more_replicas_leave_what_is_read_alone(usual, run_here, corpus):
+    store = usual("word2vec").path.parents[2]
     settings = [*corpus, *TRAINERS["word2vec"], *TINY, *USUAL, f"store={store}"]
-    more = run_job(*settings, "embedding.num_replicas=3")
+    more = run_here(*settings, "embedding.num_replicas=3")
     assert (more.num_done("train"), more.stage("train")["num_reused"]) == (1, 3)
     assert more.record["units"]["done"] == 1
 
@@ -142,19 +121,21 @@ def on_disk(checkpoint_seconds, _, scratch, num_threads=1):
 
 
 @pytest.mark.slow
-def test_pairs_beyond_memory_are_kept_on_the_disk_and_give_the_same_bits(usual, run_job, corpus, tmp_path, monkeypatch):
+def test_pairs_beyond_memory_are_kept_on_the_disk_and_give_the_same_bits(
+    usual, run_here, corpus, tmp_path, monkeypatch
+):
     monkeypatch.setattr("tiltmeter.jobs.embedding.training.PairTraining", on_disk)
     settings = [*corpus, *TINY, *USUAL, f"store={tmp_path}/store"]
     with pytest.raises(UnitsFailed, match=r"replica 0: StorageError: .*/nowhere: No such file.*cluster.scratch=<path>"):
-        run_job(*settings, f"cluster.scratch={tmp_path}/nowhere")
+        run_here(*settings, f"cluster.scratch={tmp_path}/nowhere")
     (tmp_path / "scratch").mkdir()
-    assert run_job(*settings, f"cluster.scratch={tmp_path}/scratch").digests == usual("glove").digests
+    assert run_here(*settings, f"cluster.scratch={tmp_path}/scratch").digests == usual("glove").digests
     assert not list((tmp_path / "scratch").iterdir())
 
 
-def test_cuda_without_a_gpu_is_refused_with_advice(run_job, corpus, tmp_path):
+def test_cuda_without_a_gpu_is_refused_with_advice(run_here, corpus, tmp_path):
     with pytest.raises(ClusterError, match=r"embedding.device=cuda: the cluster has no free GPU.*embedding.device=cpu"):
-        run_job(*corpus, *TINY, "embedding.device=cuda", f"store={tmp_path}")
+        run_here(*corpus, *TINY, "embedding.device=cuda", f"store={tmp_path}")
 
 
 @pytest.mark.parametrize("trainer", ["word2vec", "fasttext"])

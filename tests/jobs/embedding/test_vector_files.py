@@ -39,7 +39,7 @@ def overrides(word_lists, word_sets):
 
 
 @pytest.fixture(scope="module")
-def outcomes(run_job, write, overrides, tmp_path_factory):
+def outcomes(run_here, write, overrides, tmp_path_factory):
     """Of the same files with each setting of fold_case."""
     folder = tmp_path_factory.mktemp("files")
     write(folder / "cased.bin", ANGLES)
@@ -49,7 +49,7 @@ def outcomes(run_job, write, overrides, tmp_path_factory):
     write(folder / "zero.bin", ANGLES | {"tulip": None})
     where = [f"embedding.path={folder}/*.bin", f"store={folder}/store"]
     return {
-        fold: run_job(*overrides, *where, f"embedding.fold_case={fold}", f"run_dir={folder}/{fold}")
+        fold: run_here(*overrides, *where, f"embedding.fold_case={fold}", f"run_dir={folder}/{fold}")
         for fold in ("auto", "true", "false")
     }
 
@@ -115,29 +115,29 @@ def test_a_vector_of_length_0_counts_as_missing(outcomes):
         (["a", "b", "c", "a"], r"embedding.path: 3 different files of 4, .* each once; .*embedding.replicas=false"),
     ],
 )
-def test_replicas_are_three_files_or_more_each_once(run_job, write, overrides, tmp_path, chosen, message):
+def test_replicas_are_three_files_or_more_each_once(run_here, write, overrides, tmp_path, chosen, message):
     for name in set(chosen):
         write(tmp_path / f"{name}.bin", ANGLES)
     paths = ",".join(f"{tmp_path}/{name}.bin" for name in chosen)
     with pytest.raises(InputError, match=message):
-        run_job(*overrides, f"embedding.path=[{paths}]", "embedding.replicas=true", f"store={tmp_path}/store")
+        run_here(*overrides, f"embedding.path=[{paths}]", "embedding.replicas=true", f"store={tmp_path}/store")
 
 
-def test_replicas_of_different_dimensions_fail_with_both(run_job, write, write_vectors, overrides, tmp_path):
+def test_replicas_of_different_dimensions_fail_with_both(run_here, write, write_vectors, overrides, tmp_path):
     for name in ("r0", "r1"):
         write(tmp_path / f"{name}.bin", ANGLES)
     write_vectors(tmp_path / "r2.bin", ANGLES, np.ones((len(ANGLES), 3)))
     where = [f"embedding.path={tmp_path}/*.bin", "embedding.replicas=true", f"store={tmp_path}/store"]
     with pytest.raises(UnitsFailed, match=r"replicas of one embedding have one number of dimensions, not \[2, 3\]"):
-        run_job(*overrides, *where, "tests=[alike]")
+        run_here(*overrides, *where, "tests=[alike]")
 
 
-def test_a_broken_file_fails_and_leaves_the_others_their_tables(run_job, outcome_of, write, overrides, tmp_path):
+def test_a_broken_file_fails_and_leaves_the_others_their_tables(run_here, outcome_of, write, overrides, tmp_path):
     good, broken = (write(tmp_path / f"{name}.bin", ANGLES) for name in ("good", "broken"))
     broken.write_bytes(good.read_bytes()[:-20])
     where = [f"embedding.path=[{good},{broken}]", f"store={tmp_path}/store", f"run_dir={tmp_path}/run"]
     with pytest.raises(UnitsFailed, match=r"broken.bin.*the file breaks off here"):
-        run_job(*overrides, *where)
+        run_here(*overrides, *where)
     outcome = outcome_of(tmp_path / "run")
     assert {(row["model"], row["status"]) for row in outcome.rows("associations")} == {("good", "ok")}
     assert {row["model"] for row in outcome.rows("association_summary")} == {"good"}
@@ -147,11 +147,11 @@ def test_a_broken_file_fails_and_leaves_the_others_their_tables(run_job, outcome
     assert (outcome.path / "report.html").exists()
 
 
-def test_a_file_without_a_word_of_the_chosen_tests_is_refused(run_job, write, overrides, tmp_path):
+def test_a_file_without_a_word_of_the_chosen_tests_is_refused(run_here, write, overrides, tmp_path):
     where = [f"embedding.path={write(tmp_path / 'cues.bin', {'she': 1, 'he': 2})}", f"store={tmp_path}/store"]
     message = r"wordset.en.associations: none of its 8 words \(Rose, Tulip, ant, ...\) is in any of the embeddings"
     with pytest.raises(WordSetError, match=message):
-        run_job(*overrides, *where, "tests=[spelling]")
+        run_here(*overrides, *where, "tests=[spelling]")
 
 
 @pytest.mark.slow
@@ -165,15 +165,15 @@ def test_a_file_without_any_listed_word_ends_the_command_with_status_2(tiltmeter
     assert process.returncode == 2
 
 
-def test_a_file_without_any_listed_word_has_too_few_beside_one_that_has_them(run_job, write, overrides, tmp_path):
+def test_a_file_without_any_listed_word_has_too_few_beside_one_that_has_them(run_here, write, overrides, tmp_path):
     good, other = write(tmp_path / "good.bin", ANGLES), write(tmp_path / "numbers.bin", {"one": 1, "two": 2})
     where = [f"embedding.path=[{good},{other}]", f"store={tmp_path}/store"]
-    statuses = {(row["model"], row["status"]) for row in run_job(*overrides, *where).rows("associations")}
+    statuses = {(row["model"], row["status"]) for row in run_here(*overrides, *where).rows("associations")}
     assert statuses == {("good", "ok"), ("numbers", "too_few_words")}
 
 
 def test_a_phrase_that_a_file_lacks_is_the_mean_of_its_words_if_that_is_asked_for(
-    run_job, write_vectors, word_lists, word_sets, tmp_path
+    run_here, write_vectors, word_lists, word_sets, tmp_path
 ):
     vectors = {"rose": (1, 0.2), "tulip": (2, 1), "ant": (0, 1), "wasp": (3, 5), "red_ant": (1, 9), "red": (9, 1)}
     vectors |= {"love\u0301": (1, 0), "war": (0, 1)}  # the list has one character for its last letter
@@ -185,10 +185,10 @@ def test_a_phrase_that_a_file_lacks_is_the_mean_of_its_words_if_that_is_asked_fo
         f"embedding.path={write_vectors(tmp_path / 'words.bin', vectors, list(vectors.values()))}",
         f"store={tmp_path}/store",
     ]
-    [row] = run_job(*overrides, "embedding.average_phrases=true").rows("associations")
+    [row] = run_here(*overrides, "embedding.average_phrases=true").rows("associations")
     assert row["missing_words"] == ["red bee"]
     mean = np.mean([vectors["ant"], vectors["wasp"]], axis=0)
     scores = [(at[0] - at[1]) / np.hypot(*at) for at in (vectors["rose"], vectors["tulip"], mean, vectors["red_ant"])]
     assert row["score"] == pytest.approx(scores[0] + scores[1] - scores[2] - scores[3], abs=1e-6)
-    [row] = run_job(*overrides).rows("associations")
+    [row] = run_here(*overrides).rows("associations")
     assert row["missing_words"] == ["Ant wasp", "red bee"]

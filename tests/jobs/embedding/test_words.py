@@ -22,7 +22,7 @@ DEFINING, PROFESSIONS = "gender_survey.defining", "gender_survey.professions"
 
 
 @pytest.fixture(scope="module")
-def folded(run_job, write_lines, several_corpora, tmp_path_factory):
+def folded(run_here, write_lines, several_corpora, tmp_path_factory):
     """Rows of the table `vocabulary` by language and word, and the words with a vector, with and without folding."""
     folder = tmp_path_factory.mktemp("words")
     files = {
@@ -32,7 +32,7 @@ def folded(run_job, write_lines, several_corpora, tmp_path_factory):
 
     def run(fold_case):
         arguments = [*several_corpora(files), *TINY, SIR, f"embedding.fold_case={fold_case}"]
-        done = run_job(*arguments, f"store={folder}/store")
+        done = run_here(*arguments, f"store={folder}/store")
         rows = {
             (row.pop("corpus"), row.pop("word")): row for row in done.table("vocabulary").drop("language").to_pylist()
         }

@@ -1,0 +1,112 @@
+"""From vectors of all embeddings of a corpus to numbers with intervals: of the original, a replica or a start."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tiltmeter.jobs.embedding.find_models import _with_intervals
+from tiltmeter.jobs.embedding.vectors.lookup import Lookup, estimate
+from tiltmeter.jobs.embedding.vectors.selection import Selection, select, vector_column
+from tiltmeter.operators.statistics.intervals import LOGIT, IntervalSettings, bootstrap_interval
+from tiltmeter.operators.statistics.replicas import Replicated
+from tiltmeter.storage.store.ledger import Store, Unit
+
+ORIGINAL = {"she": (1.0, 0.0), "he": (0.0, 2.0), "nurse": (3.0, 1.0), "nowhere": (0.0, 0.0)}
+REPLICAS = [{"he": (0.0, 3.0), "she": (2.0, 0.0)}, {"nurse": (5.0, 1.0), "he": (0.0, 4.0), "she": (3.0, 0.0)}]
+STARTS = [{"she": (7.0, 0.0), "he": (0.0, 8.0), "nurse": (9.0, 1.0), "nowhere": (1.0, 1.0)}]
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(str(tmp_path))
+
+
+def committed(store, name, table):
+    return store.commit(Unit("made_up/1", name, {"name": name}), [("table", table)]).tables["table"]
+
+
+def vectors_table(rows):
+    columns = {"word": [*rows], "spelled": [word.upper() for word in rows], "count": [*range(7, 7 + len(rows))]}
+    return pa.table(columns | {"vector": vector_column(np.array([*rows.values()], np.float32))})
+
+
+@pytest.fixture
+def lookup(store):
+    tables = [
+        committed(store, f"{number}", vectors_table(rows)) for number, rows in enumerate([ORIGINAL, *REPLICAS, *STARTS])
+    ]
+    return Lookup(store, {"vectors": tables[:3], "starts": tables[3:]})
+
+
+def test_numbers_are_told_apart_by_what_they_are_of(lookup):
+    """Words lie in another order in each embedding; one has none in a replica, another no direction in the original."""
+    assert (lookup.num_replicas, lookup.num_embeddings) == (2, 4)
+    assert lookup.counts == {"she": 7, "he": 8, "nurse": 9, "nowhere": 10}
+    values = lookup(["he", "she", "nurse"])
+    assert values[:, 0, 1].tolist() == [2.0, 3.0, 4.0, 8.0]
+    assert values[:, 1, 0].tolist() == [1.0, 2.0, 3.0, 7.0]
+    assert values[:, 2, 0].tolist() == pytest.approx([3.0, np.nan, 5.0, 9.0], nan_ok=True)
+    original, replicas, starts = lookup.taken_apart(values[:, 1, 0])
+    assert (original, replicas.tolist(), starts.tolist()) == (1.0, [2.0, 3.0], [1.0, 7.0])
+    assert np.isnan(lookup(["nowhere", "absent"])[0]).all()
+    assert lookup.missing(["nowhere", "she", "absent", "absent"]) == ["nowhere", "absent"]
+    assert lookup.present(["he", "absent", "she"]) == ["he", "she"]
+    assert lookup.shared(["he", "she"], ["she"]) == ["she"]
+
+
+@pytest.mark.parametrize(
+    ("values", "num", "status"),
+    [
+        ([1.0, 2.0, 3.0, 4.0], 2, "ok"),
+        ([1.0, 2.0, np.nan, 4.0], 1, "too_few_replicas"),
+        ([np.nan, 2.0, 3.0, 4.0], 2, "undefined"),
+    ],
+)
+def test_a_number_rests_on_the_replicas_that_have_it(lookup, values, num, status):
+    basis = lookup.basis(np.array(values))
+    assert (basis["num_replicas"], basis["status"]) == (num, status)
+
+
+def test_an_estimate_fills_every_column_from_what_it_is_of():
+    """On the scale of a share, at a level of its own, with starts that spread far less than replicas."""
+    replicas, starts = np.array([0.15, 0.3, 0.2, 0.6, 0.5, 0.25, 0.35, 0.4]), np.array([0.21, 0.2, 0.22])
+    settings, values = IntervalSettings(0.5, "centred"), Replicated(np.array(0.21), replicas, starts)
+    row = estimate("share", values, settings, LOGIT)
+    assert row["share"] == 0.21
+    ends = np.quantile(replicas, [0.25, 0.75])
+    assert (row["share_percentile_low"], row["share_percentile_high"]) == pytest.approx(tuple(ends))
+    interval = bootstrap_interval(0.21, replicas, 0.5, "centred", LOGIT)
+    assert (row["share_low"], row["share_high"]) == pytest.approx((interval.low, interval.high))
+    logits = np.log(replicas / (1 - replicas))
+    assert row["share_shift"] == pytest.approx((logits.mean() - np.log(0.21 / 0.79)) / logits.std(ddof=1))
+    assert row["share_sd_training"] == pytest.approx(0.01)
+    assert row["share_sd_sampling"] == pytest.approx((replicas.var(ddof=1) - 1e-4) ** 0.5)
+    assert row["share_draws"].tolist() == replicas.tolist()
+    one_start = estimate("share", values._replace(starts=starts[:1]), settings, LOGIT)
+    assert one_start["share_sd_sampling"] is None
+
+
+def test_starts_stay_where_replicas_are_left_out():
+    finished = ["original", "replica 1", "replica 2", "start 1", "start 2"]
+    assert _with_intervals(finished, 2, 0) == ["original", "start 1", "start 2"]
+    assert _with_intervals(finished, 2, 2) == finished
+
+
+def test_what_is_selected_keeps_the_counts_of_words_without_vectors(store):
+    """The neighbours of a set are the words of its directions."""
+    angles = {"she": 0, "her": 3, "queen": 7, "sister": 12, "he": 90, "him": 94, "king": 99, "far": 180}
+    rows = {word: (np.cos(np.deg2rad(angle)), np.sin(np.deg2rad(angle))) for word, angle in angles.items()}
+    embedding = committed(store, "embedding", vectors_table(rows).select(["word", "vector"]))
+    counts = {"he": 40, "she": 30, "rare": 1, "queen": 6, "unlisted": 5}
+    vocabulary = committed(store, "vocabulary", pa.table({"word": [*counts], "count": [*counts.values()]}))
+    selection = Selection(("he", "queen", "rare", "she"), (("he",), ("she",)), 2)
+    inputs = {"embedding": [embedding], "vocabulary": [vocabulary]}
+    tables = dict(select(store, Unit("select/2", "", {"selection": selection}, inputs)))
+    table = {row["word"]: row for row in tables["vectors"].to_pylist()}
+    assert {word: row["count"] for word, row in table.items()} == {"he": 40, "she": 30, "rare": 1, "queen": 6}
+    assert table["rare"]["vector"] is None
+    assert table["she"]["vector"] == pytest.approx(rows["she"])
+    chosen = {number: set() for number in range(2)}
+    for row in tables["neighbours"].to_pylist():
+        chosen[row["set"]].add(round(np.rad2deg(np.arctan2(*row["vector"][::-1]))))
+    assert chosen == {0: {90, 94, 99}, 1: {0, 3, 7}}
