@@ -98,15 +98,15 @@ def read_item_log(uri: str, name: str, columns: LogColumns) -> ItemLog:
 
 
 def _check_columns(log: ItemLog, columns: LogColumns, seen: set[str], first: dict[str, Any] | None) -> None:
+    reasons = log.bad.reasons(log.name.partition(": ")[2])
     if first is None:
-        reasons = log.bad.reasons(log.name.partition(": ")[2])
         raise InputError(f"{log.name} has no lines that can be read: {reasons or 'there must be one at least'}")
     for path, setting in (dict.fromkeys(columns.only, columns.setting) | {**columns.settings}).items():
         if path not in seen:
             names = choices(path.rpartition(".")[2], _names_beside(first, path))
             raise InputError(f"{log.name} has no column {path!r}, which {setting} names; it has {names}")
     if not log.lines and log.bad.num_records:
-        raise InputError(f"{log.name}: no line can be used: {log.bad.reasons(log.name.partition(': ')[2])}")
+        raise InputError(f"{log.name}: no line can be used: {reasons}")
     if not log.lines:
         wanted = ", ".join(f"{path} {value!r}" for path, value in columns.only.items())
         raise InputError(f"{log.name} has no line with {wanted}, which {columns.setting} asks for")

@@ -6,9 +6,7 @@ from typing import Any
 
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
 from tiltmeter.storage.records import check_columns, look_through
-from tiltmeter.storage.records.cells import Rules
-
-_NO_RULES: Rules = {}
+from tiltmeter.storage.records.cells import NO_RULES, Rules
 
 
 @dataclass(frozen=True)
@@ -28,7 +26,7 @@ def find_table(
     columns: Sequence[str],
     *,
     header: bool = True,
-    rules: Rules = _NO_RULES,
+    rules: Rules = NO_RULES,
     once: Sequence[str] = (),
 ) -> FoundFile:
     """A CSV, TSV, JSON, Parquet or Arrow file that has these columns; its bad records are counted.

@@ -14,7 +14,6 @@ from tiltmeter.jobs.runtime.context import Run, Sources
 Config = TypeVar("Config", bound=CommonConfig)
 Found = TypeVar("Found", bound=Sources)
 
-
 _DEFAULT_PAGE = "tiltmeter.jobs.report.default_page:page_of"
 
 

@@ -164,7 +164,6 @@ class _GzipStream:
 
 _Stream = bz2.BZ2Decompressor | lzma.LZMADecompressor | _GzipStream
 
-
 _DECOMPRESSORS: dict[Codec, Callable[[], "_Stream"]] = {
     "bz2": bz2.BZ2Decompressor,
     "gzip": _GzipStream,

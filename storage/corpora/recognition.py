@@ -6,8 +6,7 @@ import re
 from typing import NamedTuple
 
 from tiltmeter.storage.corpora.archives import TAR_MAGIC, TAR_PLACE, ZIP_MAGICS, first_bytes
-from tiltmeter.storage.corpora.formats.parquet_pages import ARROW_MAGICS
-from tiltmeter.storage.corpora.formats.parquet_pages import MAGIC as PARQUET
+from tiltmeter.storage.corpora.formats.parquet_pages import ARROW_MAGICS, PARQUET_MAGIC
 from tiltmeter.storage.corpora.packed import codec_of
 from tiltmeter.storage.corpora.pages import Compression, Format
 from tiltmeter.storage.corpora.unpacking import Unpacked
@@ -29,7 +28,6 @@ _MARKS: dict[bytes, str] = {
     codecs.BOM_UTF16_BE: "utf-16-be",
 }
 
-
 _NOT_TEXT = {
     "JSON": re.compile(r'\[?\s*\{\s*"(?:[^"\\]|\\.)*"\s*:'),
     "a MediaWiki dump": re.compile(r"(?:<\?xml[^>]*>\s*)?<mediawiki\b"),
@@ -40,9 +38,7 @@ _NUM_LOOKED_AT = 256
 _MOST_CONTROLS = 4
 """Among so many characters; a file with more is packed, or a program's own."""
 
-
-_BINARY: dict[Format, tuple[bytes, ...]] = {"parquet": (PARQUET,), "arrow": ARROW_MAGICS}
-
+_BINARY: dict[Format, tuple[bytes, ...]] = {"parquet": (PARQUET_MAGIC,), "arrow": ARROW_MAGICS}
 
 _MOST_RETURNS = 10
 """In a text without a newline."""

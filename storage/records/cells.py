@@ -150,6 +150,8 @@ class Rule(NamedTuple):
 Rules = Mapping[str, Sequence[Rule]]
 """By column."""
 
+NO_RULES: Rules = {}
+
 TEXT, LABEL, GIVEN = (Rule(f"no {thing}", _is_empty, "empty") for thing in ("text", "label", "value"))
 NEEDED = Rule("nothing where something is needed", _is_empty)
 NUMBER = Rule("no number", lambda column: _is_off(column, -_MOST, _MOST))

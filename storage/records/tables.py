@@ -3,7 +3,6 @@
 import io
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from types import MappingProxyType
 from typing import BinaryIO, NamedTuple
 from unicodedata import normalize
 
@@ -16,7 +15,7 @@ from tiltmeter.storage.corpora.packed import check_growth, check_parquet, unpack
 from tiltmeter.storage.errors import InputError, choices
 from tiltmeter.storage.files.files import file_state, opened
 from tiltmeter.storage.files.redaction import redacted
-from tiltmeter.storage.records.cells import Rules, broken, plain
+from tiltmeter.storage.records.cells import NO_RULES, Rules, broken, plain
 from tiltmeter.storage.records.delimited import read_delimited
 from tiltmeter.storage.records.objects import is_json, read_objects
 
@@ -26,7 +25,6 @@ _HEAD_BYTES = 2**20
 _SHOWN = 40
 """Characters of a cell that makes a record bad."""
 
-_NO_RULES: Rules = MappingProxyType({})
 _REPEATED = "_duplicated_0"
 """What Polars adds to the name of a column of CSV that has come before."""
 
@@ -88,7 +86,7 @@ def check_columns(uri: str, needed: Sequence[str], setting: str, *, header: bool
 
 
 def read_records(
-    uri: str, columns: Sequence[str] | None = None, *, header: bool = True, rules: Rules = _NO_RULES
+    uri: str, columns: Sequence[str] | None = None, *, header: bool = True, rules: Rules = NO_RULES
 ) -> pl.DataFrame:
     """The rows of a file that can be read, in its order; what :func:`look_through` counts is left out.
 
@@ -115,7 +113,7 @@ def look_through(
     setting: str,
     *,
     header: bool = True,
-    rules: Rules = _NO_RULES,
+    rules: Rules = NO_RULES,
     once: Sequence[str] = (),
 ) -> int:
     """Count the records of a file that are left out, for the run and before its work; returns how many there are else.

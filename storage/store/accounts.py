@@ -3,7 +3,7 @@
 import json
 import re
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from math import isfinite
 from typing import Any, NamedTuple
@@ -90,18 +90,14 @@ def _write(store: Store, path: str, name: str, entry: _Entry) -> None:
 def _entries(store: Store, folder: str) -> dict[str, _Entry]:
     """By name, all that are whole: beside them may lie what a killed process has half written."""
     entries: dict[str, _Entry] = {}
-    for name, entry in _read_all(store, folder):
-        if name not in entries or entry.is_confirmed > entries[name].is_confirmed:
-            entries[name] = entry
+    files = [file for file in files_below(store.filesystem, folder) if file.is_file]
+    for file in (file for file in files if file.path.endswith((_ENDING, _CLAIM))):
+        # A claim may be taken back before it is read.
+        with suppress(FileNotFoundError):
+            name, entry = _entry(store, store.inside(file.path.removeprefix(f"{store.path}/")))
+            if name not in entries or entry.is_confirmed > entries[name].is_confirmed:
+                entries[name] = entry
     return entries
-
-
-def _read_all(store: Store, folder: str) -> Iterator[tuple[str, _Entry]]:
-    for file in files_below(store.filesystem, folder):
-        if file.is_file and file.path.endswith((_ENDING, _CLAIM)):
-            # A claim may be taken back before it is read.
-            with suppress(FileNotFoundError):
-                yield _entry(store, store.inside(file.path.removeprefix(f"{store.path}/")))
 
 
 def _entry(store: Store, path: str) -> tuple[str, _Entry]:

@@ -21,7 +21,6 @@ PAGES = pa.schema(
     [("id", pa.string()), ("title", pa.string()), ("text", pa.string()), ("key", pa.uint64()), ("content", pa.uint64())]
 )
 
-
 _TIMESTAMP = pa.field("timestamp", pa.string())
 """Of dumps only."""
 

@@ -61,17 +61,14 @@ def build(
         ConfigError: naming every wrong key at once.
     """
     try:
-        return cast(CommonConfig, _validator(kind).validate_python(kind.arranged(composed, overrides)))
+        # Not with the validators that pydantic has built for the records within, which are not strict.
+        validator = SchemaValidator(_strict(pydantic.TypeAdapter(kind).core_schema), _use_prebuilt=False)
+        return cast(CommonConfig, validator.validate_python(kind.arranged(composed, overrides)))
     except pydantic.ValidationError as error:
         # A list that is too short only says again that its items are wrong.
         wrong = [details for details in error.errors() if details["type"] != "too_short" or error.error_count() == 1]
         known = Known(composed, folders)
         raise ConfigError("\n".join(_explain(details, kind, known) for details in wrong)) from error
-
-
-def _validator(kind: type[CommonConfig]) -> SchemaValidator:
-    # Not those that pydantic has built for the records within, which are not strict.
-    return SchemaValidator(_strict(pydantic.TypeAdapter(kind).core_schema), _use_prebuilt=False)
 
 
 def _strict(schema: Any) -> Any:

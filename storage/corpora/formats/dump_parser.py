@@ -45,13 +45,6 @@ _MAX_TEXT = 2**28
 """Characters; MediaWiki itself saves no page of more than 2 MiB."""
 
 
-def unended() -> expat.ExpatError:
-    """The error of a page that another begins within."""
-    error = expat.ExpatError("a page does not end")
-    error.code = expat.errors.codes[expat.errors.XML_ERROR_TAG_MISMATCH]
-    return error
-
-
 @dataclass
 class Header:
     """What a dump says before its first page.
@@ -150,7 +143,9 @@ class DumpParser:
         if name == "page":
             if self.is_in_page:
                 self._nested = self._expat.CurrentByteIndex
-                raise unended()
+                error = expat.ExpatError("a page does not end")
+                error.code = expat.errors.codes[expat.errors.XML_ERROR_TAG_MISMATCH]
+                raise error
             self.header_ended = True
             self._fields.clear()
         elif name == "revision":

@@ -17,7 +17,7 @@ from tiltmeter.storage.corpora.pages import Page, Repairs, Source, Span, too_lar
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.redaction import reason, redacted
 
-MAGIC = b"PAR1"
+PARQUET_MAGIC = b"PAR1"
 ARROW_MAGICS = (b"ARROW1", b"\xff\xff\xff\xff")
 """Of an Arrow file, and of a stream of Arrow."""
 
