@@ -306,6 +306,8 @@ def test_but_for_what_stands_beside_it(compose):
         ("cluster", {"preset/theirs": "# @package cluster\naddress: example.org:1"}),
         ("jobs", {"preset/theirs": "# @package _global_\njobs: night.yaml"}),
         ("hydra", {"preset/theirs": "# @package _global_\nhydra: {job: {chdir: true}}"}),
+        *((key, {"preset/theirs": f"# @package _global_\n{key}: x"}) for key in ("release", "run_dir", "series")),
+        *((f"job.{key}", {"preset/theirs": f"# @package job\n{key}: x"}) for key in ("forget", "keep", "of")),
     ],
 )
 def test_settings_of_a_command_are_not_those_of_a_preset(compose, key, files):

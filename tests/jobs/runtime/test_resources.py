@@ -107,11 +107,14 @@ def test_an_encoder_asks_for_its_weights_in_single_precision(association, checkp
 
 
 def test_a_rating_asks_for_each_of_its_models(rating, checkpoint):
-    model = str(checkpoint)
+    model, large = str(checkpoint), checkpoint / "large"
+    large.mkdir()
+    (large / "config.json").write_text(json.dumps({"dtype": "float32"}))
+    (large / "model.safetensors").write_bytes(bytes(7_000_000))
     systems = {"vader": SimpleSystem("vader"), "bert": TransformerSystem("transformer", model)}
-    config = replace(rating, sentiment=systems, translator={"es": MarianTranslator("marian", "es", model, model)})
+    config = replace(rating, sentiment=systems, translator={"es": MarianTranslator("marian", "es", model, str(large))})
     found = asked(config, systems=dict.fromkeys(systems), round_trips={"es": None})
-    assert [(ask.stage, ask.megabytes) for ask in found] == [("stage score bert", 1006), ("stage translate es", 1006)]
+    assert [(ask.stage, ask.megabytes) for ask in found] == [("stage score bert", 1006), ("stage translate es", 1007)]
     assert asked(config, systems={}, round_trips={}) == []
 
 
