@@ -175,7 +175,8 @@ def test_an_interval_that_only_one_run_has_judges_nothing(history):
 
 
 def test_a_table_has_its_rows_before_and_after(history):
-    tables = history.table({word: {} for word in "abcde"}), history.table({"a": {"d": 9.0}, "b": {"d": 1.5}, "x": {}})
+    later = {"a": {"d": 9.0, "d_low": 8.0, "d_high": 10.0}, "b": {"d": 1.5, "d_low": 2.0}, "x": {}}
+    tables = history.table({word: {} for word in "abcde"}), history.table(later)
     [row, *_] = compare(*(history.run({"tests": table}) for table in tables)).to_pylist()
     counts = ("before", "after", "difference", "num_changed", "num_compared")
     assert [row[name] for name in counts] == [5, 3, -2, 1, 2]

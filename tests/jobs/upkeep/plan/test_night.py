@@ -40,7 +40,8 @@ def first(plan, night, line):
     """Before anything was done."""
     bootstrap = ["job=bootstrap", *line(3)]
     other = [word for word in bootstrap if not word.startswith("embedding.num")] + ["embedding.num_replicas=5"]
-    return plan(*night(one=bootstrap, again=bootstrap, more=other, reseeded=[*bootstrap, "seed=1"]))
+    jobs = night(one=bootstrap, again=bootstrap, more=other, reseeded=[*bootstrap, "seed=1"])
+    return plan(*jobs, "job.max_hours=3.5")
 
 
 @pytest.fixture
@@ -64,6 +65,9 @@ def test_before_a_first_night_stages_of_the_same_corpora_are_counted_once(first,
     assert {row["shared_with"] for row in first.rows("plan", name="more") if row["num_shared"]} == {"one"}
     missing = {row["name"]: row["num_missing"] for row in first.rows("plan_jobs")}
     assert missing == {"one": 12, "again": 0, "more": 4, "reseeded": 6}
+    assert {row["max_hours"] for row in first.rows("plan_jobs")} == {3.5}
+    planned = {row["name"]: row["replicas"] for row in first.rows("plan_differences", is_planned=True)}
+    assert planned == {"one": 3, "again": 3, "more": 5, "reseeded": 3}
 
 
 def test_units_of_two_jobs_are_missing_once_as_they_are_done(first, plan, night, line, words, run_job, folder):
