@@ -8,6 +8,18 @@ REPLACEMENT = "\ufffd"
 
 _REPLACEMENT_UTF8 = REPLACEMENT.encode()
 
+_MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32-le",  # begins with the mark of UTF-16
+    codecs.BOM_UTF32_BE: "utf-32-be",
+    codecs.BOM_UTF16_LE: "utf-16-le",
+    codecs.BOM_UTF16_BE: "utf-16-be",
+}
+
+
+def encoding_of(start: bytes) -> str | None:
+    """The encoding that a mark of byte order tells, but for that of UTF-8."""
+    return next((encoding for mark, encoding in _MARKS.items() if start.startswith(mark)), None)
+
 
 class Decoder:
     """Decodes a stream piece by piece; where the pieces end makes no difference."""

@@ -6,6 +6,7 @@ import re
 from typing import NamedTuple
 
 from tiltmeter.storage.corpora.archives import TAR_MAGIC, TAR_PLACE, ZIP_MAGICS, first_bytes
+from tiltmeter.storage.corpora.decoding import encoding_of
 from tiltmeter.storage.corpora.formats.parquet_pages import ARROW_MAGICS, PARQUET_MAGIC
 from tiltmeter.storage.corpora.packed import codec_of
 from tiltmeter.storage.corpora.pages import Compression, Format
@@ -20,12 +21,6 @@ _PACKING = r"(\.(bz2|gz|xz|zst))?$"
 _NAMED: dict[Format, re.Pattern[str]] = {
     "text": re.compile(rf"\.txt{_PACKING}"),
     "jsonl": re.compile(rf"\.(jsonl|ndjson){_PACKING}"),
-}
-_MARKS: dict[bytes, str] = {
-    codecs.BOM_UTF32_LE: "utf-32-le",  # begins with the mark of UTF-16
-    codecs.BOM_UTF32_BE: "utf-32-be",
-    codecs.BOM_UTF16_LE: "utf-16-le",
-    codecs.BOM_UTF16_BE: "utf-16-be",
 }
 
 _NOT_TEXT = {
@@ -85,7 +80,7 @@ def recognised(uri: str, chosen: Format | None) -> Recognised:
         return Recognised("archive", compression, "")
     if chosen in _BINARY:
         return Recognised(chosen, "none", "")
-    encoding = _encoding(head)
+    encoding = encoding_of(head) or json.detect_encoding(head).removesuffix("-sig")
     text = head.decode(encoding, errors="ignore").lstrip("\ufeff \t\r\n")
     if chosen != "text" and _INDEX_LINE.match(text):
         return Recognised(None, compression, encoding)
@@ -109,13 +104,6 @@ def _head(uri: str, compression: Compression) -> bytes:
         if not head:
             raise
     return head
-
-
-def _encoding(head: bytes) -> str:
-    for mark, encoding in _MARKS.items():
-        if head.startswith(mark):
-            return encoding
-    return json.detect_encoding(head).removesuffix("-sig")
 
 
 def _declared(text: str, uri: str) -> str:

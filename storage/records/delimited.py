@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 
 from tiltmeter.storage.bad_records import BadRecords
+from tiltmeter.storage.corpora.decoding import encoding_of
 
 csv.field_size_limit(2**31 - 1)
 
@@ -26,8 +27,6 @@ _MOST_LINES = 1000
 """Of a record: a quote that nobody closed costs its own line, and not the rest of the file."""
 
 _RAGGED, _OPEN, _NO_TEXT = "not as many fields as columns", "quotes that do not match", "bytes that are no text"
-_BOMS = {codecs.BOM_UTF32_LE: "utf-32-le", codecs.BOM_UTF32_BE: "utf-32-be"}
-_BOMS |= {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 
 class Dialect(NamedTuple):
@@ -78,7 +77,7 @@ def read_delimited(content: bytes, file: str, bad: BadRecords, *, is_tabbed: boo
 
 def _as_utf8(content: bytes) -> bytes:
     """In UTF-8, with line feeds, from UTF-16 and UTF-32 and from files whose lines end in carriage returns."""
-    encoding = next((name for bom, name in _BOMS.items() if content.startswith(bom)), _guessed(content[:_HEAD_BYTES]))
+    encoding = encoding_of(content) or _guessed(content[:_HEAD_BYTES])
     if encoding != "utf-8":
         content = content.decode(encoding, "replace").encode()
     content = content.removeprefix(codecs.BOM_UTF8)
