@@ -1,7 +1,11 @@
 """Job `survey`: its tables are those of the jobs that it joins, by the same seed."""
 
 import numpy as np
+import polars as pl
 import pytest
+
+from tiltmeter.jobs.changes.matching import num_repeated
+from tiltmeter.storage.store.tables import key_columns
 
 SIDES = {"target_x": ["rose", "tulip"], "target_y": ["ant", "wasp"]}
 SIDES |= {"attribute_a": ["love", "peace"], "attribute_b": ["hatred", "war"]}
@@ -31,6 +35,8 @@ def test_a_survey_measures_what_each_of_its_jobs_does(run_here, lists, write_vec
         return {name: outcome.table(name) for name in outcome.published}
 
     survey = tables("survey", "job.min_words=1", "job.num_resamples=40", *MONTE_CARLO)
+    for name, table in survey.items():
+        assert num_repeated(pl.DataFrame(table), key_columns(table.schema)) == 0, name
     parts = {
         "psychophysics": ["job.num_resamples=40"],
         "association": ["job.min_words=1", "job.similarities=[cosine]", "job.statistics=[mean]", *MONTE_CARLO],

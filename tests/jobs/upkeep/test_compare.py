@@ -14,7 +14,6 @@ from omegaconf import OmegaConf
 from rich.console import Console
 
 from tiltmeter.cluster.config import ClusterConfig
-from tiltmeter.jobs.changes.matching import num_repeated
 from tiltmeter.jobs.changes.past_runs import past_run, run_under_way
 from tiltmeter.jobs.report.page import write_report
 from tiltmeter.jobs.runtime.config import ConfigError
@@ -25,7 +24,6 @@ from tiltmeter.jobs.upkeep.compare.config import CompareJob, ComparisonRun
 from tiltmeter.jobs.upkeep.compare.page import page
 from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.store.runs import opened, read_run_table
-from tiltmeter.storage.store.tables import key_columns
 
 
 def config_of(*runs, job=None, **settings):
@@ -218,57 +216,3 @@ def test_the_command_line_is_the_config():
         composed = hydra.compose("tiltmeter", ["job=compare", "runs=[a,b]", "job.max_listed=3"])
     config = pydantic.TypeAdapter(ComparisonRun).validate_python(OmegaConf.to_container(composed))
     assert (config.runs, config.job) == (("a", "b"), CompareJob(max_listed=3))
-
-
-# --- real runs ------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def two_runs(run_job, write_vectors, word_lists, word_sets, tmp_path_factory):
-    """Association tests of three replicas, and the same after two flowers went over to the other side."""
-    folder = tmp_path_factory.mktemp("runs")
-    angles = {"rose": 10, "tulip": 20, "ant": 70, "wasp": 80, "love": 0, "peace": 15, "hatred": 90, "war": 75}
-    sides = {"target_x": ["rose", "tulip"], "target_y": ["ant", "wasp"]}
-    sides |= {"attribute_a": ["love", "peace"], "attribute_b": ["hatred", "war"]}
-    lists = word_lists("en", associations={"flowers": word_sets(**sides)}, wefats=None)
-
-    def outcome(name, moved):
-        for replica in range(4):
-            turned = np.deg2rad(np.array(list((angles | moved).values())) + np.arange(8) % 3 * replica)
-            write_vectors(folder / name / f"r{replica}.bin", angles, np.stack([np.cos(turned), np.sin(turned)], axis=1))
-        how = ["job=association", "embedding=file", "embedding.replicas=true", "job.min_words=1"]
-        where = [f"embedding.path={folder}/{name}/*.bin", f"store={folder}/store", f"run_dir={folder}/{name}_run"]
-        return run_job(*how, "job.similarities=[cosine,euclidean]", "job.statistics=[mean]", *lists, *where)
-
-    for name in ("before", "after"):
-        (folder / name).mkdir()
-    return outcome("before", {}), outcome("after", {"rose": 100, "tulip": 110})
-
-
-@pytest.mark.slow
-def test_real_runs_are_compared_by_the_keys_of_their_tables(two_runs, tmp_path):
-    before, after = two_runs
-    changes = run_compare(before.path, after.path, tmp_path / "found")
-    scores = changes.filter(table="associations", column="score", beyond=True)
-    for row in scores.to_dicts():
-        [was], [now] = (run.rows("associations", **json.loads(row["key"])) for run in two_runs)
-        assert (row["before"], row["before_low"], row["after"]) == (was["score"], was["score_low"], now["score"])
-        assert not was["score_low"] <= now["score"] <= was["score_high"]
-    assert sorted(scores["row"].to_list()) == ["similarity cosine", "similarity euclidean"]
-    assert {row["item"] for row in changes.filter(kind="setting").to_dicts()} == {"embedding.path"}
-    assert changes.filter(kind="input").height == 8
-
-
-@pytest.mark.slow
-def test_real_tables_have_keys_that_tell_their_rows_apart(two_runs):
-    for outcome in two_runs:
-        for name in outcome.published:
-            table = outcome.table(name)
-            assert num_repeated(pl.DataFrame(table), key_columns(table.schema)) == 0, name
-
-
-@pytest.mark.slow
-def test_a_real_run_against_itself_has_no_changes(two_runs, tmp_path):
-    path = two_runs[0].path
-    assert run_compare(path, path, tmp_path / "found").is_empty()
-    assert "Nothing changed: all 2 tables are identical." in (tmp_path / "found/report.html").read_text()

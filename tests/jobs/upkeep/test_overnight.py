@@ -17,7 +17,6 @@ from tiltmeter.cluster.config import ClusterConfig
 from tiltmeter.jobs.changes.comparing import common_tables, compare
 from tiltmeter.jobs.changes.past_runs import past_run
 from tiltmeter.jobs.command import execute
-from tiltmeter.jobs.report.html.elements import Bullets
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.settings.hydra_limits import confine_composition
 from tiltmeter.jobs.upkeep.overnight import tables
@@ -25,7 +24,6 @@ from tiltmeter.jobs.upkeep.overnight.child import _reason, words
 from tiltmeter.jobs.upkeep.overnight.config import read_jobs
 from tiltmeter.jobs.upkeep.overnight.notifying import TOKEN
 from tiltmeter.jobs.upkeep.overnight.outcome import JobsFailed
-from tiltmeter.jobs.upkeep.overnight.page import page
 from tiltmeter.storage.store.runs import opened
 
 
@@ -203,51 +201,6 @@ def row(name, status="ok", since=None, changes=None, moved=None, units=5, **more
     return (
         {"name": name, "job": "association", "status": status, "reason": "", "left_out": ""} | counts | compared | more
     )
-
-
-def lead_of(rows, changes=()):
-    """What the page of a night says first, in sentences."""
-    frames = {
-        "jobs": pl.DataFrame(pa.Table.from_pylist(rows, tables.JOBS)),
-        "gates": pl.DataFrame(tables.GATES.empty_table()),
-        "changes": pl.DataFrame(pa.Table.from_pylist(list(changes), tables.CHANGES)),
-        "differences": pl.DataFrame(tables.DIFFERENCES.empty_table()),
-    }
-    blocks = page(None, frames).lead.findings
-    return [text for block in blocks for text in (block.items if isinstance(block, Bullets) else [block.text])]
-
-
-def test_a_first_night_has_nothing_to_compare_with():
-    nights = [row("one"), row("two"), row("store", units=0), row("lost", "refused", units=0)]
-    assert lead_of(nights) == [
-        "There is no earlier run to compare one and two with.",
-        "3 of 4 jobs succeeded; lost (refused) did not.",
-    ]
-    assert lead_of([row("one")]) == ["There is no earlier run to compare one with.", "1 of 1 job succeeded."]
-
-
-def test_a_night_leads_with_the_job_and_the_number_that_moved(history):
-    pairs = [history.table({"a": {"d": d}, "b": {}}) for d in (1.0, 9.0)]
-    changes = compare(*(history.run({"tests": table}) for table in pairs)).to_pylist()
-    changes = [{"name": "ratings"} | change | ({"p": 0.001} if change["beyond"] else {}) for change in changes]
-    nights = [
-        row("still", since="yesterday", changes=0, moved=0),
-        row("ratings", since="yesterday", changes=len(changes), moved=1, num_judged=2),
-        row("grown", since="yesterday", changes=1, moved=0, num_judged=1930, num_beyond=34),
-    ]
-    first, quiet, unjudged, ended = lead_of(nights, changes)
-    assert first == (
-        "ratings: tests: d of word a moved beyond its interval, from 1 [0, 2] to 9 [0, 2], by 8 half-widths; the only "
-        "number that did, of 2 that were judged."
-    )
-    assert (
-        quiet == "No judged number moved in still (nothing changed) and grown (1,930 numbers judged, 1 other change)."
-    )
-    assert unjudged == (
-        "Numbers without draws to judge them by left their earlier interval in grown (34). About one in six would by "
-        "chance."
-    )
-    assert ended == "3 of 3 jobs succeeded."
 
 
 @pytest.fixture

@@ -55,40 +55,6 @@ BRIDGE |= {(3, 4): 1.0, (3, 5): 1.0, (4, 5): -0.5}
 LABELS = np.array([0, 0, 0, 1, 1, 1])
 
 
-def test_merges_by_hand() -> None:
-    found = merges(problem_of(6, BRIDGE, "forbid"), LABELS)
-    assert found.parts.tolist() == [0, 1]
-    assert found.weights.tolist() == [2.25, 1.5]
-    # Node 2 is held by 0.75 + 0.5; nodes 4 and 5 both by 1.0 - 0.5, of which the first is named.
-    assert found.weakest.tolist() == [2, 4]
-    assert found.held.tolist() == [1.25, 0.5]
-
-
-def test_near_misses_by_hand() -> None:
-    found = near_misses(problem_of(6, BRIDGE, "forbid"), LABELS)
-    assert list(zip(found.nodes.tolist(), found.parts.tolist(), strict=True)) == [(2, 1), (3, 0)]
-    assert found.support.tolist() == [2.0, 2.0]
-    assert found.opposition.tolist() == [0.0, -1.75]
-    assert found.total.tolist() == [2.0, 0.25]
-    assert found.held.tolist() == [1.25, 2.0]
-    assert found.num_forbidden.tolist() == [2, 0]
-    assert tipping_of(found, 0) == [(4, -np.inf), (5, -np.inf)]
-    assert tipping_of(found, 1) == [(0, -1.5), (1, -0.25)]
-
-
-def test_pairs_without_a_score_forbid_nothing_if_they_weigh_zero() -> None:
-    found = near_misses(problem_of(6, BRIDGE, "zero"), LABELS)
-    assert found.num_forbidden.tolist() == [0, 0]
-    assert found.starts.tolist() == [0, 0, 2]
-
-
-def test_pairs_that_disagree_with_the_partition() -> None:
-    problem = problem_of(6, BRIDGE, "forbid")
-    split, joined = split_pairs(problem, LABELS), joined_pairs(problem, LABELS)
-    assert [part.tolist() for part in split] == [[2], [3], [2.0]]
-    assert [part.tolist() for part in joined] == [[4], [5], [-0.5]]
-
-
 def test_five_pairs_are_named_forbidden_ones_first_and_then_the_most_negative() -> None:
     # Node 0 against a part of 1..8: 1 speaks for it, 2 and 4 are forbidden, 3 to 8 speak against it, 5 most.
     scored = {1: 1.0, 3: -0.5, 5: -2.0, 6: -1.0, 7: -0.25, 8: -0.5}
@@ -97,14 +63,6 @@ def test_five_pairs_are_named_forbidden_ones_first_and_then_the_most_negative() 
     found = near_misses(problem_of(9, weights, "forbid"), np.array([0] + [1] * 8))
     assert found.num_forbidden[0] == 2
     assert tipping_of(found, 0) == [(2, -np.inf), (4, -np.inf), (5, -2.0), (6, -1.0), (3, -0.5)]
-
-
-def test_a_partition_that_agrees_with_all_scores_has_nothing_to_explain_but_its_merges() -> None:
-    problem = problem_of(4, {(0, 1): 1.0, (2, 3): 1.0, (0, 2): -1.0}, "forbid")
-    labels = np.array([0, 0, 1, 1])
-    assert near_misses(problem, labels).starts.tolist() == [0]
-    assert split_pairs(problem, labels).left.size == joined_pairs(problem, labels).left.size == 0
-    assert merges(problem, labels).held.tolist() == [1.0, 1.0]
 
 
 def test_node_25_of_table_8_was_kept_out_by_three_negative_pairs() -> None:
@@ -118,16 +76,6 @@ def test_node_25_of_table_8_was_kept_out_by_three_negative_pairs() -> None:
     assert found.held.tolist() == pytest.approx([1.455, 0.0])
     assert tipping_of(found, 0) == []
     assert tipping_of(found, 1) == [(2, -0.253), (1, -0.156), (0, -0.076)]
-
-
-def test_false_merges_and_splits_by_hand() -> None:
-    problem = problem_of(6, BRIDGE, "forbid")
-    # Node 2 belongs to 3 and 4; of node 5 nothing is known.
-    gold = np.array([7, 7, 8, 8, 8, -1])
-    merged, split = false_merges(problem, LABELS, gold), false_splits(problem, LABELS, gold)
-    assert [part.tolist() for part in merged] == [[0, 1], [2, 2], [0.75, 0.5]]
-    # 2 and 4 were never scored, and are no pair.
-    assert [part.tolist() for part in split] == [[2], [3], [2.0]]
 
 
 def test_questions_about_what_is_not_there_are_refused() -> None:

@@ -6,7 +6,6 @@ import pytest
 
 from tests.fixtures.plans import HERE, contents, planned_units, units
 from tiltmeter.jobs.command import execute
-from tiltmeter.jobs.report.html.elements import Bullets, Grid, Paragraph
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.settings.hydra_limits import confine_composition
 from tiltmeter.jobs.upkeep.plan.planning import JobPlan, job_row
@@ -175,25 +174,3 @@ def test_hours_are_held_against_what_the_night_allows(seconds, max_hours, limit)
     sums = {name: row[name] for name in ("num_missing", "num_done", "num_shared", "stored_bytes", "memory_bytes")}
     assert list(sums.values()) == [2 * num, 3 * num, 4 * num, 7 * num, 1000 * num]
     assert (row["status"], row["reason"]) == (("ok", ""), ("expected", "expected!"))[num - 1]
-
-
-def test_the_page_leads_with_the_hours_of_the_night_and_names_what_would_be_stopped(pages):
-    lead = pages["planned_night"]().lead
-    texts = [block.text for part in lead for block in part.blocks if isinstance(block, Paragraph)]
-    [amounts] = [block.items for part in lead for block in part.blocks if isinstance(block, Bullets)]
-    [hours] = [block for part in lead for block in part.blocks if isinstance(block, Grid)]
-    assert amounts == [
-        "At least 3.0 hours: 6 units are missing, for 4.0 hours of workers' time.",
-        "2 units of later jobs are done by earlier ones, and counted there.",
-        "6.00 GB of memory at most, in wikis.",
-        "3.0 MB in the store, where 1.00 GB are free.",
-    ]
-    assert [row[:3] for row in hours.rows] == [
-        ["wikis", "survey", "2.00"],
-        ["ratings", "sentiment_rating", "1.00"],
-        ["store", "prune", "–"],
-    ]
-    stopped = "it takes about 2.0 hours, and job.max_hours=1.25; set it higher, or add workers."
-    assert texts[1] == f"wikis would likely be stopped: {stopped}"
-    assert texts[2] == "ratings may be stopped: 60.0 minutes are close to job.max_hours=1.25."
-    assert texts[3] == "store is not planned: job=prune: does no units, so there is nothing to plan."

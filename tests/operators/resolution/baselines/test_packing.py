@@ -3,8 +3,10 @@
 import networkx as nx
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from tests.fixtures.problems import drawn_problem, optimum, partitions, plenty
+from tests.fixtures.problems import RULES, SEEDS, drawn_problem, optimum, partitions, plenty
 from tiltmeter.operators.resolution.baselines.cliques import allowed_graph
 from tiltmeter.operators.resolution.baselines.packing import Packing, check_engine, engines
 from tiltmeter.operators.resolution.baselines.quadratic import quadratic_set_packing
@@ -21,6 +23,17 @@ def test_an_engine_that_is_not_there_is_refused_with_those_that_are():
     problem = drawn_problem(1, "forbid", 6)
     with pytest.raises(ValueError, match="engine=abacus"):
         set_packing(problem, plenty, Packing(engine="abacus"))
+
+
+@pytest.mark.parametrize("pack", PACKINGS)
+@given(SEEDS, RULES, st.integers(0, 7))
+@settings(max_examples=40)
+def test_optimum_of_all_partitions(pack, seed, missing, num_nodes):
+    problem = drawn_problem(seed, missing, num_nodes)
+    solution = pack(problem, plenty)
+    assert solution.status == "proven"
+    assert solution.objective == pytest.approx(optimum(problem), abs=1e-9)
+    assert solution.objective == problem.objective(solution.labels)
 
 
 @pytest.mark.parametrize("engine", engines())
@@ -93,3 +106,40 @@ def test_the_cliques_are_counted_between_the_phases(seed):
     for pack in PACKINGS:
         pack(problem, plenty, listed=counts.append)
     assert counts == [every, maximal]
+
+
+def test_cliques_by_hand() -> None:
+    # Of the path 0 - 1 - 2 - 3, with 01 and 23 worth 2 each and 12 worth 3, the ends are better.
+    path = Problem(4, np.array([0, 1, 2]), np.array([1, 2, 3]), np.array([2.0, 3.0, 2.0]), "forbid")
+    found = set_packing(path, plenty)
+    assert (found.labels.tolist(), found.objective) == ([0, 0, 1, 1], 4.0)
+    assert sorted(allowed_graph(path).edges) == [(0, 1), (1, 2), (2, 3)]
+    assert allowed_graph(Problem(4, path.left, path.right, path.weights, "zero")).size() == 6
+
+
+def test_many_cliques_are_refused() -> None:
+    left, right = np.triu_indices(6, 1)
+    problem = Problem(6, left, right, np.ones(left.size), "forbid")
+    # 2^6 sets of nodes, less the empty one and six of one node.
+    assert set_packing(problem, plenty, Packing(max_cliques=57)).status == "proven"
+    with pytest.raises(ValueError, match=r"6 nodes with more than max_cliques=56 cliques.*set max_cliques or"):
+        set_packing(problem, plenty, Packing(max_cliques=56))
+
+
+def test_large_models_are_refused() -> None:
+    left, right = np.array([0, 1, 2]), np.array([1, 2, 3])
+    path = Problem(4, left, right, np.ones(3), "forbid")
+    with pytest.raises(ValueError, match=r"4 nodes with more than max_cliques=2 maximal cliques; set max_cliques"):
+        quadratic_set_packing(path, plenty, Packing(max_cliques=2))
+    with pytest.raises(ValueError, match=r"of 4 nodes: up to 6 constraints, where max_constraints=5; set that"):
+        quadratic_set_packing(path, plenty, Packing(max_constraints=5))
+
+
+@pytest.mark.parametrize("seconds", [[0.0], [1e6, 0.0], [1e6, 0.01]], ids=["at first", "after the model", "solving"])
+def test_without_time_nothing_is_claimed(seconds: list[float]) -> None:
+    rng = np.random.default_rng(1)
+    left, right = np.triu_indices(14, 1)
+    problem = Problem(14, left, right, rng.normal(size=left.size), "zero")
+    found = quadratic_set_packing(problem, iter(seconds).__next__)
+    assert found.status != "proven"
+    assert found.bound > found.objective
