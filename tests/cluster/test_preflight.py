@@ -24,6 +24,7 @@ from ray.cluster_utils import Cluster
 from rich.console import Console
 
 from tiltmeter.cluster import node_checks
+from tiltmeter.cluster import preflight as preflights
 from tiltmeter.cluster.capacity import ResourceRequest
 from tiltmeter.cluster.config import ClusterConfig, ClusterError
 from tiltmeter.cluster.connection import connected, nodes
@@ -216,6 +217,14 @@ def test_a_node_that_is_lost_while_it_is_asked_is_done_without(results):
 def test_different_processors_are_a_warning():
     assert _many_processors({"a": Environment({}, "EPYC"), "b": Environment({}, "EPYC")}) is None
     assert "(EPYC; Xeon)" in _many_processors({"a": Environment({}, "Xeon"), "b": Environment({}, "EPYC")})
+
+
+@pytest.mark.parametrize("has_token", [True, False])
+def test_a_cluster_that_asks_for_no_token_is_a_warning(monkeypatch, has_token):
+    monkeypatch.setattr(preflights, "is_token_auth_enabled", lambda: has_token)
+    warning = preflights._without_token()
+    assert (warning is None) == has_token
+    assert has_token or "whoever reaches its ports can run programs there" in warning
 
 
 def test_a_store_that_a_node_can_only_read_is_told(monkeypatch, tmp_path):

@@ -144,6 +144,7 @@ def test_half_a_pair_is_replaced_and_ids_are_what_numbers_say(tmp_path):
 @pytest.mark.parametrize("content", [json.dumps(_RECORDS), json.dumps(_RECORDS, indent=2), "[]"])
 def test_an_array_of_objects_is_read_as_its_items(tmp_path, content):
     path = _written(tmp_path, f"\ufeff {content}\n".encode())
+    assert len(split(_source(path), 1e-6)) == 1, "an array is read from its beginning"
     expected = [] if content == "[]" else _RECORDS
     assert [(page.id, page.text) for page in _pages(path)] == [(item["id"], item["text"]) for item in expected]
 

@@ -23,6 +23,7 @@ from tiltmeter.storage.corpora.corpora import (
     read_pages,
     split,
 )
+from tiltmeter.storage.corpora.sources import find_file
 from tiltmeter.storage.errors import InputError
 
 _LINES = '{"id": "7", "text": "first"}\n{"id": "8", "text": "second"}\n'
@@ -49,7 +50,7 @@ def folder(tmp_path):
     for number, name in enumerate(names):
         content = json.dumps({"id": number, "text": name}).encode()
         (root / name).write_bytes(bz2.compress(content) if name.endswith("bz2") else content)
-    (root / "_SUCCESS").touch()
+    (root / "_SUCCESS").write_text(_PROSE)
     (root / ".DS_Store").write_text(_PROSE)
     return root
 
@@ -89,6 +90,14 @@ def test_sources_are_absolute_and_the_same_in_every_folder(folder, monkeypatch):
     assert _sources("part-1") == _sources("~/part-1") == _sources(uri) == _sources(f"file://{uri}")
     assert _sources("part-1")[0].uri == uri
     assert [source.uri for source in _sources("*-1")] == [uri]
+
+
+def test_a_file_that_was_written_again_is_another(folder):
+    path, states = folder / "part-1", []
+    for moment in (10, 20):
+        os.utime(path, (moment, moment))
+        states.append((find_file(str(path), "corpus.path").identity, _sources(path)[0].version))
+    assert len({json.dumps(identity) for identity, _ in states}) == len({version for _, version in states}) == 2
 
 
 def test_indexes_of_multistream_dumps_hold_no_pages(folder):

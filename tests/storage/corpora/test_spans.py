@@ -152,7 +152,7 @@ def multistream(tmp_path_factory) -> tuple[Path, list[tuple[int, str]]]:
     return path, index
 
 
-def test_streams_are_those_of_the_index(multistream):
+def test_streams_are_those_of_the_index(multistream, monkeypatch):
     path, index = multistream
     content = path.read_bytes()
     found = list(bz2_stream_starts(io.BytesIO(content), 0, len(content)))
@@ -161,6 +161,8 @@ def test_streams_are_those_of_the_index(multistream):
     middle = found[5]
     halves = [(0, middle), (middle, len(content))]
     assert [at for start, stop in halves for at in bz2_stream_starts(io.BytesIO(content[start:]), start, stop)] == found
+    monkeypatch.setattr("tiltmeter.storage.corpora.unpacking._SCAN_BYTES", 31)
+    assert list(bz2_stream_starts(io.BytesIO(content[: found[3]]), 0, found[3])) == found[:3], "marks across blocks"
 
 
 @pytest.mark.parametrize("span_megabytes", [0.01, 0.1, 0.7])
@@ -174,6 +176,15 @@ def test_multistream_spans_read_the_streams_that_begin_in_them(multistream, span
         expected = [page_id for offset, page_id in index if span.start <= offset < span.stop]
         assert [page.id for page in read_pages(source, span)] == expected
     assert _read(source, *spans) == _read(whole, *split(whole, 1000))
+
+
+def test_spans_that_end_where_streams_begin_share_no_page(multistream):
+    path, index = multistream
+    [source] = find_sources(CorpusConfig("sample", "en", str(path)))
+    starts = sorted({offset for offset, _ in index})
+    for start, stop in pairwise(starts):
+        pages = [page.id for page in read_pages(source, Span(start, stop))]
+        assert pages == [page_id for offset, page_id in index if offset == start]
 
 
 def test_only_the_span_that_meets_the_damage_fails(multistream, tmp_path):
@@ -197,8 +208,10 @@ def test_parquet_is_divided_at_its_row_groups(tmp_path):
     rows = {"id": [str(n) for n in range(100)], "url": ["u"] * 100, "title": ["t"] * 100, "text": ["ä\nb" * 50] * 100}
     pq.write_table(pa.table(rows), tmp_path / "pages", row_group_size=7, compression="none")
     [source] = find_sources(CorpusConfig("sample", "en", str(tmp_path / "pages")))
-    for megabytes, num_spans in ((1e-5, 15), (1, 1)):
-        spans = split(source, megabytes)
+    sizes = [pq.read_metadata(tmp_path / "pages").row_group(number).total_byte_size for number in range(14)]
+    low, high = min(sizes), max(sizes)
+    for num_bytes, num_spans in ((10, 15), (10**6, 1), (2 * high + 9, 8), (3 * high + 9, 5), (3 * low - 9, 8)):
+        spans = split(source, num_bytes / 1e6)
         assert len(spans) == num_spans
         assert _read(source, *spans)[0] == [Page(str(n), "t", "ä\nb" * 50, "article") for n in range(100)]
 

@@ -7,6 +7,7 @@ import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import ClassVar
 from urllib.parse import urlsplit
 
 import pytest
@@ -112,9 +113,11 @@ class Hub(BaseHTTPRequestHandler):
     """What the hub answers for the repositories in ``repositories``, each with one commit."""
 
     repositories: Path
+    asked: ClassVar[list[str]] = []
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
+        self.asked.append(self.path)
         kind, *rest = urlsplit(self.path).path.strip("/").split("/")
         if kind == "api":
             name, question = "/".join(rest[1:3]), rest[3]
@@ -183,7 +186,8 @@ def test_pickled_weights_are_fetched_where_there_are_no_others(hub) -> None:
     repositories, find = hub
     folder = saved(repositories / "we" / "old")
     (folder / WEIGHTS).rename(folder / "pytorch_model.bin")
-    place, version = find("we/old", "main")
+    place, version = find("we/old", "v1")
+    assert "/api/models/we/old/revision/v1" in Hub.asked
     assert version == COMMIT
     assert "pytorch_model.bin" in os.listdir(place)
 

@@ -50,6 +50,13 @@ def test_bad_lines_are_left_out(tmp_path):
     assert_good(tmp_path / "word2vec.vec", REASONS, first=1, num_records=10)
 
 
+def test_vectors_are_as_long_as_most_of_the_first_lines_have_them(tmp_path):
+    path, bad = tmp_path / "vectors.txt", BadRecords()
+    path.write_text("odd 1\n" + "".join(f"w{number} 1 {number}\n" for number in range(3)) + "last 1 2 3\n")
+    assert read_embedding(str(path), bad=bad).words == ["w0", "w1", "w2", "last 1"]
+    assert [(row["num"], row["first"]) for row in bad.rows()] == [(1, "line 1")]
+
+
 def test_lines_behind_the_first_piece_are_numbered_on(tmp_path, monkeypatch):
     monkeypatch.setattr("tiltmeter.storage.vectors.text._CHUNK_BYTES", 40)
     (tmp_path / "glove.txt").write_text("\n".join(LINES))

@@ -292,6 +292,7 @@ def test_parquet_with_columns_of_one_value_and_words_without_vector(tmp_path):
     [
         ({"replica": [0, 1]}, "its column 'replica' has 2 values, such as 0 and 1; .*filter the table by 'replica'"),
         ({"word": ["a", "a"]}, "row 2: 'a' has come before, at 1"),
+        ({"word": ["a", "b", "a"], "vector": [[1.0], None, [2.0]]}, "row 3: 'a' has come before, at 1"),
         ({"word": ["a", None]}, "row 2: a vector without a word"),
         ({"vector": [[1.0], [1.0, 2.0]]}, "row 2: a vector that is not of 1 numbers"),
         ({"vector": [1.0, 2.0]}, "'vector' is double; it must be a list of floats"),
@@ -324,7 +325,7 @@ def test_object_stores_get_the_same_bytes(format, tmp_path):
 @pytest.mark.parametrize("format", FORMATS)
 def test_words_without_vector_are_left_out(format, tmp_path):
     vectors = SMALL.vectors.copy()
-    vectors[1:3] = np.nan
+    vectors[1], vectors[2, 0] = np.nan, np.nan
     write(tmp_path / "a", EmbeddingFile(SMALL.words, vectors), format)
     assert read(tmp_path / "a").words == ["of", "<unk>", "."]
 
