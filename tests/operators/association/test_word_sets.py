@@ -66,3 +66,11 @@ def test_by_hand():
     # The means are 0.2 and -0.6; one of the six divisions has as large a difference.
     assert test.effect_size == pytest.approx(0.8 / np.std([0.2, 0.2, -0.2, -1.0], ddof=1))
     assert test.p_value == pytest.approx(1 / 6)
+
+
+def test_bounds_of_p_are_as_near_to_each_other_as_is_asked_for():
+    rng = np.random.default_rng(1)
+    test = weat(*(rng.normal(size=(num, 6)) for num in (24, 20, 3, 7)), relative_width=0.002)
+    p = permutation_p_value(test.scores[:24], test.scores[24:], 0.002)
+    assert (test.p_value, test.p_low) == (p.value, p.low)
+    assert test.p_low < test.p_value < test.p_low * 1.00201

@@ -90,6 +90,7 @@ def test_missing_pair_is_left_out_in_its_replica_only() -> None:
     assert found.num_pairs.tolist() == [6, 5, 6, 6]
     np.testing.assert_allclose(found.direction[1], without.direction[1], atol=1e-12)
     np.testing.assert_allclose(found.first_share[1], without.first_share[1])
+    np.testing.assert_allclose(found.agreement[1], without.agreement[1])
     np.testing.assert_array_equal(found.direction[[0, 2, 3]], complete.direction[[0, 2, 3]])
 
 
