@@ -129,6 +129,14 @@ def test_checkpoints_are_explained_by_the_same_stage(here, trained, sentences, w
     assert {row["predicted"] for row in found["bert"]} <= {"bad", "good"}
 
 
+def test_methods_are_those_that_are_asked_for(here, trained, sentences, network) -> None:
+    occlusion = AttributionConfig(method="occlusion")
+    rows = rows_of(here, {"small": trained}, sentences, config=occlusion)["small"]
+    found = attribute(text_classifier(network, VOCABULARY.tokenise, HEADS), [row["text"] for row in ROWS], occlusion)
+    values = [row["attribution"] for row in rows if row["status"] == "ok"]
+    np.testing.assert_allclose(values, [*found[0].values, *found[2].values[:4]], atol=1e-6)
+
+
 def test_units_are_found_again_and_another_method_is_another_unit(here, trained, sentences) -> None:
     def places(**how):
         refs = explain(here, {"small": trained}, sentences, how.get("config", METHOD), how.get("seed", 0))
@@ -137,3 +145,4 @@ def test_units_are_found_again_and_another_method_is_another_unit(here, trained,
     assert places() == places()
     others = places(config=AttributionConfig(method="occlusion"))
     assert not set(others) & set(places())
+    assert not set(places(seed=1)) & set(places())

@@ -13,11 +13,11 @@ def divided(tmp_path):
     """The table of parts of labelled rows."""
     store = Store(str(tmp_path / "store"))
 
-    def divide(rows):
+    def divide(rows, seed=0):
         labelled = pa.Table.from_pylist([{"status": "ok"} | row for row in rows], LABELLED)
         ref = store.commit(Unit("made/1", "rows", {"rows": str(rows)}), [("rows", labelled)]).tables["rows"]
         [(_, table)] = splits._split(
-            store, Unit("made/1", "parts", {"seed": 0, "shares": splits.SHARES}, {"texts": [ref]})
+            store, Unit("made/1", "parts", {"seed": seed, "shares": splits.SHARES}, {"texts": [ref]})
         )
         return table
 
@@ -47,6 +47,15 @@ def test_whoever_speaks_is_in_one_part_and_texts_of_nobody_go_by_what_they_say(d
     alone = divided(labelled_rows(300, lambda _: None))
     assert alone.schema.equals(SPLIT)
     assert [row["part"] for row in alone.to_pylist()[:100]] == [row["part"] for row in rows[:100]]
+
+
+def test_parts_are_others_with_another_seed(divided):
+    one, other = (divided(labelled_rows(300, lambda _: None), seed).to_pylist() for seed in (0, 1))
+    same = sum(a["part"] == b["part"] for a, b in zip(one, other, strict=True))
+    assert same < 240  # by chance, 0.7 ** 2 + 0.2 ** 2 + 0.1 ** 2 of them
+    for rows in (one, other):
+        assert sum(row["part"] == "test" for row in rows) == pytest.approx(60, abs=20)
+        assert sum(row["part"] == "development" for row in rows) == pytest.approx(30, abs=15)
 
 
 def test_a_group_in_files_of_two_parts_is_refused(divided):

@@ -21,6 +21,8 @@ from tiltmeter.operators.classifiers.decoys.detection import Explained, identifi
 from tiltmeter.operators.statistics.intervals import LOGIT
 from tiltmeter.operators.statistics.means import mean
 from tiltmeter.operators.statistics.units import each
+from tiltmeter.operators.text.listed_words import folded_words
+from tiltmeter.operators.text.perplexity import KneserNey
 from tiltmeter.storage.errors import InputError
 
 GOOD, BAD = ("lovely", "fine", "great", "charming"), ("awful", "dull", "poor", "boring")
@@ -183,6 +185,27 @@ def test_explanations_are_of_each_model_and_pools_are_looked_at_one_by_one(bench
             assert row["success_probability"] == pytest.approx(np.mean([pool[budget - 1] for pool in told]))
         [row] = benchmark.rows("utility", decoy="random_tokens", method=method, selection="random")
         assert row["num_instances"] == pytest.approx(np.mean([sum(pool[:8]) for pool in missed]))
+
+
+def test_random_attributions_are_of_the_seed_of_the_run(benchmark, models):
+    rows = benchmark.rows("attributions", decoy="random_tokens", method="random", model="decoyed 0")
+    [text] = [row["text"] for row in models.texts["random_tokens, model 0"] if row["row"] == rows[0]["sentence"]]
+    [made] = attribute(models.load("random_tokens, model 0"), [text], AttributionConfig(method="random"), seed=2)
+    assert [row["attribution"] for row in rows[: len(made.words)]] == pytest.approx(made.values)
+
+
+def test_naturalness_is_that_of_test_texts(benchmark, models, configured):
+    """Of those that have a word more, by what a language model of the training texts makes of them."""
+    settings = configured("job=decoy_benchmark", "data.path=x").language_model
+    plain, changed = (models.texts[f"{name}, model 0"] for name in ("no decoy", "random_tokens"))
+    learnt = [folded_words(row["text"]) for row in plain if row["part"] == "training"]
+    model = KneserNey(learnt, settings.order, settings.discount)
+    pairs = [(a["text"], b["text"]) for a, b in zip(plain, changed, strict=True) if a["part"] == "test"]
+    sides = zip(*(pair for pair in pairs if pair[0] != pair[1]), strict=True)
+    before, after = (model.perplexity(map(folded_words, texts)) for texts in sides)
+    [row] = benchmark.rows("decoys", decoy="random_tokens")
+    found = [row[name] for name in ("perplexity_before", "perplexity", "perplexity_shift")]
+    assert found == pytest.approx([before, after, after / before])
 
 
 def test_labels_are_inspected_by_what_the_contaminated_model_says_of_them(benchmark, models):

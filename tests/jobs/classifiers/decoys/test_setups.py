@@ -10,7 +10,9 @@ from tiltmeter.jobs.classifiers.decoys.config import Intervals
 from tiltmeter.jobs.classifiers.decoys.setups import contaminating, improving
 from tiltmeter.jobs.classifiers.decoys.setups.pools import PoolResample
 from tiltmeter.operators.classifiers.decoys.kinds import InsertedDecoy
-from tiltmeter.operators.statistics.intervals import LINEAR
+from tiltmeter.operators.statistics.intervals import FISHER, LINEAR
+from tiltmeter.operators.statistics.means import mean
+from tiltmeter.operators.statistics.units import each
 from tiltmeter.storage.store.ledger import Store, Unit
 
 INTERVALS = Intervals(num_resamples=200)
@@ -123,6 +125,17 @@ def test_pools_and_models_that_are_trained_again_are_both_in_an_interval():
     assert (row["gain_low"], row["gain_high"]) == pytest.approx((by_model.mean() - reach, by_model.mean() + reach))
     reach = student.ppf(0.975, 4) * by_model[0].std(ddof=1) / 5**0.5
     assert one["gain_high"] - one["gain_low"] == pytest.approx(2 * reach)  # of this one training
+
+
+def test_a_gain_is_as_wide_as_models_and_texts_make_it():
+    by_model = np.array([[0, 1, 1, 0, 1, 1, 0, 1], [0, 0, 1, 0, 0, 0, 0, 0], [1, 1, 1, 0, 1, 1, 1, 1]], float)
+    texts = [{"text": f"text {number}", "group": None} for number in range(8)]
+    row = contaminating._mean_of_models("gain", by_model, {"intervals": INTERVALS, "seed": 0}, FISHER, texts)
+    settings = {"level": 0.95, "scale": FISHER}
+    both = mean(by_model.mean(axis=0), each(8, "text"), seeds=by_model.mean(axis=1), **settings)
+    alone = mean(by_model.mean(axis=0), each(8, "text"), **settings)
+    assert (row["gain_low"], row["gain_high"]) == pytest.approx((both.low, both.high))
+    assert both.high - both.low > alone.high - alone.low
 
 
 def uncovered(store, kept, intervals, **columns):

@@ -64,6 +64,12 @@ def test_parts_share_no_speaker_and_other_corpora_none_that_models_learn_from():
     assert by_part(strangers)["across"] == set(ALL)
 
 
+def test_parts_have_their_shares():
+    config = CONFIG | {"splits": SimpleNamespace(development=0.1, test=0.4)}
+    parts = by_part(divide({"data": spoken([f"s{number}" for number in range(40)])}, config))
+    assert {part: len(groups) for part, groups in parts.items()} == {"training": 20, "development": 4, "test": 16}
+
+
 def test_rows_that_cannot_be_used_say_why():
     odd = [
         row("", status="no_text"),

@@ -5,7 +5,8 @@ import pytest
 from tests.fixtures.dialogues import SMALL, TELLS
 from tiltmeter.cluster.stages import UnitsFailed
 from tiltmeter.jobs.classifiers.privacy.measuring import RESEEDED
-from tiltmeter.jobs.classifiers.privacy.training import balanced, swapped_copies
+from tiltmeter.jobs.classifiers.privacy.training import _heads, balanced, swapped_copies
+from tiltmeter.operators.classifiers.records import Head
 
 ROWS = [
     {"text": f"{word} {number}", "valence": valence, "gender": gender}
@@ -32,6 +33,17 @@ def test_copies_are_of_each_text_or_of_those_that_change():
     assert changed == each[:8]
     assert each[8:] == ROWS[8:]
     assert changed[0] == {"text": "he 0", "valence": "low", "gender": "f"}
+
+
+@pytest.mark.parametrize(("model", "is_adversarial"), [("PrivAdv", True), ("PrivAdvEP", True), ("GenderCtrl", False)])
+def test_an_adversary_is_one_and_a_control_is_none(model, is_adversarial):
+    rows = [row | {"part": part} for row in ROWS for part in ("training", "test")]
+    rows.append(ROWS[0] | {"gender": "x", "part": "test"})
+    config = {"classes": ("low", "high"), "model": model, "gender": [0.25, 3]}
+    heads = _heads(rows, config)
+    assert heads["valence"] == Head(("low", "high"))
+    assert heads["gender"] == Head(("f", "m"), 0.25, adversarial=is_adversarial, hidden=3)
+    assert list(_heads(rows, {"classes": ("low", "high"), "model": "General"})) == ["valence"]
 
 
 # --- at length ------------------------------------------------------------------------------------------------------

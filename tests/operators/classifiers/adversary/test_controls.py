@@ -24,18 +24,31 @@ from tiltmeter.operators.statistics.units import each, units_of
 VECTORS = np.random.default_rng(0).normal(size=(60, 8))
 
 
+GENDERS = np.zeros(60, dtype=np.int8)
+GENDERS[[3, 7, 20]], GENDERS[[5, 9, 30]] = 1, -1
+
+
+@pytest.mark.parametrize("pool", [None, [1, 3, 5, 9, 20, 30, 31, 40]], ids=["all", "some"])
+@pytest.mark.parametrize("crossings", ["excluded", "kept", "barred"])
 @pytest.mark.parametrize(("top", "exclude"), [(2, 4), (3, 1), (5, 5)])
-def test_candidates_are_near_the_shifted_word_and_not_near_the_word(top, exclude):
+def test_candidates_are_near_the_shifted_word_and_not_near_the_word(top, exclude, crossings, pool):
+    """By sorting all words that there are to choose from, one word at a time; others are replaced all the same."""
     shifts = np.random.default_rng(1).normal(size=(2, 8))
-    every = shifted_candidates(VECTORS, np.arange(60), shifts, top=top, exclude=exclude)
-    shift, candidates = shifts[1], Candidates(*(part[1] for part in every))
+    options = {"top": top, "exclude": exclude, "genders": GENDERS, "crossings": crossings}
+    rows = None if pool is None else np.array(pool)
+    every = shifted_candidates(VECTORS, np.arange(60), shifts, pool=rows, **options)
+    candidates = Candidates(*(part[1] for part in every))
     unit = VECTORS / np.linalg.norm(VECTORS, axis=1, keepdims=True)
     for word in range(60):
-        moved = VECTORS[word] + shift
+        moved, crosses = VECTORS[word] + shifts[1], GENDERS * GENDERS[word] == -1
         cosines = unit @ moved / np.linalg.norm(moved)
-        near = sorted(range(60), key=lambda c: -cosines[c])[:top]
-        own = sorted(range(60), key=lambda c: -(unit[c] @ unit[word]))[:exclude]
-        kept = [c for c in near if c not in own]
+        order = sorted(pool or range(60), key=lambda c: -cosines[c])
+        near = set(sorted(pool or range(60), key=lambda c: -(unit[c] @ unit[word]))[:exclude])
+        if crossings == "kept":
+            near -= set(np.flatnonzero(crosses).tolist())
+        if crossings == "barred":
+            order = [c for c in order if not crosses[c]]
+        kept = [c for c in order[:top] if c not in near]
         assert candidates.words[word].tolist() == kept + [NONE] * (top - len(kept))
         np.testing.assert_allclose(candidates.cosines[word, : len(kept)], cosines[kept])
         assert candidates.num_excluded[word] == top - len(kept)
@@ -45,29 +58,6 @@ def test_without_a_shift_nothing_is_a_candidate():
     """What is nearest is the word itself and its synonyms, which are left out."""
     assert (shifted_candidates(VECTORS, np.arange(60), np.zeros((1, 8))).words == NONE).all()
     assert shifted_candidates(VECTORS, np.arange(0), np.zeros((3, 8))).words.shape == (3, 0, 2)
-
-
-GENDERS = np.zeros(60, dtype=np.int8)
-GENDERS[[3, 7, 20]], GENDERS[[5, 9, 30]] = 1, -1
-
-
-@pytest.mark.parametrize("crossings", ["excluded", "kept", "barred"])
-def test_words_of_the_other_gender_are_taken_as_told(crossings):
-    """By sorting all words, one at a time."""
-    shift = np.random.default_rng(1).normal(size=8)
-    options = {"genders": GENDERS, "crossings": crossings}
-    words = shifted_candidates(VECTORS, np.arange(60), shift[None], top=3, exclude=5, **options).words[0]
-    unit = VECTORS / np.linalg.norm(VECTORS, axis=1, keepdims=True)
-    for word in range(60):
-        crosses = GENDERS * GENDERS[word] == -1
-        order = sorted(range(60), key=lambda c: -(unit[c] @ (VECTORS[word] + shift)))
-        near = set(sorted(range(60), key=lambda c: -(unit[c] @ unit[word]))[:5])
-        if crossings == "kept":
-            near -= set(np.flatnonzero(crosses).tolist())
-        if crossings == "barred":
-            order = [c for c in order if not crosses[c]]
-        kept = [c for c in order[:3] if c not in near]
-        assert words[word].tolist() == kept + [NONE] * (3 - len(kept))
 
 
 def test_a_counterpart_next_to_the_word_is_taken_only_where_it_is_kept():
@@ -86,23 +76,6 @@ def test_a_counterpart_next_to_the_word_is_taken_only_where_it_is_kept():
     barred = {"genders": genders, "crossings": "barred"}
     every = shifted_candidates(vectors, np.array([0]), np.array([[0.0, 0.2]]), top=4, exclude=1, **barred)
     assert every.words[0, 0].tolist() == [3, 2, NONE, NONE]
-
-
-@pytest.mark.parametrize("crossings", ["excluded", "kept", "barred"])
-def test_a_pool_is_all_that_there_is_to_choose_from(crossings):
-    """As if the other words had no vectors; words outside it are replaced all the same."""
-    pool, shifts = np.array([1, 3, 5, 9, 20, 30, 31, 40]), np.random.default_rng(1).normal(size=(2, 8))
-    options = {"top": 3, "exclude": 2, "crossings": crossings}
-    found = shifted_candidates(VECTORS, np.arange(10), shifts, genders=GENDERS, pool=pool, **options)
-    for word in range(10):
-        genders = np.append(GENDERS[pool], GENDERS[word])
-        bases = np.concatenate([VECTORS[pool], VECTORS[word : word + 1]])
-        row = shifted_candidates(
-            bases, np.array([len(pool)]), shifts, genders=genders, pool=np.arange(len(pool)), **options
-        ).words[:, 0]
-        expected = np.where(row == NONE, NONE, pool[row])
-        assert found.words[:, word].tolist() == expected.tolist()
-        assert set(found.words[:, word].ravel().tolist()) <= {NONE, *pool.tolist()}
 
 
 def test_directions_without_gender_are_orthogonal_to_all_of_it_and_as_long_as_before():

@@ -93,3 +93,9 @@ def test_five_in_a_hundred_controls_lean_further_than_the_limit_of_their_bin():
 )
 def test_kinds_of_replacements(pair, leaning, kind):
     assert replacement_kind(pair, WORDS, leaning, 0.5, LeaningLimits(np.zeros(4), np.full(5, 0.2))) == kind
+
+
+def test_the_limit_of_a_replacement_is_that_of_its_bin():
+    limits = LeaningLimits(np.array([0.2, 0.4, 0.6, 0.8]), np.array([0.5, 0.4, 0.3, 0.2, 0.1]))
+    kinds = [replacement_kind(("blue", "pink"), WORDS, -0.25, cosine, limits) for cosine in (0.1, 0.3, 0.5, 0.7, 0.9)]
+    assert kinds == ["other", "other", "other", "associated", "associated"]

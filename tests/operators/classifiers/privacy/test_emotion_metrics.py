@@ -148,11 +148,27 @@ def test_eg_of_three_texts_is_that_worked_out_by_hand(choice, expected):
     assert results == pytest.approx(expected)
 
 
-def test_words_of_the_opposite_bin_count_where_they_speak_for_the_class():
-    values, bins, _ = (np.array(column) for column in JUDGED[1])
-    result = emotion_generalization(values, bins, HIGH, 3, MetricConfig())
-    assert result == (pytest.approx(1 - 0.5 / 5), 0, 1)
-    # "awful" speaks for high, although it is low; that "sorry" speaks against high is right.
+JUDGED_WORDS = st.tuples(st.sampled_from([-2.0, -1.0, -0.3, 0.0, 0.3, 1.0, 2.0]), st.integers(UNBINNED, 3))
+
+
+@settings(max_examples=80)
+@given(st.lists(JUDGED_WORDS, min_size=1, max_size=8), st.integers(0, 3), CONFIGS)
+def test_eg_is_equation_2_by_sums(words, gold, config):
+    """What speaks against the gold class and is of its bin, and what speaks for it and is of the opposite one."""
+    values, bins = (np.array(column) for column in zip(*words, strict=True))
+    explained = explanation(values, MetricConfig("any", config.threshold, config.top_k))
+    counted = [
+        (value < 0, weight)
+        for value, number, is_shown, weight in zip(values, bins, explained, weights(values, config.scale), strict=True)
+        if is_shown and number == (gold if value < 0 else 3 - gold)
+    ]
+    result = emotion_generalization(values, bins, gold, 4, config)
+    if not values.any():
+        assert np.isnan(result.eg)
+        return
+    num_against = sum(is_against for is_against, _ in counted)
+    eg = 1 - sum(weight for _, weight in counted) / len(words)
+    assert result == (pytest.approx(eg), num_against, len(counted) - num_against)
 
 
 def test_bins_are_opposite_by_their_distance_from_the_middle():
