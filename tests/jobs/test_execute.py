@@ -143,6 +143,16 @@ def test_no_credential_is_written_down(run, tmp_path, s3_bucket, settings):
     assert "store: s3://tilt/executed" in (tmp_path / "run/config.yaml").read_text()
 
 
+def test_a_bucket_keeps_the_units_of_a_run_and_gives_the_tables_of_a_disk(run, s3_bucket):
+    records = [record_of(run(name, store=s3_bucket.uri("kept"))) for name in ("one", "two")]
+    assert [record["units"] for record in records] == [
+        {"done": 6, "reused": 0, "failed": 0},
+        {"done": 0, "reused": 6, "failed": 0},
+    ]
+    digests = {record["tables"]["squares"]["digest"] for record in (*records, record_of(run()))}
+    assert len(digests) == 1
+
+
 def test_the_register_has_the_settings_the_units_and_the_tables_of_a_run(run, tmp_path):
     run()
     run("more", numbers={"a": (2,), "b": (9, 4)}, series="weekly")

@@ -1,7 +1,6 @@
 """The store in a bucket of a real S3 server process."""
 
 import dataclasses
-import json
 import os
 import signal
 import socket
@@ -277,17 +276,6 @@ def test_a_run_directory_must_be_local(bucket, tiny):
 
 
 # --- runs -----------------------------------------------------------------------------------------------------------
-
-
-def test_a_run_keeps_its_units_in_the_bucket_and_finds_them_again(bucket, tiny, lasting_workers, tmp_path):
-    local = execute(tiny(store=tmp_path / "store", run_dir=tmp_path / "local"))
-    runs = [execute(tiny(store=bucket, run_dir=tmp_path / name)) for name in ("one", "two")]
-    records = [json.loads((run / "run.json").read_text()) for run in [local, *runs]]
-    units = [record["units"] for record in records]
-    assert units[1] == units[0]
-    assert units[2] == {"done": 0, "reused": units[0]["done"], "failed": 0}
-    digests = [{name: table["digest"] for name, table in record["tables"].items() if table} for record in records]
-    assert digests[0] == digests[1] == digests[2]
 
 
 @pytest.mark.slow

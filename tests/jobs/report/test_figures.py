@@ -11,7 +11,6 @@ from tiltmeter.jobs.psychophysics.figures import (
     pse_and_women,
     psychometric_curves,
 )
-from tiltmeter.jobs.report.findings import correlations
 from tiltmeter.jobs.report.html.elements import Chart
 
 
@@ -19,12 +18,6 @@ from tiltmeter.jobs.report.html.elements import Chart
 def rows(embeddings):
     """The first cue pair."""
     return embeddings.psychometrics().head(5)
-
-
-@pytest.fixture
-def other(embeddings):
-    """A cue pair without gender."""
-    return embeddings.psychometrics(pairs=(("love", "hate"),), is_gender=False)
 
 
 def dots_of(figure):
@@ -53,11 +46,6 @@ def test_an_occupation_without_a_fit_shows_its_steps_alone(embeddings, rows):
 # --- dots -----------------------------------------------------------------------------------------------------------
 
 
-def test_sides_of_a_pair_without_gender_are_its_cues(other):
-    names = list(dots_of(drawn(occupation_dots(other))))
-    assert names == ["side of “love”", "interval includes 0.5", "side of “hate”"]
-
-
 def test_the_thin_line_is_the_interval_of_the_pse_and_the_thick_one_monte_carlo(rows):
     figure = drawn(occupation_dots(rows.head(1)))
     lines = {(trace.xaxis, trace.line.width): trace for trace in figure.data if trace.name is not None}
@@ -83,31 +71,7 @@ def test_association_tests_carry_the_stars_of_their_p_value(embeddings):
     }
 
 
-def test_tests_without_replicas_are_dots_alone(embeddings):
-    figure = drawn(association_dots(embeddings.associations(embeddings.association("a", 1.0, half_width=None))))
-    (segments,) = [trace for trace in figure.data if trace.mode == "lines" and trace.name is not None]
-    assert set(segments.x) == {None}
-    (dots,) = [trace for trace in figure.data if "markers" in trace.mode]
-    assert list(dots.x) == [1.0]
-    assert not dots.showlegend, "no side is named"
-
-
-def test_rows_without_an_interval_are_told_apart_from_those_that_include_the_neutral_value(embeddings):
-    tests = [embeddings.association("a", 0.1), embeddings.association("b", 1.0, half_width=None)]
-    dots = dots_of(drawn(association_dots(embeddings.associations(*tests))))
-    assert {name: list(trace.x) for name, trace in dots.items()} == {"interval includes 0": [0.1], "no interval": [1.0]}
-
-
 # --- scatter plots --------------------------------------------------------------------------------------------------
-
-
-def test_share_of_women_states_both_correlations(embeddings):
-    rows = embeddings.pooled()
-    found = correlations(rows["percent_women"], rows["pse"])
-    # PSE rises in the order of SHARES; the ranks of the shares are 1, 2, 3, 5, 4: 1 - 6 (1 + 1) / (5 * 24).
-    assert found.spearman == pytest.approx(0.9)
-    annotation = drawn(pse_and_women(rows)).layout.annotations[0].text
-    assert annotation == f"Pearson r = {found.pearson:.2f}, Spearman ρ = 0.90, n = 5"
 
 
 # --- words ----------------------------------------------------------------------------------------------------------
