@@ -245,7 +245,7 @@ def test_not_even_the_main_file_reads_a_variable_of_others(compose, monkeypatch,
 
 
 @pytest.mark.parametrize(
-    "name", ["TILTMETER_WEBHOOK", "TILTMETER_WEBHOOK_TOKEN", "TILTMETER_MY_SECRET", "TILTMETER_S3_KEY"]
+    "name", [f"TILTMETER_MY_{word}S" for word in ("WEBHOOK", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL", "KEY")]
 )
 def test_nor_one_of_ours_that_holds_a_credential(compose, monkeypatch, name):
     _refused_variable(compose, monkeypatch, name)

@@ -67,6 +67,10 @@ def test_lines_keep_their_numbers_past_blank_ones_and_past_those_that_are_left_o
     log = read(text, LogColumns({"doc_id": "logs.item"}, {"filter": "strict-match"}))
     assert (log.lines, log.values) == ([4, 5], {"doc_id": [0, 1]})
     assert log.where(1).endswith("log.jsonl, line 5")
+    assert [*log.bad.num_records.values()] == [2], "shares of bad lines are of those that were asked for"
+    both = {"filter": "strict-match", "doc_id": "1"}
+    assert read(text, LogColumns({"doc_id": "logs.item"}, both)).lines == [5]
+    assert read(text, LogColumns({"doc_id": "logs.item"}, dict(reversed(both.items())))).lines == [5]
 
 
 def test_a_packed_log_is_read_as_it_is(read):

@@ -222,6 +222,12 @@ def test_a_model_without_a_head_that_classifies_is_refused(tmp_path, kind) -> No
         load_classifier(saved(tmp_path, kind(BERT)))
 
 
+def test_a_regression_tells_no_classes_apart(classifier) -> None:
+    change(classifier / "config.json", id2label={"0": "score"})
+    with pytest.raises(CheckpointError, match=r"has one output, as a regression has, which tells no classes apart"):
+        load_classifier(classifier)
+
+
 def test_a_head_that_is_missing_is_not_drawn(classifier) -> None:
     without(classifier, "classifier.weight", "bert.pooler.dense.bias")
     with pytest.raises(
