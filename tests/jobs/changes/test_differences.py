@@ -47,6 +47,7 @@ def test_draws_that_both_runs_share_are_held_against_each_other(run):
         row for row in Comparison(run({"a": 1.0}), run({"a": 1.1}, own=OWN)).changes().to_pylist() if row["beyond"]
     ]
     assert change["half_widths"] == pytest.approx(0.1)
+    assert (change["difference_low"], change["difference_high"]) == (row["low"], row["high"])
     assert change["sentence"] == (
         "tests: d of model en, word a moved from 1 [0, 2] to 1.1 [0, 2], by 0.1 [0.06716, 0.1328], over 8 draws that "
         "both runs share."

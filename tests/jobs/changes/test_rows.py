@@ -195,12 +195,15 @@ def test_tables_that_come_and_go_are_named(history):
 
 def test_rows_of_another_status_are_named_with_the_reason_and_their_numbers_are_no_news(history):
     rare = {"status": "too_rare", "reason": "it occurs twice", "d": None, "d_low": None, "d_high": None}
-    before = history.table({"a": {}, "b": rare, "c": {}, "d": rare})
-    after = history.table({"a": rare | {"count": 2}, "b": {}, "c": {}, "d": rare | {"reason": "it occurs once"}})
+    absent = rare | {"status": "absent", "reason": "it does not occur"}
+    before = history.table({"a": {}, "b": rare, "c": {}, "d": rare, "e": rare})
+    once = rare | {"reason": "it occurs once"}
+    after = history.table({"a": rare | {"count": 2}, "b": {}, "c": {}, "d": once, "e": absent})
     assert history.changes(before, after).sort("kind", descending=True)["sentence"].to_list() == [
         "tests: reason of word d was “it occurs twice” and is “it occurs once” now.",
         "tests: word a was ok and is too_rare now: it occurs twice.",
         "tests: word b was too_rare and is ok now: it occurs twice.",
+        "tests: word e was too_rare and is absent now: it does not occur.",
         "tests: count of word a went from 7 to 2.",
     ]
 

@@ -1,11 +1,11 @@
 import math
-from itertools import combinations
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.fixtures.problems import entropy_shares, pair_shares
 from tiltmeter.operators.resolution.metrics import partition_metrics
 
 labels = st.lists(st.tuples(st.integers(-3, 3), st.integers(0, 4)), min_size=1, max_size=12).map(
@@ -14,18 +14,15 @@ labels = st.lists(st.tuples(st.integers(-3, 3), st.integers(0, 4)), min_size=1, 
 
 
 @given(labels)
-def test_shares_of_pairs(both: np.ndarray) -> None:
-    found, gold = both
-    pairs = [(found[i] == found[j], gold[i] == gold[j]) for i, j in combinations(range(found.size), 2)]
-    num_right, num_found = sum(a and b for a, b in pairs), sum(a for a, _ in pairs)
-    num_gold = sum(b for _, b in pairs)
-    metrics = partition_metrics(found, gold)
-    for value, part, whole in (
-        (metrics.precision, num_right, num_found),
-        (metrics.recall, num_right, num_gold),
-        (metrics.f1, 2 * num_right, num_found + num_gold),
-    ):
-        assert value == (part / whole if whole else pytest.approx(math.nan, nan_ok=True))
+def test_shares_of_pairs_and_of_entropies(both: np.ndarray) -> None:
+    metrics = partition_metrics(*both)
+    rows = [*zip(*both.tolist(), strict=True)]
+    expected = pair_shares(rows)
+    for name in ("precision", "recall", "f1"):
+        assert getattr(metrics, name) == pytest.approx(math.nan if (e := expected[name]) is None else e, nan_ok=True)
+    if min(len({*side}) for side in zip(*rows, strict=True)) > 1:
+        entropies = entropy_shares(rows)
+        assert metrics[3:6] == pytest.approx(tuple(entropies.values()), abs=1e-9)
 
 
 @given(labels)

@@ -29,34 +29,6 @@ def hovers(figure, name):
 # --- the graph of a component ---------------------------------------------------------------------------------------
 
 
-def test_pairs_are_lines_by_sign_and_by_cluster_the_heaviest_first(graph):
-    assert [trace.name for trace in graph.data if trace.mode == "lines"] == [
-        *("negative, apart", "positive, together", "negative, but together", "positive, but apart")
-    ]
-    assert hovers(graph, "positive, but apart") == [
-        "<b>b – &lt;b&gt;&amp;</b><br>+0.75, positive, but apart",
-        "<b>c – d</b><br>+0.50, positive, but apart",
-    ]
-    dashes = {trace.name: trace.line.dash for trace in graph.data if trace.mode == "lines"}
-    assert {name for name, dash in dashes.items() if dash} == {"negative, apart", "negative, but together"}
-
-
-def test_records_say_what_holds_them_and_clusters_differ_in_colour_and_shape(graph):
-    dots = graph.data[-1]
-    assert list(dots.customdata) == [
-        "<b>a</b><br>cluster 0, 3 in all<br>held by +2.00",
-        "<b>b</b><br>cluster 0, 3 in all<br>held by +0.75",
-        "<b>c</b><br>cluster 0, 3 in all<br>held by +0.75",
-        "<b>d</b><br>cluster 1, 2 in all<br>held by +1.50",
-        "<b>e</b><br>cluster 1, 2 in all<br>held by +1.50",
-        "<b>&lt;b&gt;&amp;</b><br>cluster 2, 1 in all<br>held by +0.00",
-    ]
-    looks = list(zip(dots.marker.color, dots.marker.symbol, strict=True))
-    assert looks[0] == looks[1] == looks[2]
-    assert len({colour for colour, _ in looks}) == len({symbol for _, symbol in looks}) == 3
-    assert looks[-1][1] == "circle-open"
-
-
 def test_records_of_a_cluster_are_drawn_near_each_other(graph):
     x, y = (list(values) for values in (graph.data[-1].x, graph.data[-1].y))
     distance = {(a, b): (x[a] - x[b]) ** 2 + (y[a] - y[b]) ** 2 for a in range(5) for b in range(5)}
