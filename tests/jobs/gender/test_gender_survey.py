@@ -79,12 +79,12 @@ def alone(run_here, made_up, write_lines, one_corpus, lists, word_lists, tmp_pat
         "professions": [*(f"en{word}" for word in ORIGINAL), "enqqqqq"],
     }
     words = [*lists("en"), *word_lists("en", gender=original)]
-    otherwise = ["job.exponent=2", "job.level=0.8", "job.interval=centred", "seed=4"]
+    otherwise = ["job.weights=gender", "job.exponent=2", "job.level=0.8", "job.interval=centred", "seed=4"]
     places = [f"store={folder}/store", f"run_dir={folder}/run"]
     return run_here(*TINY, *one_corpus("en", path), *words, *otherwise, *places)
 
 
-RUNS = {"outcome": ("form", 1, 0.9, "averaged"), "alone": ("count", 2, 0.8, "centred")}
+RUNS = {"outcome": ("form", 1, 0.9, "averaged"), "alone": ("gender", 2, 0.8, "centred")}
 """By the name of the fixture: weights, exponent, level and method that were asked for."""
 
 
@@ -250,7 +250,7 @@ def test_every_number_is_that_of_the_published_vectors_in_every_embedding(asked,
         seen.append(row)
     measured = run.rows(table, status="ok")
     assert all(row in seen for row in measured)
-    assert bool(measured) == (table != "gender_sets" or weights == "count"), "one run has no original lists of its own"
+    assert bool(measured) == (table != "gender_sets" or weights == "gender"), "one run has no original lists of its own"
 
 
 COSINE, SIZE_OF_COSINE = correlated(), Scale(low=-1.0, high=1.0, is_size=True)
@@ -286,7 +286,7 @@ SETS = {
 
 def test_intervals_are_by_the_level_and_the_method_that_are_asked_for(asked):
     run, (weights, _, level, method) = asked
-    sets = {"gender_sets": SETS} if weights == "count" else {}
+    sets = {"gender_sets": SETS} if weights == "gender" else {}
     check_intervals(run, SCALES | sets, level, method)
 
 

@@ -107,6 +107,13 @@ def test_intervals_by_hand() -> None:
     reach = student.ppf(0.9, 8) * logs.std(ddof=1)
     assert found.jnd_low[0] == pytest.approx(found.jnd[0] * math.exp(-reach))
     assert found.jnd_high[0] == pytest.approx(found.jnd[0] * math.exp(reach))
+    centred, reach = (
+        psychometrics_of(others[None], 3, 101, 0.8, method="centred"),
+        student.ppf(0.9, 8) * others.std(ddof=1),
+    )
+    for pse, low, high in (centred[:3], (centred.pse_fit, centred.pse_fit_low, centred.pse_fit_high)):
+        assert (low[0], high[0]) == pytest.approx((pse[0] - reach, pse[0] + reach))
+    assert abs(centred.pse_fit[0] - centred.pse[0]) > 1e-4
 
 
 def test_interval_is_the_percentile_of_the_resamples() -> None:
