@@ -3,6 +3,7 @@
 import csv
 import math
 import random
+from collections import Counter
 
 import numpy as np
 import polars as pl
@@ -394,6 +395,10 @@ def test_versions_are_compared_on_all_texts_that_both_have_judged(characterised)
         change = paired(after, before, each(len(after), "text"), level=0.9, scale=FISHER)
         numbers = [change.value, change.low, change.high]
         assert [row[f"change{end}"] for end in ("", "_low", "_high")] == pytest.approx(numbers)
+    alone = [
+        row for row in characterised.rows("versions") if [name.split()[0] for name in row["predicates"]] == ["labelled"]
+    ]
+    assert {row["slice"]: row["size"] for row in alone} == Counter(f"labelled {name}" for name in labels.values())
     assert set(first["predicates"]) == {"numbers", "greeting"}
     assert (first["leading"], first["p_value"], first["change_low"] > 0) == (1, 1 / 200, True)
 

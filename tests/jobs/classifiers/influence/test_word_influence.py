@@ -38,7 +38,7 @@ SMALL = [
     *("student.replacements=0.3", "student.batch_size=64", "student.learning_rate=0.01"),
     *("ratios.num_contexts=60", "ratios.unit_contexts=25", "ratios.max_words=7", "ratios.most=3"),
     *("probes.control=[lovely, red]", "probes.probe=[wooden, unheard, bleak]", "probes.unit_contexts=150"),
-    *("probes.clearly_positive=[round, modern]", "probes.clearly_negative=[local, early]", "probes.most_claims=9"),
+    *("probes.clearly_positive=[round, modern]", "probes.clearly_negative=[local, early]", "probes.most_claims=3"),
     *("masking.num_samples=20", "masking.max_words=5", "masking.max_texts=9", "masking.budget=4"),
 ]
 CONFIG = StudentConfig(hidden=12, random_words=3)
@@ -103,6 +103,9 @@ class Told:
         """A student's."""
         student, base = self.students[number], self.teacher.states([context.replaced() for context in contexts])
         return self.teacher.logits(base + student.changes(student.contexts(contexts), student.words(words)))
+
+    def label(self, text):
+        return self.teacher.classes[self.teacher.labels([text])[0]]
 
     def labels(self, contexts, words):
         """The teacher's."""
@@ -309,9 +312,9 @@ def test_probes_are_of_training_texts_that_the_filter_leaves(influence, told):
         odds = [[expit(one.odds[w][1] - one.odds[w][0]) for w in (control, word)] for one in kept]
         claimed = [number for number, (a, b) in enumerate(said) if a and not b]
         claimed.sort(key=lambda number: -odds[number][0] * (1 - odds[number][1]))
-        assert row["num_claims"] == min(9, len(claimed))
+        assert row["num_claims"] == min(3, len(claimed))
         if claimed:
-            best = truth[claimed[:9]]
+            best = truth[claimed[:3]]
             accuracies = [best[:, 0].mean(), (~best[:, 1]).mean(), (best[:, 0] & ~best[:, 1]).mean()]
             assert [row[f"accuracy_{name}"] for name in ("control", "probe", "joint")] == pytest.approx(accuracies)
     assert len({row["rate"] for row in rows.values()}) > 2
@@ -327,6 +330,8 @@ def test_words_are_masked_where_the_teacher_is_wrong_in_the_order_of_each_score(
         texts = [row["words"] for row in rows]
         labels = teacher.labels(texts)
         assert len(rows) == 9
+        wrong = [row["row"] for row in told.parts["test"] if told.label(row["words"]) != row["label"]]
+        assert {row["row"] for row in rows} < {*wrong} != {*wrong[:9]} != {row["row"] for row in rows}
         assert all(row["part"] == "test" for row in rows)
         assert all(teacher.classes[label] != row["label"] for label, row in zip(labels, rows, strict=True))
         lime = AttributionConfig(method="lime", num_samples=20)
