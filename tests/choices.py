@@ -24,18 +24,27 @@ from typing import Annotated, Any, Literal
 import pytest
 import yaml
 
-ELSEWHERE: dict[str, str] = {}
+_WITH_DEVICES = (
+    "jobs.adversary.victims.TransformerVictim",
+    "jobs.classifiers.config.TrainedModels",
+    "jobs.classifiers.influence.config.Teachers",
+    "jobs.embedding.embed.EmbeddingConfig",
+    "jobs.embedding.vectors.encoding.EncoderEmbedding",
+    "jobs.sentiment.rating.systems.TransformerSystem",
+    "jobs.sentiment.translation.translators.MarianTranslator",
+)
+ELSEWHERE = {f'{record}.device="cuda"': "is refused without a GPU" for record in _WITH_DEVICES}
 """Choices that no quick test runs, with the slow test that does, or why none can."""
 
 VARIABLE = "TILTMETER_CHOICES"
 
 
-def _arms(kind: Any) -> tuple[Any, ...]:
+def arms(kind: Any) -> tuple[Any, ...]:
     """What a type may be, without annotations."""
     if typing.get_origin(kind) is Annotated:
-        return _arms(typing.get_args(kind)[0])
+        return arms(typing.get_args(kind)[0])
     if typing.get_origin(kind) in (typing.Union, types.UnionType):
-        return tuple(arm for member in typing.get_args(kind) for arm in _arms(member))
+        return tuple(arm for member in typing.get_args(kind) for arm in arms(member))
     return (kind,)
 
 
@@ -70,9 +79,9 @@ def _named(arm: Any, is_alone: bool) -> list[Any]:
 @cache
 def choices(kind: Any, setting: str = "") -> frozenset[str]:
     """All choices that are within a type."""
-    arms, every = _arms(kind), set[str]()
-    for arm in arms:
-        every.update(f"{setting}={json.dumps(value)}" for value in _named(arm, len(arms) == 1))
+    kinds, every = arms(kind), set[str]()
+    for arm in kinds:
+        every.update(f"{setting}={json.dumps(value)}" for value in _named(arm, len(kinds) == 1))
         if dataclasses.is_dataclass(arm):
             every.update(*(choices(inner, name) for _, name, inner in _fields(arm)))
         elif _is(arm, Mapping) or _is(arm, Sequence):
@@ -99,11 +108,11 @@ def _fits(arm: Any, value: Any) -> bool:
 
 def used(kind: Any, value: Any, setting: str = "") -> Iterator[str]:
     """The choices within a type that a recorded value made."""
-    arms = _arms(kind)
-    arm = next((arm for arm in arms if _fits(arm, value)), None)
+    kinds = arms(kind)
+    arm = next((arm for arm in kinds if _fits(arm, value)), None)
     if arm is None or not choices(kind, setting):
         return
-    if names := _named(arm, len(arms) == 1):
+    if names := _named(arm, len(kinds) == 1):
         yield f"{setting}={json.dumps(value if value in names else names[0])}"
     if dataclasses.is_dataclass(arm):
         for name, inner_setting, inner in _fields(arm):

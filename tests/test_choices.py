@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import pydantic
 
-from tests.choices import choices, settings_of_runs, used
+from tests.choices import ELSEWHERE, by_job, choices, settings_of_runs, used
 
 
 @pydantic.dataclasses.dataclass(frozen=True)
@@ -62,6 +62,10 @@ def test_a_record_uses_what_it_says_and_nothing_else():
         }
     )
     assert not [*used(_Run, {"cut": 1})], "not the record of a whole config"
+
+
+def test_choices_that_are_made_elsewhere_are_there():
+    assert ELSEWHERE.keys() <= frozenset[str]().union(*by_job().values())
 
 
 def test_only_runs_that_succeeded_count(tmp_path):

@@ -46,6 +46,15 @@ def test_units_that_take_longer_come_first():
     assert names(longest_first(groups, 1)) == [["b0"], ["a1"], ["b1"], ["a2"], ["a0"]]
 
 
+def test_a_unit_is_as_long_as_all_that_it_reads():
+    refs = [TableRef("made/up", "rows", num_rows, {}) for num_rows in (1, 40, 200)]
+    inputs = [{"rows": refs[2:]}, {"rows": refs[:2], "more": refs[2:] * 2}, {"rows": refs[:1]}]
+    units = [Unit("wait/1", str(number), {}, given) for number, given in enumerate(inputs)]
+    assert names(longest_first([units], 1)) == [["1"], ["0"], ["2"]]
+    several = [Unit("wait/1", "one", {}, {"rows": refs[1:2]}), Unit("wait/1", "three", {}, {"rows": refs})]
+    assert names(longest_first([several], 1)) == [["three"], ["one"]]
+
+
 def test_units_of_about_one_length_stay_with_their_group_and_in_their_order():
     groups = [group("a", 17, 16, 18), group("b", 19, 20, 16)]
     assert names(longest_first(groups, 1)) == [["b0"], ["b1"], ["b2"], ["a0"], ["a1"], ["a2"]]

@@ -2,7 +2,6 @@
 
 import dataclasses
 import math
-import types
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, NamedTuple
@@ -11,6 +10,7 @@ import pydantic
 import pytest
 from pydantic import Field
 
+from tests.choices import arms
 from tiltmeter.jobs import catalogue
 from tiltmeter.jobs.runtime.config import CommonConfig, ConfigError
 from tiltmeter.jobs.runtime.settings.composition import build
@@ -31,7 +31,7 @@ class FloatSetting(NamedTuple):
 
 def float_settings(kind: Any, wanted: type = float) -> Iterator[FloatSetting]:
     """All that is within a type and takes a number with a fraction, or what else is wanted."""
-    for arm in _alternatives(kind):
+    for arm in arms(kind):
         origin, arguments = typing.get_origin(arm), typing.get_args(arm)
         if arm is wanted:
             yield FloatSetting((), lambda value: value)
@@ -44,17 +44,6 @@ def float_settings(kind: Any, wanted: type = float) -> Iterator[FloatSetting]:
         elif isinstance(origin, type) and issubclass(origin, Sequence):
             items = enumerate(argument for argument in arguments if argument is not ...)
             yield from (_listed(number, inner) for number, item in items for inner in float_settings(item, wanted))
-
-
-def _alternatives(kind: Any) -> Iterator[Any]:
-    """The members of a union, or the type itself, without annotations."""
-    if typing.get_origin(kind) is Annotated:
-        yield from _alternatives(typing.get_args(kind)[0])
-    elif typing.get_origin(kind) in (typing.Union, types.UnionType):
-        for member in typing.get_args(kind):
-            yield from _alternatives(member)
-    else:
-        yield kind
 
 
 def _within(name: str, inner: FloatSetting, kinds: Mapping[str, str]) -> FloatSetting:

@@ -5,7 +5,6 @@ import pytest
 from scipy.special import ndtri
 
 from tests.fixtures.figures import drawn
-from tiltmeter.jobs.association.figures import association_dots
 from tiltmeter.jobs.psychophysics.figures import (
     occupation_dots,
     pse_and_women,
@@ -18,10 +17,6 @@ from tiltmeter.jobs.report.html.elements import Chart
 def rows(embeddings):
     """The first cue pair."""
     return embeddings.psychometrics().head(5)
-
-
-def dots_of(figure):
-    return {trace.name: trace for trace in figure.data if "markers" in trace.mode and trace.showlegend is not False}
 
 
 # --- curves ---------------------------------------------------------------------------------------------------------
@@ -44,31 +39,6 @@ def test_an_occupation_without_a_fit_shows_its_steps_alone(embeddings, rows):
 
 
 # --- dots -----------------------------------------------------------------------------------------------------------
-
-
-def test_the_thin_line_is_the_interval_of_the_pse_and_the_thick_one_monte_carlo(rows):
-    figure = drawn(occupation_dots(rows.head(1)))
-    lines = {(trace.xaxis, trace.line.width): trace for trace in figure.data if trace.name is not None}
-    ends = {key: list(trace.x[:2]) for key, trace in lines.items() if trace.mode == "lines"}
-    assert ends[("x", 2)] == pytest.approx([0.15, 0.45])
-    assert ends[("x", 8)] == pytest.approx([0.27, 0.33])
-    assert ends[("x2", 8)] == pytest.approx([0.15, 0.25])
-    assert ("x2", 2) not in ends, "there is no interval of the replicas' own JND"
-
-
-def test_association_tests_carry_the_stars_of_their_p_value(embeddings):
-    tests = [
-        embeddings.association("a", 1.0),
-        embeddings.association("b", -1.0, p_value=0.97),
-        embeddings.association("c", 0.4),
-    ]
-    figure = drawn(association_dots(embeddings.associations(*tests)))
-    shown = {name: (list(trace.x), list(trace.text)) for name, trace in dots_of(figure).items()}
-    assert shown == {
-        "first go with first": ([1.0], ["**"]),
-        "interval includes 0": ([0.4], ["**"]),
-        "first go with second": ([-1.0], [""]),
-    }
 
 
 # --- scatter plots --------------------------------------------------------------------------------------------------
