@@ -8,63 +8,102 @@ import pytest
 
 MALE, FEMALE = ("man", "boy", "father", "king"), ("woman", "girl", "mother", "queen")
 NOUNS = ("film", "plot", "cast", "music", "scene", "story", "ending", "song", "book", "play")
-OTHERS = ("house", "river", "tree", "stone", "cloud", "road", "field", "table", "chair", "lamp", "glass", "paper")
+OTHERS = ("house", "river", "tree", "stone", "cloud", "hero", "field", "war", "chair", "lamp", "glass", "paper")
 LISTS = {
-    "synonyms": [("film", "River"), ("lamp", "glass")],
-    "antonyms": [("plot", "cast")],
-    "parts_of_speech": [*((word, "NOUN") for word in NOUNS), *((word, "ADV") for word in OTHERS[3:])],
+    "synonyms": [("film", "River")],
+    "antonyms": [("queen", "hero")],
+    "parts_of_speech": [*((word, "NOUN") for word in NOUNS), *((word, "ADV") for word in OTHERS[6:])],
 }
 SMALL = [
-    *("victim.linear.linear.min_count=2", "job.num_resamples=50", "controls.number=39", "controls.window=8"),
-    *("direction.kinds=[pair, swap, names, neighbours]", "data.group=author", "candidates.neighbours=3"),
-    *(
-        "unit_texts=200",
-        "candidates.exclude=1",
-        "candidates.min_count=0",
-        "language_model.ratio=null",
-        "search.max_share=0.4",
-    ),
+    *("seed=3", "data.group=author", "max_texts=28", "unit_texts=200", "job.num_resamples=20", "job.level=0.9"),
+    *("direction.kinds=[pair, component, swap, names, neighbours]", "words.names=[[john, mary]]"),
+    *("direction.pairs=[[king, queen], [boy, girl], [man, woman]]", "victim=[linear, linear_masked]"),
+    *("victim.linear.linear.min_count=2", "victim.linear.linear.penalty=0.5"),
+    "victim.linear_masked.linear.min_count=3",
+    *("candidates.exclude=2", "candidates.min_count=4", "candidates.neighbours=3", "candidates.min_cosine=-0.2"),
+    *("candidates.max_vocabulary=33", "candidates.inflections=false", "language_model.order=2"),
+    *("language_model.discount=0.6", "language_model.ratio=0.3", "controls.number=9", "controls.window=6"),
+    *("controls.few=true", "search.max_share=0.4", "search.shapley_orders=8", "search.budget=9", "search.branches=5"),
+    *("search.genetic.population=4", "search.genetic.generations=2"),
 ]
 
 
-def words_and_vectors():
-    """A person is one place of several, and one side of a line; other words lie around."""
+def words_and_vectors(noise=0.0):
+    """A person is one place of several, and one side of a line; other words lie around, some of them to one side.
+
+    The first is no word, and the last two are beyond ``candidates.max_vocabulary``.
+    """
     draws = np.random.default_rng(1)
-    gender, kinds = 3.0 * np.eye(12)[0], draws.normal(size=(len(MALE), 12)) * ([0.0] + [1.0] * 11)
+    gender, kinds = 2.0 * np.eye(12)[0], draws.normal(size=(len(MALE), 12)) * ([0.0] + [1.0] * 11)
     people = [(word, kinds[place] - gender) for place, word in enumerate(MALE)]
-    people += [(word, kinds[place] + gender) for place, word in enumerate(FEMALE)]
-    drawn = draws.normal(size=(len(NOUNS) + len(OTHERS), 12)) * ([0.0] + [1.0] * 11)
-    rest = list(zip([*NOUNS, *OTHERS], drawn, strict=True))
-    return zip(*[*rest[:8], *people, *rest[8:]], strict=True)
+    own = 0.3 * draws.normal(size=(len(FEMALE), 12))
+    people += [(word, kinds[place] + own[place] + (1.0 + 0.2 * place) * gender) for place, word in enumerate(FEMALE)]
+    names = [*NOUNS, *OTHERS, "films", "john", "mary"]
+    drawn = draws.normal(size=(len(names), 12)) * ([0.4] + [1.0] * 11)
+    drawn[names.index("films")] = 0.1 * drawn[0] + people[4][1] - people[0][1]
+    rest = list(zip(names, drawn, strict=True))
+    every = [("x1", np.ones(12)), *rest[:6], *people, *rest[6:], ("zebra", people[0][1]), ("yak", people[5][1])]
+    shifts = np.random.default_rng(2).normal(size=(len(every), 12))
+    return [word for word, _ in every], [
+        vector + noise * shift for (_, vector), shift in zip(every, shifts, strict=True)
+    ]
+
+
+def sentences(rng, part, sizes, labels):
+    """So many about men, women and things; what each is called."""
+    for kind, size in zip((MALE, FEMALE, OTHERS), sizes, strict=True):
+        for number in range(size):
+            person, noun = rng.choice(kind), rng.choice(NOUNS[: 2 + number % 9])
+            text = rng.choice((f"The {noun} of a {person}, no {number}", f"A {person} and the {noun} of a {person}"))
+            yield [text, labels[kind] if number % 5 else "odd", f"{part} {number // 3}"]
+
+
+def _write(path, rows):
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([["text", "label", "author"], *rows])
+    return path
 
 
 @pytest.fixture(scope="session")
 def labelled(tmp_path_factory):
-    """240 sentences about men, which are good, and women, which are not; some about neither; one empty."""
-    rng, path = random.Random(0), tmp_path_factory.mktemp("labelled") / "texts.csv"
-    rows = []
-    for number in range(240):
-        label, people = (("bad", FEMALE), ("good", MALE))[number % 2]
-        person = rng.choice(people) if number % 5 else rng.choice(OTHERS)
-        rows.append([f"The {rng.choice(NOUNS)} of a {person}, no {number}", label, f"author {number // 4}"])
-    with path.open("w", newline="") as file:
-        rest = [["", "good", "x"], ["a film", "", "x"], *([f"42, {at}!", "good", f"n {at}"] for at in range(15))]
-        csv.writer(file).writerows([["text", "label", "author"], *rows, *rest])
-    return path
+    """Training texts about men are good, and others the reverse; things are odd; two have no text or class."""
+    rng, folder = random.Random(0), tmp_path_factory.mktemp("labelled")
+    good = {MALE: "good", FEMALE: "bad", OTHERS: "odd"}
+    reverse = {MALE: "bad", FEMALE: "good", OTHERS: "odd"}
+    parts = {
+        "training": [["", "good", "x"], *sentences(rng, "a", (44, 25, 16), good), ["a film", "", "x"]],
+        "development": [
+            *sentences(rng, "b", (4, 9, 2), reverse),
+            *([f"Two films, {at}", "odd", "b"] for at in range(4)),
+        ],
+        "test": [
+            *sentences(rng, "c", (11, 6, 5), reverse),
+            *(["42, 3!", "good", "n"], ["A KING saw (Mary) and her film.", "bad", "n"]),
+            *(["The war of a hero and John", "good", "m"], [" ".join(7 * ["The man,", "a king"]), "good", "m"]),
+            *(["A queen, a boy and a river", "odd", "o"], ["The song of a father, a mother", "odd", "o"]),
+            *(["A chair", "odd", "p"], ["The old house", "good", "p"], ["A play of a girl", "bad", "q"]),
+        ],
+    }
+    return {part: _write(folder / f"{part}.csv", rows) for part, rows in parts.items()}
 
 
 @pytest.fixture(scope="session")
 def adversary(labelled, write_vectors, tmp_path_factory):
     """The settings of a small run that trains no embedding."""
     folder = tmp_path_factory.mktemp("vectors")
-    path = write_vectors(folder / "small.bin", *words_and_vectors())
+    paths = [
+        str(write_vectors(folder / f"{number}.bin", *words_and_vectors(noise)))
+        for number, noise in enumerate((0, 0.3, 0.5))
+    ]
     for name, pairs in LISTS.items():
         (folder / f"{name}.tsv").write_text("".join(f"{first}\t{second}\n" for first, second in pairs))
     lists = [f"candidates.{name}={folder}/{name}.tsv" for name in LISTS]
-    return ["job=gender_adversary", f"data.path={labelled}", "embedding=file", f"embedding.path={path}", *SMALL, *lists]
+    files = [f"data.{'path' if part == 'training' else part}={path}" for part, path in labelled.items()]
+    embedding = ["embedding=file", f"embedding.path=[{','.join(paths)}]", "embedding.replicas=true"]
+    return ["job=gender_adversary", *files, *embedding, *SMALL, *lists]
 
 
 @pytest.fixture(scope="session")
-def attacked(run_job, adversary, tmp_path_factory):
+def attacked(run_here, adversary, tmp_path_factory):
     place = tmp_path_factory.mktemp("attacked")
-    return run_job(*adversary, f"store={place}/store", f"run_dir={place}/run")
+    return run_here(*adversary, f"store={place}/store", f"run_dir={place}/run")

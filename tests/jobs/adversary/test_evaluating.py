@@ -10,16 +10,13 @@ from benchmarks.calibration.adversary_worlds import Held
 from tiltmeter.jobs.adversary import tables
 from tiltmeter.jobs.adversary.evaluating.stage import evaluate
 from tiltmeter.jobs.adversary.vectors import WholeVectors
-from tiltmeter.operators.statistics.intervals import FISHER
-from tiltmeter.operators.statistics.means import mean, share
-from tiltmeter.operators.statistics.units import units_of
 
 GROUPS = np.arange(40) // 5
 CONTROLS = np.array([[row % 4 == control for row in range(40)] for control in range(3)])
 FEMALE, MALE = "pair_to_female", "pair_to_male"
 
 
-def summary_of(flips, grouped=True):
+def summary_of(flips, groups=GROUPS):
     """Rows of all texts by victim and direction.
 
     Args:
@@ -35,7 +32,7 @@ def summary_of(flips, grouped=True):
             "has_female": row < 20,
             "has_male": False,
         }
-        | {"group": f"by {GROUPS[row]}" if grouped else None}
+        | {"group": None if groups is None else f"by {groups[row]}"}
         for victim in victims
         for row in range(40)
     ]
@@ -84,7 +81,7 @@ def test_sides_are_told_by_groups_and_corrected_over_victims_in_one_family(searc
 
 
 def test_texts_that_are_in_no_group_are_alone():
-    assert summary_of(ONE_WAY, grouped=False)["first", FEMALE, "ladder"]["asymmetry_p"] < 1e-5
+    assert summary_of(ONE_WAY, groups=None)["first", FEMALE, "ladder"]["asymmetry_p"] < 1e-5
 
 
 def test_too_few_groups_have_no_test_and_the_row_says_why():
@@ -97,26 +94,7 @@ def test_too_few_groups_have_no_test_and_the_row_says_why():
     assert row["asymmetry_control_p"] == 1 / 4
 
 
-def test_ends_are_those_of_groups():
-    row, units = summary_of(ONE_WAY)["first", FEMALE, "ladder"], units_of(GROUPS, "group")
-    flips = ONE_WAY["first", FEMALE].astype(float)
-    rate, beyond = share(flips, units, level=0.95), mean(flips - CONTROLS.mean(axis=0), units, level=0.95, scale=FISHER)
-    for name, number in (("flip_rate", rate), ("excess", beyond)):
-        expected = [number.value, number.low, number.high]
-        assert [row[name], row[f"{name}_low"], row[f"{name}_high"]] == pytest.approx(expected)
-    able = (np.arange(40) % 2 == 1) | (flips > 0)
-    changed = share(flips[able], units.part(able), level=0.95)
-    ends = [row[f"changeable_rate{end}"] for end in ("", "_low", "_high")]
-    assert row["num_changeable"] == able.sum()
-    assert ends == pytest.approx([changed.value, changed.low, changed.high])
-
-
-def test_p_values_rank_and_are_corrected_over_victims_and_directions():
-    found = summary_of(ONE_WAY | SURER)
-    raw = [
-        found[victim, direction, "ladder"]["p_value"] for victim in ("first", "second") for direction in (FEMALE, MALE)
-    ]
-    assert raw == [1 / 4, 1.0, 1 / 4, 1.0]
-    assert found["first", FEMALE, "ladder"]["p_adjusted"] == 1.0
-    assert found["first", FEMALE, "greedy"]["p_adjusted"] is None
-    assert found["first", FEMALE, "ladder"]["fall_p_value"] == 1 / 4
+def test_a_group_that_is_alone_has_no_interval_and_the_row_says_why():
+    row = summary_of(ONE_WAY, groups=np.zeros(40, dtype=int))["first", FEMALE, "ladder"]
+    assert (row["flip_rate_low"], row["flip_rate_high"], row["status"]) == (None, None, "too_few_units")
+    assert 'flip_rate: there is too little to go by: 1 of the unit "group", and 2 are needed' in row["reason"]

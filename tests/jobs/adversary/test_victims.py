@@ -1,12 +1,18 @@
 """Every kind of victim in one run, each held against itself outside of it; and what is refused before a run."""
 
 import csv
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from benchmarks.calibration.adversary_worlds import Held
 from tests.storage.models.test_gru_files import network
+from tiltmeter.jobs.adversary.config import find_sources
+from tiltmeter.jobs.adversary.training import load_trained, train_victims
 from tiltmeter.jobs.adversary.victims import find_victim
+from tiltmeter.jobs.classifiers.labelled_data import read_labelled_data
+from tiltmeter.jobs.classifiers.splits import split_texts
 from tiltmeter.operators.classifiers.adversary.victims import class_weights
 from tiltmeter.operators.sentiment.lexicons import vader_scores
 from tiltmeter.storage.errors import InputError
@@ -16,6 +22,7 @@ from .conftest import FEMALE, MALE, NOUNS, OTHERS
 
 VICTIMS = ("linear_masked", "vader", "textblob", "small_encoder", "transformer", "gru")
 CUTS = [-0.05, 0.05]
+QUICK = [f"victim.small_encoder.training.{name}" for name in ("max_tokens=64", "learning_rate=0.01")]
 
 
 @pytest.fixture(scope="module")
@@ -28,9 +35,8 @@ def settings(adversary, write_bert, tmp_path_factory):
     embedding = np.random.default_rng(0).normal(size=(len(vocabulary) + 1, 3)).astype(np.float32)
     content = network({**gru.description, "vocabulary": vocabulary}, embedding__weight=embedding)
     (folder / "gru.safetensors").write_bytes(gru_content(content))
-    training = [f"victim.small_encoder.training.{name}" for name in ("max_tokens=64", "learning_rate=0.01")]
     return [
-        *(setting for setting in adversary if not setting.startswith("victim.linear")),
+        *(setting for setting in adversary if not setting.startswith("victim")),
         f"victim=[{','.join(VICTIMS)}]",
         *(
             "victim.linear_masked.linear.min_count=2",
@@ -38,7 +44,7 @@ def settings(adversary, write_bert, tmp_path_factory):
             "controls.number=2",
             "controls.few=true",
         ),
-        *(f"victim.transformer.model={bert}", f"victim.gru.system.path={folder}/gru.safetensors", *training),
+        *(f"victim.transformer.model={bert}", f"victim.gru.system.path={folder}/gru.safetensors", *QUICK),
     ]
 
 
@@ -57,9 +63,6 @@ def test_every_victim_is_asked_about_every_text(victims):
         assert {row["direction"] for row in victims.rows("summary", victim=victim)} == {
             f"{kind}_to_{gender}" for kind in ("pair", "swap") for gender in ("female", "male")
         }
-        for row in victims.rows("attacks", victim=victim, search="ladder"):
-            is_flip = row["status"] in ("flipped", "flipped_minimal")
-            assert not is_flip or row["probability_after"] < row["probability_before"]
 
 
 @pytest.mark.slow
@@ -81,7 +84,7 @@ def test_an_encoder_that_has_learnt_gender_is_moved_by_it(victims):
         for victim in ("small_encoder", "linear_masked", "vader")
     }
     [learnt], [masked], [vader] = rates.values()
-    assert learnt["flip_rate"] > 0.8
+    assert learnt["changeable_rate"] > 0.6
     assert (masked["flip_rate"], vader["flip_rate"]) == (0.0, 0.0)
 
 
@@ -117,6 +120,42 @@ def test_layout_changes_no_table_of_any_victim(victims, run_job, settings, tmp_p
     assert run.digests == victims.digests
 
 
+SYSTEM = ["victim=vader", "victim.vader.classes=[low, middle, high]", "victim.vader.cuts=[-0.3, 0.5]"]
+
+
+def test_systems_are_read_by_their_own_classes_and_cuts(configured):
+    config = configured("job=gender_adversary", "data.path=a.csv", *SYSTEM)
+    reader = find_victim("vader", config.victim["vader"], 0).load(None, "cpu")
+    texts = ["a hero", "a war", "a lamp", "the best hero is a lovely hero", "kill"]
+    scores, weights = np.asarray(vader_scores(texts)), reader.read(texts)
+    np.testing.assert_allclose(weights, class_weights(scores, [-0.3, 0.5]))
+    names = [reader.classes[place] for place in weights.argmax(axis=1)]
+    assert names == [("low", "middle", "high")[int(score > -0.3) + int(score > 0.5)] for score in scores]
+    assert len({*names}) == 3
+
+
+def test_whatever_decides_what_a_victim_says_is_in_its_identity(configured):
+    def identity(*settings):
+        [(name, victim)] = configured("job=gender_adversary", "data.path=a.csv", *settings).victim.items()
+        return str(find_victim(name, victim, 0).identity)
+
+    linear = ("victim=linear", "victim.linear.linear.min_count=3"), ("victim=linear", "victim.linear.masked=true")
+    others = ("victim=linear",), ("victim=vader",), SYSTEM, SYSTEM[:2], ["victim=textblob"]
+    assert len({identity(*settings) for settings in (*linear, *others)}) == 7
+
+
+def test_an_encoder_learns_by_the_seed(configured, adversary):
+    usual = [setting for setting in adversary if not setting.startswith("victim")]
+    config = configured(*usual, "victim=small_encoder", "victim.small_encoder.training.max_epochs=1")
+    sources, held = find_sources(config), Held()
+    texts = split_texts(held, read_labelled_data(held, config.data, sources.labelled, 0), 0)
+    models = [train_victims(held, replace(config, seed=seed), sources, texts)["small_encoder"] for seed in (0, 1, 0)]
+    readers = [load_trained(held, model, "cpu") for model in models]
+    first, second, same = (reader.read(["The film of a man"]) for reader in readers)
+    assert first.tolist() == same.tolist() != second.tolist()
+    assert readers[0].classes == ("bad", "good", "odd")
+
+
 @pytest.mark.parametrize(
     ("label", "message"),
     [(" good ", "all texts that a victim learns are of the class 'good'"), ("", "no text has a class")],
@@ -124,8 +163,6 @@ def test_layout_changes_no_table_of_any_victim(victims, run_job, settings, tmp_p
 def test_a_file_without_two_classes_is_refused_before_anything_is_started(
     configured, adversary, tmp_path, label, message
 ):
-    from tiltmeter.jobs.adversary.config import find_sources
-
     path = tmp_path / "one.csv"
     with path.open("w", newline="") as file:
         csv.writer(file).writerows([["text", "label", "author"], *([f"film {at}", label, "a"] for at in range(9))])

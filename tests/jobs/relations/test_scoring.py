@@ -3,18 +3,13 @@
 from collections import Counter
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from scipy.stats import beta, t
 
-from tiltmeter.jobs.relations import measuring, writing
-from tiltmeter.jobs.relations.material import Guess, Part, Variant, floor_of, read_part
-from tiltmeter.jobs.relations.rules import PartHits, part_hits
+from tiltmeter.jobs.relations.material import Guess, Part, Variant
+from tiltmeter.jobs.relations.rules import PartHits
 from tiltmeter.jobs.relations.scoring import Scoring
-from tiltmeter.jobs.relations.supervising import read_rules
-from tiltmeter.jobs.relations.tables import COMPILED, EXPLANATIONS, MATCHES, PREDICTED, READ
 from tiltmeter.operators.relations.evaluation import independent_units
-from tiltmeter.storage.store.ledger import Unit
 
 NAMES = ["no_relation", "a", "b"]
 LEVEL = 0.95
@@ -106,15 +101,6 @@ def test_seeds_are_in_the_interval_and_one_seed_says_so():
     assert np.isnan(rules["sd_training"])
 
 
-def test_holm_is_over_all_differences_of_a_part():
-    part = part_of(60, {"joint": (0.8,), "no_decoder": (0.7,), "rules": (0.6,)})
-    p = {row["model"]: (row["p_value"], row["p_adjusted"]) for row in rows_of(part) if " - " in row["model"]}
-    small, large = sorted(p.values())
-    assert len(p) == 2
-    assert small[1] == pytest.approx(2 * small[0])
-    assert large[1] == pytest.approx(max(large[0], small[1]))
-
-
 def test_documents_are_the_units_where_they_hold_several_sentences():
     """The same as if each document were one sentence."""
     part = part_of(80, {"joint": (0.8,), "rules": (0.6,)}, per_document=4)
@@ -128,37 +114,6 @@ def test_documents_are_the_units_where_they_hold_several_sentences():
     assert alone["p_value"] != row["p_value"]
     single = part_of(80, {"joint": (0.8,), "rules": (0.6,)}, per_document=1)
     assert single.units.kind == "sentence"
-
-
-@pytest.mark.parametrize(("sentences", "per_document"), [(15, None), (40, 10)])
-def test_too_few_units_have_no_interval_and_no_p(sentences, per_document):
-    part = part_of(sentences, {"joint": (0.9,), "rules": (0.3,)}, per_document=per_document)
-    need = "20 are needed" if per_document is None else "6 are needed"
-    for row in rows_of(part, measure="f1"):
-        assert row["status"] == "too_few_units"
-        assert need in row["reason"]
-        assert np.isnan(row["low"])
-        assert np.isnan(row["high"])
-        assert np.isnan(row.get("p_value", np.nan))
-        assert not any(name.endswith("draws") for name in row)
-
-
-def test_models_that_say_the_same_have_no_p():
-    part = part_of(60, {"joint": (0.8,)})
-    part = Part(part.split, part.rows, part.units, part.gold, part.predicted(Variant("joint", 1.0, 0)), part.guesses)
-    [row] = rows_of(part, model="joint - rules")
-    assert row["value"] == 0.0
-    assert np.isnan(row["p_value"])
-    assert row["reason"]
-
-
-def test_learning_curve_has_the_interval_of_its_share_and_seeds():
-    part = part_of(60, {"joint": (0.7, 0.9)}, split="development")
-    [row] = [row for row in Scoring(LEVEL, 0, 20, 1.0).curve(part, 1.0) if row["measure"] == "f1"]
-    [same] = rows_of(part, model="joint", relation="all", measure="f1")
-    assert {name: row[name] for name in ("value", "low", "high", "sd_training", "num_units")} == pytest.approx(
-        {name: same[name] for name in ("value", "low", "high", "sd_training", "num_units")}
-    )
 
 
 def test_precision_of_a_rule_is_inferred_over_documents_that_hold_several_sentences():
@@ -177,114 +132,3 @@ def test_precision_of_a_rule_is_inferred_over_documents_that_hold_several_senten
     assert ends == pytest.approx([beta.ppf(0.025, 0.7 * num, 0.3 * num + 1), beta.ppf(0.975, 0.7 * num + 1, 0.3 * num)])
     ends = [of_sentences["precision_low"], of_sentences["precision_high"]]
     assert ends == pytest.approx([beta.ppf(0.025, 42, 19), beta.ppf(0.975, 43, 18)])
-
-
-def test_units_of_hits_are_documents_of_the_part(made):
-    """Of pairs of sentences in a document."""
-    rows = made["test"].to_pylist()
-    table = pa.Table.from_pylist([row | {"document": f"d{row['sentence'] // 2}"} for row in rows], READ)
-    hits = part_hits(Held(made | {"test": table}), "test", ["test_matches"])
-    assert hits.kind == "document"
-    assert hits.units["often"] == [0, 0, 1, 1, 2, 2, 3, 3]
-    assert part_hits(Held(made), "test", ["test_matches"]).kind == "sentence"
-
-
-# --- wiring: which part, which rules, which references --------------------------------------------------------------
-
-
-class Held:
-    """In place of a store: tables by the names that stand for references."""
-
-    def __init__(self, tables):
-        self._tables = tables
-
-    def read(self, name):
-        return self._tables[name]
-
-
-RULES = {"often": ("a", 'SUBJ "is" OBJ'), "rare": ("a", 'SUBJ "was" OBJ'), "other": ("b", "SUBJ /is|was/ OBJ")}
-
-
-def read_rows(split, words, relations):
-    """Instances that say a word between their arguments."""
-    for number, (word, relation) in enumerate(zip(words, relations, strict=True)):
-        spans = {"subject_start": 0, "subject_end": 1, "object_start": 2, "object_end": 3}
-        row = {"split": split, "instance": number, "sentence": number, "tokens": [f"A{number}", word, "B"]} | spans
-        yield row | {"document": "", "relation": relation, "status": "ok", "reason": ""}
-
-
-def matched(split, words):
-    """By the rules above: the last one matches whatever they say."""
-    names = {"is": ("often", "other"), "was": ("rare", "other")}
-    return [
-        {"split": split, "instance": place, "rule_id": name} for place, word in enumerate(words) for name in names[word]
-    ]
-
-
-@pytest.fixture
-def made():
-    """Training says "is" of a, the test part "was"; a rule of b matches everything, and is wrong of a."""
-    words = {"training": ["is"] * 30 + ["was"] * 10, "development": ["is"] * 24, "test": ["is"] * 8 + ["was"] * 24}
-    words = {"training": words["training"] + ["is"] * 2, "development": words["development"], "test": words["test"]}
-    relations = {split: ["a"] * len(said) for split, said in words.items()}
-    relations["training"][-2:] = ["b", "b"]
-    tables = {
-        "rules": pa.Table.from_pylist(
-            [
-                {"rule_id": name, "relation": relation, "text": text, "source": "file", "status": "ok", "reason": ""}
-                for name, (relation, text) in RULES.items()
-            ],
-            COMPILED,
-        )
-    }
-    for split, said in words.items():
-        tables[split] = pa.Table.from_pylist(list(read_rows(split, said, relations[split])), READ)
-        tables[f"{split}_matches"] = pa.Table.from_pylist(matched(split, said), MATCHES)
-    guesses = [
-        {"split": split, "instance": place, "seed": 0, "predicted": relations[split][place], "probability": 0.9}
-        for split in ("development", "test")
-        for place in range(len(words[split]))
-    ]
-    tables["predicted joint 1.0 0"] = pa.Table.from_pylist(guesses, PREDICTED)
-    return tables
-
-
-def unit_of(made, **config):
-    settings = {"share": 1.0, "seed": 0, "level": LEVEL, "num_resamples": 20} | config
-    return Unit("made/1", "made", settings, {name: [name] for name in made})
-
-
-def test_floor_is_the_rule_that_is_frequent_in_training_for_the_relation_that_holds(made):
-    """That is "is", which is right of 8 of 32 test instances: "was" would be of 24, and a rule of b of none."""
-    rows = [
-        {"split": "test", "instance": place, "model": "joint", "seed": 0, "decoder": "published", "predicted": "a"}
-        | {"rule": RULES["often"][1], "parses": True, "matches": place < 8, "is_exact": place < 8, "status": "ok"}
-        for place in range(32)
-    ]
-    made["explanations"] = pa.Table.from_pylist(rows, EXPLANATIONS)
-    unit = unit_of(made, variants=[["joint", 1.0, 0, "predicted joint 1.0 0"]])
-    measures = dict(measuring._measure(Held(made), unit))["measures"].to_pylist()
-    [exact] = [row for row in measures if row["measure"] == "is_exact"]
-    assert (exact["value"], exact["floor"], exact["num"]) == (0.25, 0.25, 32)
-    assert exact["low"] < 0.25 < exact["high"]
-    [recall] = [row for row in measures if (row["model"], row["split"], row["measure"]) == ("rules", "test", "recall")][
-        :1
-    ]
-    assert recall["value"] == 1.0
-
-
-def test_references_are_rules_of_the_relation_that_holds(made):
-    """Not the rule of b, which matches too."""
-    unit = unit_of(made | {"predicted": made["predicted joint 1.0 0"]}, low=0, high=100)
-    asked = list(writing._asked(Held(made | {"predicted": made["predicted joint 1.0 0"]}), unit))
-    assert [one.references for one in asked[:1] + asked[-1:]] == [
-        frozenset([RULES["often"][1]]),
-        frozenset([RULES["rare"][1]]),
-    ]
-    assert {len(one.known) for one in asked} == {2}
-    parts = {
-        split: read_part(Held(made), unit_of(made, variants=[]), split, read_rules(Held(made), unit, 1.0))
-        for split in ("training", "test")
-    }
-    floor = floor_of(parts["training"], parts["test"], read_rules(Held(made), unit, 1.0))
-    assert floor.columns(31, "a") == {"references": [RULES["rare"][1]], "floor_rule": RULES["often"][1]}

@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import f1_score, precision_score, recall_score
 
 from tiltmeter.operators.relations.bleu import corpus_bleu, published_tokens
-from tiltmeter.operators.relations.evaluation import count_relations, estimates, measured, sentence_numbers, statistics
+from tiltmeter.operators.relations.evaluation import count_relations, estimates, measured, statistics
 from tiltmeter.operators.relations.rules.foreign.writing import foreign_print
 from tiltmeter.operators.relations.rules.parsing import parsed
 from tiltmeter.operators.relations.written_measures import shares_of
@@ -152,7 +152,3 @@ def test_what_is_no_rule_has_its_own_tokens():
         one for name, one, *_ in shares_of([answer(rule='SUBJ "a" OBJ OBJ')], "sentence", 0, 10) if name == "bleu"
     ]
     assert 0.0 < bleu.value < 1.0
-
-
-def test_sentences_are_numbered_as_they_come():
-    assert sentence_numbers(["b", "a", "b"]).tolist() == [0, 1, 0]

@@ -77,3 +77,5 @@ def test_hidden_tokens_are_as_many_and_never_arguments():
     assert len(masked.drawn) == 2
     assert not {2, 7} & {*masked.drawn, *masked.others}
     assert sorted({*masked.others, 5, 6, 2, 7}) == list(range(len(WORDS)))
+    drawn = [masked_tokens(instance(), (5, 6), seed).drawn for seed in range(12)]
+    assert {place for places in drawn for place in places} == {*range(len(WORDS))} - {2, 7}

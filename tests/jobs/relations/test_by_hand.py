@@ -1,0 +1,485 @@
+"""Every number that a run publishes, by hand: from made-up sentences and rules, its models, and other tables."""
+
+import json
+from collections import Counter
+from functools import cached_property
+from glob import glob
+from itertools import chain
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.metrics import f1_score, precision_score, recall_score
+
+from benchmarks.calibration.adversary_worlds import Held
+from tiltmeter.jobs.relations.training import load_model
+from tiltmeter.operators.compute.keys import document_key
+from tiltmeter.operators.relations.evaluation import (
+    calibration_error,
+    count_relations,
+    estimates,
+    f1_difference,
+    independent_units,
+    statistics,
+)
+from tiltmeter.operators.relations.learning.decoding import Writer
+from tiltmeter.operators.relations.learning.readers import InstanceReader
+from tiltmeter.operators.relations.learning.training import Labelled, build, held_out, relation_probabilities, train
+from tiltmeter.operators.relations.learning.vocabularies import vocabulary_of
+from tiltmeter.operators.relations.masking import masked_tokens
+from tiltmeter.operators.relations.naming import named_tokens
+from tiltmeter.operators.relations.rules.matching import matches
+from tiltmeter.operators.relations.rules.parsing import from_symbols, parsed
+from tiltmeter.operators.relations.rules.prefixes import RulePrefix, RuleVocabulary
+from tiltmeter.operators.relations.rules.printing import printed, rule_symbols
+from tiltmeter.operators.relations.rules.regexes import RuleError
+from tiltmeter.operators.relations.synthetic import synthetic_instances, synthetic_rules
+from tiltmeter.operators.relations.written_measures import shares_of
+from tiltmeter.operators.statistics.means import share, share_of_counts
+from tiltmeter.operators.statistics.multiplicity import holm
+from tiltmeter.operators.statistics.text_intervals import cut, spread_out
+from tiltmeter.operators.statistics.units import each, units_of
+
+from .conftest import FACTS, INSTANCES, SMALL, words
+
+NO = "no_relation"
+PARTS = ("training", "development", "test")
+FALLS = ("comprehensiveness", "random_comprehensiveness", "sufficiency")
+PRECISION = ("precision", "precision_low", "precision_high")
+
+
+def numbers(row, *names):
+    """Of a row, NaN where there is none."""
+    return [np.nan if row[name] is None else row[name] for name in names]
+
+
+def most(relations):
+    """The most frequent; of equals the first."""
+    return min(sorted({*relations}), key=lambda name: -relations.count(name), default=NO)
+
+
+class ByHand:
+    """Instances, what rules match in them, and the models of a run."""
+
+    def __init__(self, run, config):
+        self.run, self.config = run, config
+        sizes = (80, 40, 40)
+        self.parts = {
+            split: synthetic_instances(size, part, 3)
+            for part, (split, size) in enumerate(zip(PARTS, sizes, strict=True))
+        }
+        self.rules = {name: (relation, printed(parsed(text))) for name, relation, text in synthetic_rules()}
+        self.matching = {split: [self.names(one) for one in part] for split, part in self.parts.items()}
+
+    def names(self, instance):
+        return sorted(name for name, (_, text) in self.rules.items() if matches(parsed(text), instance))
+
+    def used(self, share_of_rules):
+        counts = Counter(name for names in self.matching["training"] for name in names)
+        order = sorted(counts, key=lambda name: (-counts[name], name))
+        return set(order[: round(share_of_rules * len(order))])
+
+    def known(self, split, share_of_rules=0.75):
+        """Of each instance the rules that models learn from and that match it."""
+        used = self.used(share_of_rules)
+        return [[name for name in names if name in used] for names in self.matching[split]]
+
+    def gold(self, split):
+        return [one.relation for one in self.parts[split]]
+
+    def units(self, split):
+        part = self.parts[split]
+        return independent_units([one.document for one in part], [number // 2 for number in range(len(part))])
+
+    @cached_property
+    def models(self):
+        """By (model, share, seed), with what they predict."""
+        made = {}
+        for path in glob(f"{self.run.path.parent}/store/units/relation_model/**/training.parquet", recursive=True):
+            first, place = pl.read_parquet(path).row(0, named=True), path.removesuffix("training.parquet")
+            held = Held()
+            trained = load_model(held, held.put(pa.table(pl.read_parquet(f"{place}model.parquet").to_arrow())))
+            predicted = glob(f"{place}predicted.parquet")
+            rows = pl.read_parquet(predicted[0]).to_dicts() if predicted else []
+            made[first["model"], first["share"], first["seed"]] = trained, rows
+        return made
+
+    def labelled(self, reader, split, share_of_rules):
+        names = self.known(split, share_of_rules)
+        symbols = [
+            [rule_symbols(parsed(self.rules[name][1])) for name in of_one if self.rules[name][0] == one.relation]
+            for one, of_one in zip(self.parts[split], names, strict=True)
+        ]
+        numbers = reader.vocabulary.numbers["relations"]
+        relations = np.array([numbers[one.relation] for one in self.parts[split]])
+        examples = [reader.example(one) for one in self.parts[split]]
+        return Labelled(examples, relations, [[reader.vocabulary.rule(rule) for rule in rules] for rules in symbols])
+
+    def predicted(self, split, seed, model="joint", share_of_rules=0.75):
+        _, rows = self.models[model, share_of_rules, seed]
+        return [row for row in rows if row["split"] == split]
+
+    def counts(self, split, kind, share_of_rules=0.75):
+        """Of rules alone, or of the models of each seed."""
+        if kind == "rules":
+            said = [[most([self.rules[name][0] for name in names]) for names in self.known(split)]]
+        else:
+            said = [
+                [row["predicted"] for row in self.predicted(split, seed, kind, share_of_rules)] for seed in range(2)
+            ]
+        everything = {*self.gold(split), *(self.rules[name][0] for name in self.rules), *chain.from_iterable(said)}
+        counted = [count_relations(self.gold(split), one, self.units(split), sorted(everything)) for one in said]
+        return said, counted
+
+
+@pytest.fixture(scope="session")
+def by_hand(ruled, configured):
+    return ByHand(ruled, configured(*SMALL))
+
+
+def test_instances_have_their_rules_and_the_vote_of_the_joint_models(ruled, by_hand):
+    assert 4 <= len(by_hand.used(0.5)) < len(by_hand.used(0.75)) < len(by_hand.used(1.0))
+    for split, part in by_hand.parts.items():
+        rows = ruled.rows("instances", split=split)
+        for row, one, names in zip(rows, part, by_hand.known(split), strict=True):
+            assert [row[role] for role in ("subject", "object")] == [words(one, role) for role in ("subject", "object")]
+            assert (row["sentence"], row["relation"]) == (" ".join(one.sentence.tokens), one.relation)
+            assert (row["rules"], row["encoder"]) == (names, "no tree")
+            assert row["rule_relation"] == most([by_hand.rules[name][0] for name in names])
+            votes = Counter()
+            for seed in range(2) if split != "training" else ():
+                [said] = [said for said in by_hand.predicted(split, seed) if said["instance"] == row["instance"]]
+                votes[said["predicted"]] += said["probability"] / 2
+            best = max(sorted(votes), key=votes.get, default=None)
+            assert row["predicted"] == best
+            assert row["probability"] == (pytest.approx(votes[best]) if best else None)
+
+
+def test_models_predict_what_their_weights_say_and_are_those_of_their_best_epochs(ruled, by_hand):
+    assert len(by_hand.models) == 8
+    for (model, share_of_rules, seed), (trained, rows) in by_hand.models.items():
+        epochs = ruled.rows("training", model=model, share=share_of_rules, seed=seed)
+        [best] = [epoch for epoch in epochs if epoch["is_best"]]
+        data = by_hand.labelled(trained.reader, "training", share_of_rules)
+        assert (best["num_instances"], best["num_with_rules"]) == (160, sum(map(bool, data.rules)))
+        f1, loss = held_out(trained.network, by_hand.labelled(trained.reader, "development", share_of_rules))
+        assert numbers(best, "f1", "development_rule_loss") == pytest.approx([f1, loss], nan_ok=True)
+        assert best["score"] == pytest.approx(np.nansum([f1, np.exp(-loss)]))
+        last = max(epoch["epoch"] for epoch in epochs if epoch["score"] == max(one["score"] for one in epochs))
+        assert best["epoch"] == last
+        assert ("is the last of 5: more" in best["warning"]) == (last == 5)
+        assert ("is the first of" in best["warning"]) == (last == 1)
+        if model == "no_classifier":
+            assert not rows
+            continue
+        names = trained.vocabulary.relations
+        for split in ("development", "test"):
+            shares = relation_probabilities(
+                trained.network, [trained.reader.example(one) for one in by_hand.parts[split]]
+            )
+            for row, one, of_one in zip(
+                [row for row in rows if row["split"] == split], by_hand.parts[split], shares, strict=True
+            ):
+                assert row["predicted"] == names[int(of_one.argmax())]
+                assert row["probability"] == pytest.approx(of_one.max())
+                assert row["gold_probability"] == pytest.approx(of_one[names.index(one.relation)])
+
+
+@pytest.mark.parametrize("variant", [("joint", 0.5, 1), ("no_decoder", 0.75, 1), ("no_classifier", 0.75, 0)])
+def test_a_model_is_trained_once_more(ruled, by_hand, variant):
+    model, share_of_rules, number = variant
+    config, used = by_hand.config, by_hand.known("training", share_of_rules)
+    training, rules = by_hand.parts["training"], by_hand.rules
+    learnt = {
+        name for one, names in zip(training, used, strict=True) for name in names if rules[name][0] == one.relation
+    }
+    symbols = [rule_symbols(parsed(rules[name][1])) for name in sorted(learnt)]
+    vocabulary = vocabulary_of(training, by_hand.gold("training"), symbols, config.encoder.min_count)
+    reader = InstanceReader(vocabulary, config.encoder.prune)
+    network = build(
+        config.encoder.network,
+        None if model == "no_decoder" else config.decoder,
+        config.training,
+        vocabulary.sizes,
+        3 + number,
+        classifies=model != "no_classifier",
+    )
+    parts = (by_hand.labelled(reader, split, share_of_rules) for split in ("training", "development"))
+    history = train(network, *parts, config.training, 3 + number)
+    rows = ruled.rows("training", model=model, share=share_of_rules, seed=number)
+    for row, epoch in zip(rows, history, strict=True):
+        losses = [row["relation_loss"], row["rule_loss"], row["rate"]]
+        assert losses == pytest.approx([epoch.relation_loss, epoch.rule_loss, epoch.rate], rel=1e-4)
+
+
+def rows_by_texts(ruled, by_hand):
+    """Of the table `rules`: what each stands for, known ones and new ones."""
+    new = sorted(
+        {row["rule"] for row in ruled.rows("explanations") if row["parses"]}
+        - {by_hand.rules[name][1] for name in by_hand.used(0.75)}
+    )
+    hits = {text: [one.relation for one in by_hand.parts["training"] if matches(parsed(text), one)] for text in new}
+    implied = {text: most(relations) for text, relations in hits.items() if relations}
+    known = [(name, *rule, "made_up", name in by_hand.used(0.75), PARTS) for name, rule in by_hand.rules.items()]
+    return known + [
+        (f"new {number}", implied[text], text, "decoded", False, ("training", "test"))
+        for number, text in enumerate(sorted(implied), start=1)
+    ]
+
+
+def test_rules_are_counted_on_each_part(ruled, by_hand):
+    rows = {(row["rule_id"], row["split"]): row for row in ruled.rows("rules") if row["split"] != "texts"}
+    expected = rows_by_texts(ruled, by_hand)
+    assert any(source == "decoded" for _, _, _, source, *_ in expected)
+    for name, relation, text, source, is_used, splits in expected:
+        for split in splits:
+            row = rows.pop((name, split))
+            assert [row[key] for key in ("relation", "text", "source", "is_used")] == [relation, text, source, is_used]
+            part = by_hand.parts[split]
+            hits = [number for number, one in enumerate(part) if matches(parsed(text), one)]
+            right = np.array([part[number].relation == relation for number in hits], dtype=bool)
+            units = units_of(by_hand.units(split).codes[hits], "sentence")
+            precision = share(right, units, level=0.9)
+            ends = [precision.value, precision.low, precision.high]
+            assert numbers(row, *PRECISION) == pytest.approx(ends, nan_ok=True)
+            gold = by_hand.gold(split).count(relation)
+            assert (row["support"], row["recall"]) == (len(hits), right.sum() / gold if gold else None)
+    assert not rows
+
+
+def asked_of(by_hand, model, seed):
+    """Instances of which rules are written: what is predicted, known rules that match, and those that are right."""
+    for number, (one, names) in enumerate(zip(by_hand.parts["test"], by_hand.known("test"), strict=True)):
+        known = sorted({by_hand.rules[name][1] for name in names})
+        references = sorted({by_hand.rules[name][1] for name in names if by_hand.rules[name][0] == one.relation})
+        predicted = by_hand.predicted("test", seed)[number]["predicted"] if model == "joint" else one.relation
+        if references or (model == "joint" and predicted != NO):
+            yield number, one, predicted, known, references
+
+
+def written_by(trained, instance, kind, known):
+    writer = Writer(trained.network, trained.vocabulary.symbols, 12)
+    example = trained.reader.example(instance)
+    if kind == "published":
+        return writer.free(example)
+    if kind == "retrieval":
+        return writer.among(example, [rule_symbols(parsed(text)) for text in known])
+    symbols = RuleVocabulary(trained.vocabulary.symbols[4:])
+    return writer.constrained(example, RulePrefix.start(instance, symbols, most_symbols=12), 3)
+
+
+@pytest.mark.parametrize("model", ["joint", "no_classifier"])
+def test_explanations_are_what_each_decoder_writes_and_what_rests_on_it(ruled, by_hand, model):
+    implied = {text: (name, relation) for name, relation, text, *_ in reversed(rows_by_texts(ruled, by_hand))}
+    rows = {(row["seed"], row["instance"], row["decoder"]): row for row in ruled.rows("explanations", model=model)}
+    for seed in range(2):
+        trained, _ = by_hand.models[model, 0.75, seed]
+        for number, one, predicted, known, references in asked_of(by_hand, model, seed):
+            for kind in ("published", "constrained", "retrieval"):
+                row = rows.pop((seed, number, kind))
+                written = written_by(trained, one, kind, known)
+                assert row["predicted"] == predicted
+                if written.symbols is None:
+                    assert (row["rule"], row["is_exact"]) == (None, False if references else None)
+                    assert row["status"] == "no_rule"
+                    continue
+                assert row["log_probability"] == pytest.approx(written.log_probability, abs=1e-6)
+                try:
+                    rule = from_symbols(written.symbols)
+                except RuleError:
+                    assert (row["parses"], row["matches"], row["rule_id"]) == (False, False, None)
+                    assert row["is_exact"] == (False if references else None)
+                    continue
+                text = printed(rule)
+                assert (row["rule"], row["parses"], row["matches"]) == (text, True, matches(rule, one))
+                assert row["is_exact"] == (text in references if references else None)
+                name, relation = implied.get(text, (None, None))
+                assert row["implied_relation"] == relation
+                assert row["rule_id"] == (name if name in by_hand.rules else None)
+                assert row["is_faithful"] == (None if relation is None else relation == predicted)
+                _check_resting(row, rule, one, trained, predicted, model)
+    assert not rows
+
+
+def _check_resting(row, rule, one, trained, predicted, model):
+    named = named_tokens(rule, one)
+    assert row["tokens"] == [one.sentence.tokens[place] for place in named]
+    if model == "no_classifier" or not named:
+        assert [row[name] for name in FALLS] == [None] * 3
+        return
+    hidden = masked_tokens(one, named, 3)
+    others = {*range(len(one.sentence.tokens))} - {*named, *range(*one.subject), *range(*one.object)}
+    assert (hidden.named, {*hidden.others}) == (named, others)
+    place = trained.vocabulary.relations.index(predicted)
+    examples = [trained.reader.example(one, places) for places in ((), *hidden)]
+    whole, *rest = relation_probabilities(trained.network, examples)[:, place]
+    assert [row[name] for name in FALLS] == pytest.approx([whole - value for value in rest], abs=1e-6)
+
+
+def row_of(ruled, model, split, relation, measure, decoder=""):
+    keys = {"model": model, "split": split, "relation": relation, "measure": measure, "decoder": decoder}
+    [row] = ruled.rows("measures", **keys)
+    [draw] = ruled.rows("draws", table="measures", key=json.dumps({name: row[name] for name in KEYS})) or [None]
+    return row, draw
+
+
+KEYS = ("model", "decoder", "split", "relation", "measure")
+
+
+def _check_number(row, draw, inferred, estimate, num_units):
+    assert numbers(row, "value", "low", "high") == pytest.approx(
+        [inferred.value, inferred.low, inferred.high], nan_ok=True
+    )
+    assert (row["num_units"], row["unit"]) == (num_units, "sentence")
+    assert (draw is None) == np.isnan(inferred.low)
+    if draw is not None:
+        assert draw["values"] == pytest.approx(spread_out(estimate).tolist(), nan_ok=True)
+
+
+@pytest.mark.parametrize("split", ["development", "test"])
+def test_measures_of_relations_are_of_their_part_and_of_each_seed(ruled, by_hand, split):
+    gold, units, about = by_hand.gold(split), by_hand.units(split), document_key(split)
+    seen, values = 0, {}
+    for kind in ("rules", "joint", "no_decoder"):
+        said, counts = by_hand.counts(split, kind)
+        made, drawn = statistics(counts), estimates(counts, 3, about, 20)
+        values[kind] = counts, drawn["all", "f1"]
+        labels = list(counts[0].relations)
+        for measure, score in (("precision", precision_score), ("recall", recall_score), ("f1", f1_score)):
+            micro = np.mean([score(gold, one, labels=labels, average="micro") for one in said])
+            assert row_of(ruled, kind, split, "all", measure)[0]["value"] == pytest.approx(micro)
+        for (relation, measure), statistic in made.items():
+            row, draw = row_of(ruled, kind, split, relation, measure)
+            num_units = np.count_nonzero(statistic.weights)
+            inferred = statistic.inferred(each(units.num, "sentence"), 0.9)
+            _check_number(row, draw, inferred, drawn[relation, measure], num_units)
+            assert numbers(row, "sd_training") == pytest.approx([statistic.spread], nan_ok=True)
+            assert row["num"] == (gold.count(relation) if relation in labels else len(gold) - gold.count(NO))
+            seen += 1
+    p_values = {}
+    for other in ("no_decoder", "rules"):
+        row, draw = row_of(ruled, f"joint - {other}", split, "all", "f1")
+        (joint, one), (counts, two) = values["joint"], values[other]
+        inferred = f1_difference(joint, counts, "sentence", 0.9)
+        difference = one._replace(value=one.value - two.value, resamples=one.resamples - two.resamples)
+        _check_number(row, draw, inferred, difference, row["num_units"])
+        assert (row["p_value"], row["num"]) == (pytest.approx(inferred.p), len(gold))
+        p_values[other] = row
+    adjusted = holm(np.array([row["p_value"] for row in p_values.values()]))
+    assert [row["p_adjusted"] for row in p_values.values()] == pytest.approx(adjusted.tolist())
+    seen += 2 + _check_calibration(ruled, by_hand, split)
+    assert len(ruled.rows("measures", split=split, decoder="")) == seen
+
+
+def _check_calibration(ruled, by_hand, split):
+    has_rule = np.array([bool(names) for names in by_hand.known(split)])
+    for name, kept in (("with_rule", has_rule), ("without_rule", ~has_rule)):
+        errors = []
+        for seed in range(2):
+            said = by_hand.predicted(split, seed)
+            right = np.array([row["predicted"] == gold for row, gold in zip(said, by_hand.gold(split), strict=True)])
+            errors.append(calibration_error(np.array([row["probability"] for row in said])[kept], right[kept]))
+        row, _ = row_of(ruled, "joint", split, "all", f"calibration_error_{name}")
+        assert (row["value"], row["num"]) == (pytest.approx(np.mean(errors)), kept.sum())
+    return 2
+
+
+@pytest.mark.parametrize("model", ["joint", "no_classifier"])
+def test_measures_of_what_is_written_have_the_floor_of_training(ruled, by_hand, model):
+    counts = {}
+    for names in by_hand.known("training"):
+        said = most([by_hand.rules[name][0] for name in names])
+        for name in names:
+            relation, text = by_hand.rules[name]
+            counts.setdefault(said, Counter())[text] += relation == said
+    floors = {relation: min(sorted(texts), key=lambda text: -texts[text]) for relation, texts in counts.items()}
+    for decoder in ("published", "constrained", "retrieval"):
+        answers = []
+        for row in ruled.rows("explanations", model=model, decoder=decoder):
+            one, names = by_hand.parts["test"][row["instance"]], by_hand.known("test")[row["instance"]]
+            right = sorted(by_hand.rules[name][1] for name in names if by_hand.rules[name][0] == one.relation)
+            more = {"unit": row["instance"] // 2, "gold": one.relation, "references": right}
+            answers.append(row | more | {"floor_rule": floors.get(one.relation, "")})
+        made = list(shares_of(answers, "sentence", 3, 20))
+        assert {one.measure for one in made} >= {"writes", "is_exact", "is_exact_by_relation", "bleu", "bleu_all"}
+        for one in made:
+            row, draw = row_of(ruled, model, "test", "all", one.measure, decoder)
+            scale = (cut(-1.0, 1.0),) if one.measure in FALLS else ()
+            _check_number(row, draw, one.statistic.inferred(one.units, 0.9, *scale), one.estimate, one.units.num)
+            assert (row["num"], row["floor"]) == (one.num, one.floor if one.floor is None else pytest.approx(one.floor))
+            assert numbers(row, "sd_training") == pytest.approx([one.statistic.spread], nan_ok=True)
+        assert len(ruled.rows("measures", model=model, decoder=decoder)) == len(made)
+
+
+def test_the_learning_curve_is_of_joint_models_of_each_share_on_development(ruled, by_hand):
+    assert {row["share"] for row in ruled.rows("learning_curve")} == {0.5, 0.75}
+    for share_of_rules in (0.5, 0.75):
+        _, counts = by_hand.counts("development", "joint", share_of_rules)
+        made, drawn = statistics(counts), estimates(counts, 3, document_key("development"), 20)
+        for measure in ("precision", "recall", "f1"):
+            [row] = ruled.rows("learning_curve", share=share_of_rules, measure=measure)
+            statistic, key = made["all", measure], json.dumps({"share": share_of_rules, "measure": measure})
+            [draw] = ruled.rows("draws", table="learning_curve", key=key) or [None]
+            inferred = statistic.inferred(each(40, "sentence"), 0.9)
+            _check_number(row, draw, inferred, drawn["all", measure], np.count_nonzero(statistic.weights))
+            with_rules = sum(map(bool, by_hand.known("training", share_of_rules)))
+            assert (row["num_rules"], row["num_instances"]) == (len(by_hand.used(share_of_rules)), with_rules)
+
+
+# --- texts ----------------------------------------------------------------------------------------------------------
+
+
+def said_in_texts(by_hand):
+    """What the joint models say of each pair, by the mean of their probabilities."""
+    models = [by_hand.models["joint", 0.75, seed][0] for seed in range(2)]
+    shares = np.mean([model.probabilities(INSTANCES, [()] * len(INSTANCES)) for model in models], axis=0)
+    return [models[0].vocabulary.relations[place] for place in shares.argmax(axis=1)]
+
+
+def facts_of(instance):
+    """Relations of a pair that are known; None where it is not in the list."""
+    pair = words(instance, "subject"), words(instance, "object")
+    known = {relation for subject, relation, object_ in FACTS if (subject, object_) == pair}
+    return known or None
+
+
+def test_rules_are_counted_in_texts_with_what_models_and_facts_say(ruled, by_hand):
+    said, rows = said_in_texts(by_hand), ruled.rows("rules", split="texts")
+    assert {row["source"] for row in rows} == {"made_up", "decoded"}
+    is_matched = np.zeros(len(INSTANCES), dtype=bool)
+    for row in rows:
+        hits = [number for number, one in enumerate(INSTANCES) if matches(parsed(row["text"]), one)]
+        is_matched[hits] = True
+        agreeing = [said[number] == row["relation"] for number in hits]
+        facts = {number: known for number in hits if (known := facts_of(INSTANCES[number])) is not None}
+        assert (row["support"], row["num_known"]) == (len(hits), len(facts))
+        assert row["agreement"] == (pytest.approx(np.mean(agreeing)) if hits else None)
+        documents = sorted({number // 10 for number in hits})
+        right, known = (
+            np.array([sum(test(facts[n]) for n in facts if n // 10 == one) for one in documents])
+            for test in (lambda relations, row=row: row["relation"] in relations, lambda _: True)
+        )
+        precision = share_of_counts(right, known, level=0.9, kind="document")
+        ends = [precision.value, precision.low, precision.high]
+        assert numbers(row, *PRECISION) == pytest.approx(ends, nan_ok=True)
+    [totals] = ruled.rows("texts")
+    assert (totals["num_sentences"], totals["num_pairs"], totals["num_matched"]) == (60, 120, is_matched.sum())
+    assert len({row["agreement"] for row in rows if row["support"]} - {1.0}) > 0
+    _check_examples(ruled, rows, said)
+
+
+def _check_examples(ruled, rows, said):
+    shown = ruled.rows("text_matches")
+    support = {row["rule_id"]: (row["support"], row["relation"]) for row in rows}
+    assert Counter(row["rule_id"] for row in shown) == {name: min(3, num) for name, (num, _) in support.items() if num}
+    for row in shown:
+        number = 10 * int(row["document"]) + 2 * row["line"]
+        one = next(one for one in INSTANCES[number : number + 2] if one.subject.start == row["subject_start"])
+        place = next(place for place, other in enumerate(INSTANCES) if other is one)
+        assert (row["sentence_number"], row["object_start"]) == (0, one.object.start)
+        assert (row["sentence"], row["subject"]) == (" ".join(one.sentence.tokens), words(one, "subject"))
+        assert (row["object"], row["predicted"]) == (words(one, "object"), said[place])
+        relation, known = support[row["rule_id"]][1], facts_of(one)
+        assert row["relation"] == relation
+        assert row["is_fact"] == (None if known is None else relation in known)
