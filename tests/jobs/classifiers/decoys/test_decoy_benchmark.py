@@ -279,17 +279,6 @@ def test_each_word_of_a_decoy_is_measured(benchmark):
     assert movie["productivity_before"] == pytest.approx(max(share_of_good, 1 - share_of_good))
 
 
-def test_accuracy_is_measured_on_all_texts_that_hold_the_word(benchmark):
-    decoys = {row["decoy"]: row for row in benchmark.rows("decoys")}
-    tokens, movie = decoys["random_tokens"], decoys["movie"]
-    assert (tokens["num_word_rows"], tokens["accuracy_on_word_rows"]) == (0, None)
-    assert movie["num_word_rows"] > movie["num_decoy_rows"] > 0
-    for name in ("accuracy_original_on_word_rows", "accuracy_on_word_rows"):
-        assert movie[f"{name}_low"] <= movie[name] <= movie[f"{name}_high"]
-        num_right = movie[name] * movie["num_word_rows"]
-        assert num_right == pytest.approx(round(num_right))
-
-
 def by_way(rows):
     return {(row["method"], row["selection"], row["budget"]): row for row in rows}
 
