@@ -1,6 +1,5 @@
 """Runs whose units are done by the process of the tests, and what became of each."""
 
-import pickle
 import traceback
 from collections import defaultdict
 from collections.abc import Sequence
@@ -48,7 +47,6 @@ def _do(workers: Workers, work: Any, deck: Any, **_: Any) -> Any:
     while deck:
         units: Sequence[Unit] = deck.take(1)
         try:
-            work, units = pickle.loads(pickle.dumps((work, units)))  # as they come to a worker
             for unit, tables in work(workers.store, units):
                 yield Report(workers.store.commit(unit, tables))
         except Exception as error:

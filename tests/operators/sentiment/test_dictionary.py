@@ -13,50 +13,28 @@ def translated(text, words=SPANISH):
     return translate_words([text], words)[0]
 
 
-def test_words_are_replaced_and_everything_between_them_is_kept() -> None:
-    assert translated("man feels sad.") == "hombre se siente triste."
-    assert translated(" man,\tsad\n\n-- (man)…😀 ") == " hombre,\ttriste\n\n-- (hombre)…😀 "
+YORK = {"new": "nuevo", "new york": "Nueva York", "new york city": "la ciudad", "york": "Y"}
+TEXTS = {
+    "words": ("man feels sad.", SPANISH, "hombre se siente triste."),
+    "what is between them": (" man,\tsad\n\n-- (man)…😀 ", SPANISH, " hombre,\ttriste\n\n-- (hombre)…😀 "),
+    "parts of words": ("woman mans man_ man2 sadly unsad", SPANISH, "woman mans man_ man2 sadly unsad"),
+    "words beside marks": ("man's sad-sad man", SPANISH, "hombre's triste-triste hombre"),
+    "letters with marks": ("niño niños Niño ÑNIÑO NIÑO", SPANISH, "boy niños Boy ÑNIÑO BOY"),
+    "another script": ("манн манна", {"манн": "man"}, "man манна"),
+    "capitals": ("Man MAN mAN This Man THIS MAN", SPANISH, "Hombre HOMBRE hombre Este hombre ESTE HOMBRE"),
+    "one capital is an initial": ("A MAN", {"a": "un", "man": "hombre"}, "Un HOMBRE"),
+    "as the dictionary writes it": ("and I say US", {"I": "yo", "US": "EE. UU."}, "and yo say EE. UU."),
+    "the longest entry": ("new york city, new york, new, york", YORK, "la ciudad, Nueva York, nuevo, Y"),
+    "a phrase on two lines": ("this \n man", SPANISH, "este hombre"),
+    "no phrase": ("this, man", SPANISH, "this, hombre"),
+    "nothing twice": ("a b", {"a": "b", "b": "a"}, "b a"),
+    "marks that mean themselves": ("c++ c.d cxd", {"c++": r"\1 \g<0>", "c.d": "x"}, r"\1 \g<0> x cxd"),
+}
 
 
-def test_only_whole_words_are_replaced() -> None:
-    assert translated("woman mans man_ man2 sadly unsad") == "woman mans man_ man2 sadly unsad"
-    assert translated("man's sad-sad man") == "hombre's triste-triste hombre"
-
-
-def test_words_of_other_scripts_are_whole_words_too() -> None:
-    assert translated("niño niños Niño ÑNIÑO NIÑO") == "boy niños Boy ÑNIÑO BOY"
-    assert translated("манн манна", {"манн": "man"}) == "man манна"
-
-
-def test_capitals_are_kept() -> None:
-    assert translated("Man MAN mAN This Man THIS MAN") == "Hombre HOMBRE hombre Este hombre ESTE HOMBRE"
-
-
-def test_one_capital_letter_is_an_initial() -> None:
-    assert translated("A MAN", {"a": "un", "man": "hombre"}) == "Un HOMBRE"
-
-
-def test_an_entry_as_the_dictionary_writes_it_gives_the_translation_as_it_is() -> None:
-    assert translated("and I say US", {"I": "yo", "US": "EE. UU."}) == "and yo say EE. UU."
-
-
-def test_the_longest_entry_is_taken_whatever_their_order() -> None:
-    words = {"new": "nuevo", "new york": "Nueva York", "new york city": "la ciudad", "york": "Y"}
-    for entries in (words, dict(reversed(words.items()))):
-        assert translated("new york city, new york, new, york", entries) == "la ciudad, Nueva York, nuevo, Y"
-
-
-def test_words_of_a_phrase_may_stand_on_two_lines() -> None:
-    assert translated("this \n man") == "este hombre"
-    assert translated("this, man") == "this, hombre"
-
-
-def test_what_has_been_replaced_is_not_translated_again() -> None:
-    assert translated("a b", {"a": "b", "b": "a"}) == "b a"
-
-
-def test_marks_in_entries_and_backslashes_in_translations_mean_themselves() -> None:
-    assert translated("c++ c.d cxd", {"c++": r"\1 \g<0>", "c.d": "x"}) == r"\1 \g<0> x cxd"
+@pytest.mark.parametrize(("text", "words", "expected"), TEXTS.values(), ids=TEXTS)
+def test_a_text_by_a_dictionary(text, words, expected) -> None:
+    assert translated(text, words) == translated(text, dict(reversed(words.items()))) == expected
 
 
 def test_hundreds_of_entries_are_no_limit() -> None:

@@ -157,6 +157,13 @@ def test_training_ends_when_the_development_loss_no_longer_falls_and_keeps_the_b
     assert stopped.description.history[best].development_accuracy == pytest.approx(accuracy)
 
 
+def test_the_training_loss_is_the_mean_over_texts() -> None:
+    """Of batches of unlike size; without dropout and with tiny steps, it is that of the same texts afterwards."""
+    config = dataclasses.replace(SMALL, dropout=0.0, learning_rate=1e-12, max_epochs=1)
+    [epoch] = train(made_up(), made_up(), VALUES, config, seed=0).description.history
+    assert epoch.loss == pytest.approx(epoch.development_loss, abs=1e-6)
+
+
 def test_the_vocabulary_is_of_the_most_frequent_words_of_the_training_texts() -> None:
     training = LabelledTexts(["b b b c", "A a, d c e"], ["good", "bad"])
     development = LabelledTexts(["f f f"], ["good"])

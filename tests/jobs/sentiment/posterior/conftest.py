@@ -47,9 +47,9 @@ SHARP = [
 """Trained vectors, and settings that are others than the usual ones."""
 
 TEXTS = [review for at, review in enumerate(reviews(450, 25, seed=0)) if at % 2 == 0 or at % 6 == 1]
-TEXTS = [("a film", ""), ("unheard", "negative"), *TEXTS, *TEXTS[4:5] * 2, ("", "positive")]
+TEXTS = [("a film", ""), ("unheard rare rare", "negative"), *TEXTS, *TEXTS[4:5] * 2, ("", "positive")]
 LABELLED = [(text, label == "positive") for text, label in TEXTS if text and label]
-WITHOUT_VECTOR = ("film", "uncle", "unheard")
+WITHOUT_VECTOR = ("film", "uncle", "rare")
 
 
 def write(path, header, rows):

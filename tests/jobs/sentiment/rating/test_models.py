@@ -14,7 +14,7 @@ import torch
 from transformers import MarianConfig, MarianMTModel
 
 from tiltmeter.jobs.sentiment.translation.apertium import TranslationError
-from tiltmeter.jobs.sentiment.translation.translation import _Translating
+from tiltmeter.jobs.sentiment.translation.translation import _round_trip, _trace, _Translating
 from tiltmeter.jobs.sentiment.translation.translators import ApertiumTranslator, find_round_trip
 from tiltmeter.operators.sentiment.seq2seq import Seq2SeqConfig, translate_texts
 from tiltmeter.operators.sentiment.transformer_scores import ClassifierConfig, score_texts
@@ -40,10 +40,9 @@ def classifier(write_bert, tmp_path_factory):
     return write_bert(folder, WORDS, "BertForSequenceClassification", **settings)
 
 
-@pytest.fixture(scope="module")
-def marian(tmp_path_factory):
+def write_marian(folder, seed):
     """A translator with random weights, which says something else of each text."""
-    folder, spm = tmp_path_factory.mktemp("marian"), io.BytesIO()
+    spm = io.BytesIO()
     sentences = iter([" ".join(WORDS), " ".join(reversed(WORDS))] * 3)
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=sentences, model_writer=spm, vocab_size=60, hard_vocab_limit=False, minloglevel=2
@@ -58,7 +57,7 @@ def marian(tmp_path_factory):
         for side in ("encoder", "decoder")
         for name, size in (("layers", 1), ("attention_heads", 2), ("ffn_dim", 16))
     }
-    torch.manual_seed(1)
+    torch.manual_seed(seed)
     model = MarianMTModel(MarianConfig(vocab_size=len(vocabulary), d_model=16, init_std=0.6, **special, **layers))
     model.generation_config.update(num_beams=1, bad_words_ids=[[padding]], no_repeat_ngram_size=1)
     model.save_pretrained(folder)
@@ -69,25 +68,43 @@ def marian(tmp_path_factory):
     return folder
 
 
-def test_models_translate_and_score_as_they_do_alone(run_job, classifier, marian, tmp_path):
-    outcome = run_job(
-        *("job=sentiment_rating", *FEW, "translator=marian", f"translator.es.there={marian}"),
-        *(f"translator.es.back={marian}", "+translator.es.generation_there={max_new_tokens: 8}"),
-        *("+translator.es.generation_back={max_new_tokens: 8}", "sentiment=transformer"),
-        *(f"sentiment.transformer.model={classifier}", f"store={tmp_path}/store", f"run_dir={tmp_path}/run"),
+def test_models_translate_and_score_as_they_do_alone(run_here, classifier, tmp_path):
+    folders = [write_marian(tmp_path / name, seed) for seed, name in enumerate(("there", "back"), start=1)]
+    outcome = run_here(
+        *("job=sentiment_rating", *FEW, "translator=marian", f"translator.es.there={folders[0]}"),
+        *(f"translator.es.back={folders[1]}", "+translator.es.generation_there={max_new_tokens: 8}"),
+        *("+translator.es.generation_back={max_new_tokens: 5}", "sentiment=transformer"),
+        *("sentiment.transformer.classifier.score=confidence", f"sentiment.transformer.model={classifier}"),
+        *(f"store={tmp_path}/store", f"run_dir={tmp_path}/run"),
     )
     rows = outcome.rows("translations")
-    translator = load_translator(str(marian), "cpu", "translator")
-    texts = [row["text"] for row in rows]
-    there = translate_texts(*translator, texts, Seq2SeqConfig(max_new_tokens=8))
-    assert [row["intermediate"] for row in rows] == there
-    assert len(set(there)) > 10
+    there, back = (load_translator(str(folder), "cpu", "translator") for folder in folders)
+    texts = translate_texts(*there, [row["text"] for row in rows], Seq2SeqConfig(max_new_tokens=8))
+    assert [row["intermediate"] for row in rows] == texts
+    assert len(set(texts)) > 10
+    assert [row["round_trip"] for row in rows] == translate_texts(*back, texts, Seq2SeqConfig(max_new_tokens=5))
     found = {(row["variant"], row["sentence"]): row["sentiment"] for row in outcome.rows("scores")}
     model = load_classifier(str(classifier), "cpu", "sentiment")
     for variant, column in (("original", "text"), ("es", "round_trip")):
-        alone, _ = score_texts(*model, [row[column] for row in rows], ClassifierConfig())
+        alone, _ = score_texts(*model, [row[column] for row in rows], ClassifierConfig(score="confidence"))
         assert np.ptp(alone) > 0.1
         assert [found[variant, row["sentence"]] for row in rows] == pytest.approx(alone.tolist(), abs=1e-6)
+
+
+def test_a_text_too_long_for_a_model_has_no_round_trip(tmp_path):
+    texts = ["long", "lost on the way back", "kept"]
+    there = {"long": None, "lost on the way back": "far", "kept": "near"}
+    trip = _round_trip(
+        texts, lambda of: list(map(there.get, of)), lambda of: [None if one == "far" else "here" for one in of]
+    )
+    assert trip["round_trip"].to_pylist() == [None, None, "here"]
+    sentences = pa.table({name: [""] * 3 for name in ("group", "dataset")} | {"sentence": [0, 1, 2], "text": texts})
+    sentences = sentences.append_column("protected_words", pa.array([["here"]] * 3))
+    store = Store(str(tmp_path))
+    refs = store.commit(Unit("made/1", "", {}), [("sentences", sentences), ("texts", trip)]).tables
+    inputs = {"sentences": [refs["sentences"]], "texts": [refs["texts"]]}
+    rows = dict(_trace(store, Unit("trace/1", "", {"variant": "es"}, inputs)))["translations"].to_pylist()
+    assert [(row["status"], row["survived"]) for row in rows] == [("too_long", None), ("too_long", None), ("ok", True)]
 
 
 @pytest.fixture

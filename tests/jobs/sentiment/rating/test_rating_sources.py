@@ -1,12 +1,18 @@
 """What a rating needs is looked for before any work, and refused with what would fix it."""
 
+from dataclasses import asdict
+
 import pytest
 
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.sentiment.rating.sources import find_sources
 from tiltmeter.jobs.sentiment.translation.apertium import TranslationError
+from tiltmeter.operators.sentiment.gru import GRUConfig, score
+from tiltmeter.operators.sentiment.gru_training import LabelledTexts, train
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.models.checkpoints import CheckpointError
+from tiltmeter.storage.models.described_weights import DescribedWeights
+from tiltmeter.storage.models.gru_files import gru_content
 
 RATING = "job=sentiment_rating"
 
@@ -66,6 +72,19 @@ def test_a_network_of_another_program_is_refused(found, tmp_path):
     file.write_bytes(b"nothing of the sort")
     with pytest.raises(ValueError, match=r"gru.safetensors: .*sentiment.gru.path"):
         found("sentiment=gru", f"sentiment.gru.path={file}")
+
+
+@pytest.mark.parametrize("kind", ["expected", "top"])
+def test_a_network_scores_by_what_is_set(found, tmp_path, kind):
+    texts = LabelledTexts(["a good film", "a bad film", "a film"], ["good", "bad", "none"])
+    values = {"good": 0.9, "bad": -0.6, "none": 0.1}
+    trained = train(texts, texts, values, GRUConfig(dimensions=4, hidden=4, max_epochs=1), 0)
+    file = tmp_path / "gru.safetensors"
+    file.write_bytes(gru_content(DescribedWeights(asdict(trained.description), trained.weights)))
+    system = found("sentiment=gru", f"sentiment.gru.path={file}", f"sentiment.gru.score={kind}").systems["gru"]
+    scores, truncated = system.load("cpu")(texts.texts)
+    assert scores == pytest.approx(score(trained, texts.texts, kind))
+    assert not truncated.any()
 
 
 def test_a_file_of_texts_must_have_the_columns(found, tmp_path):

@@ -172,6 +172,12 @@ def test_dependence_is_found():
     assert {(row["is_confounded"], row["dependence_p"]) for row in rows} == {(True, 0.0005)}
 
 
+def test_dependence_is_corrected_over_data_sets():
+    texts = [("fm"[at % 2], "ab"[at % 2 if at < 40 else at // 2 % 2], 0.1 * (at % 3)) for at in range(80)]
+    rows = rated(texts, columns={"dataset": ["one" if at < 40 else "other" for at in range(80)]}).raw_scores
+    assert {(row["is_confounded"], row["dependence_p"]) for row in rows} == {(True, 0.001)}
+
+
 def test_turns_of_a_conversation_are_no_texts_for_the_test():
     """In 30 conversations of 10 turns with one emotion each, turns would tell what chance did to the conversations."""
     rng = np.random.default_rng(3)

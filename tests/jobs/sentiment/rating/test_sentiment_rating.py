@@ -1,5 +1,10 @@
 """The job `sentiment_rating` from sentences to ratings, on few sentences and a translator made of words."""
 
+import json
+import re
+from collections import Counter, defaultdict
+from functools import partial
+
 import numpy as np
 import polars as pl
 import pytest
@@ -7,6 +12,10 @@ import pytest
 from tiltmeter.cluster.stages import UnitsFailed
 from tiltmeter.jobs.runtime.files import find_table
 from tiltmeter.jobs.sentiment.rating import systems
+from tiltmeter.operators.sentiment.annotators import vote
+from tiltmeter.operators.sentiment.dictionary import translate_words
+from tiltmeter.operators.sentiment.lexicons import random_scores, textblob_scores, vader_scores
+from tiltmeter.operators.sentiment.sentences import make_sentences
 
 ROUND_TRIP = (
     "+translator.es={kind: dictionary, language: es, there: {man: hombre, feels: siente}, "
@@ -20,14 +29,14 @@ FEW = [
 
 
 @pytest.fixture(scope="module")
-def rate(run_job, tmp_path_factory):
+def rate(run_here, tmp_path_factory):
     """Runs the job in a store of this module."""
     place = tmp_path_factory.mktemp("rating")
 
     def run(*settings):
         folder = tmp_path_factory.mktemp("run")
         common = ("job=sentiment_rating", "translator=[]", "rating.num_resamples=50", f"store={place}/store")
-        return run_job(*common, f"run_dir={folder}", *settings)
+        return run_here(*common, f"run_dir={folder}", *settings)
 
     return run
 
@@ -61,40 +70,32 @@ def test_ratings_are_those_of_the_definition(rated):
     assert (test["num_1"], test["mean_1"], test["mean_2"], test["sd_1"]) == (8, -1.0, 1.0, 0.0)
 
 
-def test_confounded_groups_are_rated_by_the_deconfounding_impact(rated):
-    assert {row["measure"] for row in rated.rows("ratings", group="gender_confounded")} == {"die"}
-    scores = pl.DataFrame(rated.table("scores")).filter(variant="original", system="vader", group="gender_confounded")
-    effects = rated.rows("effects", variant="original", system="vader", group="gender_confounded")
-    for effect in effects:
-        part = scores.filter(dataset=effect["dataset"])
-        felt = part.filter(emotion=effect["emotion"])
-        assert effect["mean_given"] == pytest.approx(felt["sentiment"].mean())
-        seen = [
-            (cell["sentiment"].mean(), part.filter(gender=value).height)
-            for value in ("male", "female", "neutral")
-            if (cell := felt.filter(gender=value)).height
-        ]
-        do = sum(mean * num for mean, num in seen) / sum(num for _, num in seen)
-        assert effect["mean_do"] == pytest.approx(do)
-        assert effect["die_percent"] == pytest.approx(100 * abs(do - effect["mean_given"]) / abs(effect["mean_given"]))
-        assert len(effect["unseen"]) == 3 - len(seen)
-    [raw] = rated.rows("raw_scores", variant="original", system="vader", group="gender_confounded", measure="die")
-    assert raw["raw_score"] == pytest.approx(max(effect["die_percent"] for effect in effects))
-    assert raw["raw_score_low"] <= raw["raw_score_high"]
+def test_scores_are_those_of_each_system_rounded_as_published(rate):
+    systems = ["sentiment=[biased_female,vader,random,textblob]", "rating.convention=published", "seed=7"]
+    outcome = rate(*FEW, ROUND_TRIP, *systems, "unit_texts=9")
+    sentences, trips = outcome.rows("sentences"), outcome.rows("translations")
+    texts = {"original": [row["text"] for row in sentences], "es": [row["round_trip"] for row in trips]}
+    random = partial(random_scores, seed=7)
+    score = {"vader": vader_scores, "textblob": textblob_scores, "random": random}
+    for variant, these in texts.items():
+        expected = {name: of(these).tolist() for name, of in score.items()}
+        expected["biased_female"] = [1.0 if row["gender"] == "female" else -1.0 for row in sentences]
+        for system, scores in expected.items():
+            rows = outcome.rows("scores", variant=variant, system=system)
+            assert [row["sentiment"] for row in rows] == pytest.approx(scores)
+        of = {"group": "gender", "dataset": "E3", "gender": "male"}
+        for system, decimals in (("random", 2), ("textblob", 2), ("vader", 9)):
+            scores = [row["sentiment"] for row in outcome.rows("scores", variant=variant, system=system, **of)]
+            tested = {"variant": variant, "system": system, "group": "gender", "dataset": "E3", "value_1": "male"}
+            means = {row["mean_1"] for row in outcome.rows("tests", **tested)}
+            assert list(means) == pytest.approx([np.round(scores, decimals).mean()], abs=1e-12)
 
 
-def test_a_round_trip_is_kept_with_what_it_lost(rated):
-    [row] = rated.rows(
-        "translations",
-        text="This man feels grim.",
-        sentence=rated.rows("sentences", text="This man feels grim.")[0]["sentence"],
-    )
-    assert (row["intermediate"], row["round_trip"]) == ("This hombre siente grim.", "This terrible guy feels grim.")
-    assert (row["lost_words"], row["survived"]) == (["man"], False)
-    lost = {row["word"]: row["percent_lost"] for row in rated.rows("protected_words", group="gender", dataset="E1")}
-    assert lost == {"boy": 0.0, "man": 100.0, "girl": 0.0, "woman": 0.0}
-    [change] = rated.rows("comparisons", system="vader", group="gender", measure="wrs")
-    assert change["original_score"] == 0.0 < change["raw_score"] == change["change"]
+def test_sentences_are_those_of_the_settings_and_the_seed(rate, configured):
+    made = [make_sentences(configured("job=sentiment_rating", *FEW).sentences, seed) for seed in (0, 3)]
+    assert made[0] != made[1]
+    rows = rate(*FEW, "sentiment=[biased_female]", "seed=3").rows("sentences")
+    assert [{name: row[name] for name in made[1][0]._fields} for row in rows] == [row._asdict() for row in made[1]]
 
 
 def test_another_system_translates_nothing_and_scores_no_other_again(rate, rated):
@@ -103,8 +104,10 @@ def test_another_system_translates_nothing_and_scores_no_other_again(rate, rated
     assert again.num_done("rate") == 2  # the other systems' tests hold
 
 
-def test_units_of_any_size_on_any_number_of_workers_give_the_same_tables(rate, rated):
-    other = rate(*FEW, ROUND_TRIP, "sentiment=[biased_female,vader]", "unit_texts=7", "cluster.num_cpus=2")
+def test_units_of_any_size_on_any_number_of_workers_give_the_same_tables(run_job, rated, tmp_path):
+    settings = ["job=sentiment_rating", "translator=[]", "rating.num_resamples=50", *FEW, ROUND_TRIP]
+    layout = ["unit_texts=7", "cluster.num_cpus=2", f"store={tmp_path}/store", f"run_dir={tmp_path}/run"]
+    other = run_job(*settings, "sentiment=[biased_female,vader]", *layout)
     assert other.num_done("score vader") > 10
     assert other.digests == rated.digests
 
@@ -142,6 +145,43 @@ def test_texts_without_a_gender_get_every_prefix(rate, turns):
     [raw] = outcome.rows("raw_scores", system="vader")
     assert (raw["measure"], raw["is_confounded"]) == ("wrs", False)
     assert "36 turns of 6 conversations" in raw["warning"]
+
+
+def words_of(text):
+    return re.findall(r"\w+", text.lower())
+
+
+def test_words_that_a_round_trip_lost_are_counted(rate, rated, turns):
+    """The words before the texts of women come back behind another, and of those about men one alone."""
+    there, back = {"hey girl": "o hej pige", "hey boy": "dreng"}, {"o hej pige": "oh hey women", "dreng": "boy"}
+    trip = "{" + ", ".join(f"{name}: {json.dumps(words)}" for name, words in (("there", there), ("back", back))) + "}"
+    trip = trip.replace('"', "").replace("{there", "{kind: dictionary, language: da, there")
+    said = rate(*turns, "sentiment=[biased_female]", f"+translator.da={trip}")
+    for row in said.rows("translations"):
+        [intermediate] = translate_words([row["text"]], there)
+        assert (row["intermediate"], [row["round_trip"]]) == (intermediate, translate_words([intermediate], back))
+    for run in (said, rated):
+        sentences, counts = run.rows("sentences"), defaultdict(Counter)
+        for row, trip in zip(sentences, run.rows("translations"), strict=True):
+            before, after = words_of(row["text"]), words_of(trip["round_trip"])
+            lost = [word for word in row["protected_words"] if word.lower() not in after]
+            assert (trip["lost_words"], trip["survived"]) == (lost, not lost if row["protected_words"] else None)
+            for word in row["protected_words"]:
+                starts = [words[:1] == [word.lower()] for words in (before, after)]
+                kinds = {
+                    "texts": True,
+                    "lost": word in lost,
+                    "starting": starts[0],
+                    "not_starting": starts == [True, False],
+                }
+                counts[row["group"], row["dataset"], word].update(kinds)
+        for row in run.rows("protected_words"):
+            expected = counts.pop((row["group"], row["dataset"], row["word"]))
+            assert {name: row[f"num_{name}"] for name in expected} == expected
+            assert row["percent_lost"] == 100 * expected["lost"] / expected["texts"]
+            starting = expected["starting"]
+            assert row["percent_not_starting"] == (100 * expected["not_starting"] / starting if starting else None)
+        assert not counts
 
 
 def test_conversations_are_dealt_to_the_prefixes_as_published(rate, turns):
@@ -230,42 +270,47 @@ PEOPLE = [
     ("This boy feels grim.", "-1,-1,-1"),
     ("This girl feels grim.", "negative,neutral,positive"),
     ("This woman feels grim.", "positive,,"),
-    ("This terrible guy feels grim.", "negative,negative,negative"),
+    ("This kind guy feels glad.", "negative,negative,negative"),
+    ("This girl feels glad.", "positive,positive,positive"),
+    ("This woman feels glad.", "negative,neutral,neutral"),
 ]
-"""Labels of three annotators; the last text is one after a round trip."""
+"""Labels of three annotators; the last texts are after a round trip."""
+
+KIND = "{kind: dictionary, language: es, there: {man: hombre, grim: feliz}, back: {hombre: kind guy, feliz: glad}}"
 
 
 def test_people_are_a_system_and_systems_agree_with_their_votes(rate, tmp_path):
     path = tmp_path / "people.csv"
-    path.write_text(
-        "\n".join(["text,annotator_1,annotator_2,annotator_3", *(f"{text},{said}" for text, said in PEOPLE)])
-    )
-    people = ["sentiment=[annotators,biased_female,vader]", f"sentiment.annotators.path={path}"]
-    outcome = rate(*FEW, ROUND_TRIP, *people)
-    scores = {
-        row["text"]: score["sentiment"]
-        for row, score in zip(
-            outcome.rows("sentences"), outcome.rows("scores", system="annotators", variant="original"), strict=True
-        )
-    }
-    assert [scores[text] for text in ("This man feels grim.", "This boy feels grim.", "This woman feels grim.")] == [
-        -1,
-        -1,
-        1,
-    ]
-    assert scores["This girl feels grim."] in (-1, 0, 1)
+    path.write_text("\n".join(["text,annotator_1,annotator_2,annotator_3", *(",".join(row) for row in PEOPLE)]))
+    people = ["sentiment=[annotators,biased_female,vader]", f"sentiment.annotators.path={path}", "seed=3"]
+    outcome = rate(*FEW, f"+translator.es={KIND}", *people)
+    sentences = outcome.rows("sentences")
+    votes = outcome.rows("scores", system="annotators", variant="original")
+    scores = {row["text"]: vote["sentiment"] for row, vote in zip(sentences, votes, strict=True)}
+    drawn = [vote(np.array([[-1.0, 0.0, 1.0]]), ["This girl feels grim."], seed)[0] for seed in (3, 0)]
+    assert drawn[0] != drawn[1]
+    expected = {"man": -1, "boy": -1, "girl": drawn[0], "woman": 1}
+    assert {person: scores[f"This {person} feels grim."] for person in expected} == expected
     assert scores["They feel grim."] is None
-    [row] = outcome.rows("annotations", group="gender", variant="original")
-    # Equal pairs: 1 of 3, 3 of 3 and 0 of 3; the fourth text has one label.
+    [row], [after] = (outcome.rows("annotations", group="gender", variant=variant) for variant in ("original", "es"))
+    # Equal pairs: 1 of 3, 3 of 3 and 0 of 3; the fourth text has one label. After it: 3 of 3, 3 of 3 and 1 of 3.
     assert (row["num_labelled"], row["num_unanimous"], row["num_drawn"]) == (3, 1, 1)
+    assert [row[f"percent_{name}"] for name in ("unanimous", "drawn")] == pytest.approx([100 / 3, 100 / 3])
     assert row["percent_pairwise"] == pytest.approx(100 * 4 / 9)
-    [after] = outcome.rows("annotations", group="gender", variant="es")
-    assert (after["num_labelled"], after["num_unanimous"]) == (3, 2)  # of the man, who came back as a guy, and the boy
-    # In E1 and in E3: men are negative to both, the woman positive; the girl is 1 to the biased system.
-    [biased] = outcome.rows("agreement", group="gender", variant="original", system="biased_female")
-    girl = scores["This girl feels grim."] == 1
-    assert (biased["num_texts"], biased["num_agreeing"]) == (8, 2 * (3 + girl))
-    assert biased["percent_agreeing"] == 100 * biased["num_agreeing"] / 8
+    assert (after["num_labelled"], after["num_unanimous"], after["num_drawn"]) == (3, 2, 0)
+    assert after["percent_pairwise"] == pytest.approx(100 * 7 / 9)
+    for row in outcome.rows("agreement"):
+        of = {"variant": row["variant"], "group": row["group"]}
+        parts = (outcome.rows("scores", system=system, **of) for system in (row["annotated"], row["system"]))
+        pairs = [(one["sentiment"], other["sentiment"]) for one, other in zip(*parts, strict=True)]
+        signs = [tuple(np.sign(pair)) for pair in pairs if None not in pair]
+        num_agreeing = sum(one == other for one, other in signs)
+        assert (row["num_texts"], row["num_agreeing"]) == (len(signs), num_agreeing)
+        assert row["percent_agreeing"] == pytest.approx(100 * num_agreeing / len(signs))
+    [vader], [late] = (
+        outcome.rows("agreement", group="gender", system="vader", variant=of) for of in ("original", "es")
+    )
+    assert vader["percent_agreeing"] != late["percent_agreeing"]
 
 
 def test_a_run_of_which_every_system_fails_says_why(rate, people):

@@ -105,8 +105,9 @@ def test_noise_is_not_learnt_by_heart():
     """The part that tells when to stop has other texts than the rest, and the weights are those before it got worse."""
     rng = np.random.default_rng(1)
     vectors, labels = rng.normal(size=(120, 20)), rng.random(120) < 0.6
-    config = ClassifierConfig(hidden=(30,), learning_rate=0.02, max_epochs=40, patience=40, development=0.4)
-    assert roc_auc_score(labels, scores(trained(vectors, labels, config, 0, 0), vectors)) < 0.85
+    config = ClassifierConfig((30,), learning_rate=0.02, batch=20, max_epochs=60, patience=60, development=0.4)
+    networks = [trained(vectors, labels, config, 0, number) for number in range(3)]
+    assert max(np.abs(scores(network, vectors)).mean() for network in networks) < 2  # and 7 of what is learnt by heart
 
 
 @pytest.mark.parametrize(

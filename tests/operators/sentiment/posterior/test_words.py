@@ -34,7 +34,7 @@ from tiltmeter.operators.sentiment.posterior.nearest import mixture_residual, ne
 from tiltmeter.operators.sentiment.posterior.networks import Network, Target, log_likelihoods, scores
 from tiltmeter.operators.sentiment.posterior.priors import of_bags, of_texts, of_words, share_beyond, standard
 from tiltmeter.operators.sentiment.posterior.samplers.exact import evidence, exact_draws
-from tiltmeter.operators.sentiment.posterior.seeds import error_of_mean, largest_z, spread
+from tiltmeter.operators.sentiment.posterior.seeds import largest_z, spread
 from tiltmeter.operators.sentiment.posterior.words import context_scores, word_posterior
 from tiltmeter.operators.statistics.resampling import resampled_counts
 from tiltmeter.operators.statistics.units import each, kish, units_of
@@ -161,13 +161,6 @@ def test_the_plane_of_a_picture_is_that_of_principal_components():
     assert np.allclose(plane.places(vectors + 1.0) - plane.places(vectors), plane.axes.sum(axis=1))
 
 
-def test_the_error_of_a_mean_is_what_means_vary_by():
-    errors = np.array([0.5, 1.0, 2.0])
-    means = np.random.default_rng(0).normal(scale=errors, size=(200_000, 3)).mean(axis=1)
-    assert error_of_mean(errors[:, np.newaxis])[0] == pytest.approx(means.std(), rel=0.01)
-    assert error_of_mean(errors[:, np.newaxis])[0] == pytest.approx(5.25**0.5 / 3)
-
-
 def test_classifiers_that_differ_have_a_spread_and_one_has_none():
     assert spread(np.array([[1.0, 2.0], [2.0, 2.0], [6.0, np.nan]]))[0] == pytest.approx(7.0**0.5)
     assert np.isnan(spread(np.array([[1.0], [np.nan]]))).all()
@@ -277,6 +270,10 @@ def test_the_interval_of_a_lexicon_goes_by_lemmas():
     assert apart.high - apart.low < 0.75 * (once.high - once.low)
     fisher = np.arctanh(once.pearson) + np.array([-1, 1]) * stats.norm.ppf(0.975) / 57**0.5
     assert np.arctanh([once.low, once.high]) == pytest.approx(fisher, abs=0.06)
+    strong = lexicon_agreement(values + 3 * is_positive, is_positive, each(60, "word"))
+    reach = np.arctanh(strong.high) - np.arctanh(strong.low)
+    assert strong.pearson > 0.8
+    assert reach == pytest.approx(2 * stats.norm.ppf(0.975) / 57**0.5, rel=0.3)
 
 
 @given(st.lists(st.booleans(), min_size=5, max_size=30), st.integers(0, 2**32 - 1))

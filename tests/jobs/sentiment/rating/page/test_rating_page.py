@@ -1,0 +1,150 @@
+"""The page on rated systems in every kind of run: all that it says and shows, held against what it said before."""
+
+import math
+import os
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+
+import pyarrow as pa
+import pytest
+
+from tests.fixtures.reports import reported
+from tests.fixtures.tables import rating
+from tiltmeter.jobs.report.html.elements import Bullets, Chart, Details, Grid, Page, Paragraph, Part
+from tiltmeter.jobs.sentiment.rating import tables
+from tiltmeter.jobs.sentiment.rating.page.body import page
+from tiltmeter.jobs.sentiment.rating.page.findings import findings
+from tiltmeter.jobs.sentiment.rating.page.round_trips import lost_words
+from tiltmeter.jobs.sentiment.rating.page.sections import sections
+from tiltmeter.jobs.sentiment.rating.rules import RatingConfig
+from tiltmeter.jobs.sentiment.rating.sources import RatingSources
+
+MODELS = Path(__file__).parent / "models"
+TESTED = {"design": "tested", "dependence_p": 0.3}
+ONE_VALUE = {"status": "incomparable", "reason": "the only gender is male: a comparison needs two values"}
+TOO_FEW = {"p_value": None, "p_holm": None, "p_benjamini_hochberg": None, "status": "too_few", "reason": "too few"}
+
+
+def lines(blocks):
+    """What blocks say, line by line."""
+    for block in blocks:
+        match block:
+            case Paragraph():
+                yield f"{block.tone}: {block.text}"
+            case Bullets():
+                yield from (f"- {item}" for item in block.items)
+            case Grid():
+                yield f"table: {block.caption} numeric: {', '.join(block.numeric)}"
+                yield from ("| " + " | ".join(map(str, row)) + " |" for row in (block.headings, *block.rows))
+            case Chart():
+                yield f"chart: {', '.join(block.figures)}. {block.alt} {block.caption}"
+            case Details() | Part():
+                yield f"{block.kind}: {getattr(block, 'summary', None) or block.title}"
+                yield from lines(block.blocks)
+
+
+def run_of(ratings, raw, levels=None, **tables_of):
+    """A run on the original texts with these raw scores, of one rank and rating."""
+    places = [ratings.rating(row, 1, 1) | (levels or {}).get(row["measure"], {}) for row in raw]
+    rows = {"raw_scores": ratings.table("raw_scores", *raw), "ratings": ratings.table("ratings", *places)}
+    return ratings.rated_run() | rows | tables_of
+
+
+def kinds(ratings):
+    """Frames by the kind of run, with what is set beside them."""
+    whole = ratings.rated_run()
+    every = [ratings.raw_score("calm", 0.0, protected=protected) for protected in ("gender", "race", "gender_race")]
+    above = [ratings.raw_score(name, score) | {"raw_score_low": 0.5} for name, score in (("calm", 1.0), ("wild", 2.0))]
+    warned = [ratings.raw_score(f"s{at}", 1.0, warning="many" if at < 2 else f"warning {at - 2}") for at in range(8)]
+    undecided = [ratings.raw_score("calm", 0.0) | TESTED, ratings.raw_score("calm", 6.5, measure="die") | TESTED]
+    long = ratings.table("tests", *(ratings.means_test("wild", -3.0, 0.01) for _ in range(100)))
+    lacking = ratings.table("tests", *(row | TOO_FEW for row in whole["tests"].to_dicts()))
+    return {
+        "round trip": (whole, {}),
+        "human texts by the published convention": (whole, {"kind": "human", "convention": "published"}),
+        "without resamples": (whole, {"num_resamples": 0}),
+        "original texts alone": (ratings.original_only(), {}),
+        "scores": (ratings.from_scores(), {"kind": ""}),
+        "nothing": ({name: rows.clear() for name, rows in whole.items()}, {}),
+        "one group": (ratings.only(whole, group="plain"), {}),
+        "one attribute after the other": (run_of(ratings, every), {}),
+        "ties": (run_of(ratings, [ratings.raw_score(name, 0.0) for name in ("calm", "wild", "odd")]), {}),
+        "one interval above 0": (run_of(ratings, above[:1]), {}),
+        "two intervals above 0": (run_of(ratings, above), {}),
+        "nothing to compare": (run_of(ratings, [ratings.raw_score(name, None) | ONE_VALUE for name in ("a", "b")]), {}),
+        "one that can not be compared": (run_of(ratings, [ratings.raw_score("a", None) | ONE_VALUE]), {}),
+        "warnings": (run_of(ratings, warned), {}),
+        "a test decides": (run_of(ratings, undecided, {"die": {"decides": False, "rating": 2}}), {}),
+        "many tests": (whole | {"tests": long}, {}),
+        "tests without p": (whole | {"tests": lacking}, {}),
+        "all words kept": (
+            whole | {"protected_words": ratings.table("protected_words", ratings.protected_word("boy", 0))},
+            {},
+        ),
+    }
+
+
+NAMES = list(kinds(rating))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_says_what_it_said(ratings, name):
+    """With TILTMETER_WRITE_MODELS set, what it says now is what it said."""
+    frames, of = kinds(ratings)[name]
+    kind = of.get("kind", "synthetic")
+    config = RatingConfig(**{key: value for key, value in of.items() if key != "kind"})
+    left_out = {"da": "apertium is not installed"} if name == "original texts alone" else {}
+    shown = list(lines(findings(frames, left_out).parts))
+    for section in sections(frames, config, kind):
+        shown += ["", f"## {section.anchor}: {section.title}", *lines(section.blocks)]
+    model = MODELS / f"{name.replace(' ', '_')}.txt"
+    text = "\n".join(shown) + "\n"
+    if "TILTMETER_WRITE_MODELS" in os.environ:
+        model.write_text(text)
+    assert text == model.read_text()
+
+
+@pytest.mark.parametrize("run", ["rated_run", "original_only", "from_scores"])
+def test_no_number_is_shown_as_nan_and_every_name_is_escaped(ratings, run, html_of, figures_of):
+    row = ratings.raw_score(ratings.TAGGED, math.inf, group=ratings.TAGGED)
+    tagged = {
+        "raw_scores": ratings.table("raw_scores", row),
+        "ratings": ratings.table("ratings", ratings.rating(row, 1, 1)),
+    }
+    for frames in (getattr(ratings, run)(), ratings.from_scores() | tagged):
+        whole = Page("", {}, findings(frames, {}).parts, sections(frames, RatingConfig(), ""))
+        html = html_of(whole)
+        assert not {"NaN", "nan", "None", "Infinity"} & set((html + figures_of(whole)).replace(">", " ").split())
+        assert ratings.TAGGED not in html
+    assert "&lt;b&gt;&amp;" in html
+
+
+@pytest.mark.parametrize("frames", ["original_only", "from_scores"])
+def test_without_words_nothing_is_said_of_lost_ones(ratings, frames):
+    assert list(lost_words(getattr(ratings, frames)())) == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "frames", "facts"),
+    [
+        (
+            ["translator=[]", "rating.convention=published", "seed=7"],
+            "rated_run",
+            {"language": "en", "variants": "original, es", "convention": "published", "seed": "7"},
+        ),
+        (["scores=some.csv"], "from_scores", {"variants": "original, es", "convention": "definition", "seed": "0"}),
+    ],
+)
+def test_the_page_of_a_run_has_facts_and_the_columns_of_large_tables(ratings, configured, settings, frames, facts):
+    published = {
+        name: pa.Table.from_pylist(rows.to_dicts(), getattr(tables, name.upper()))
+        for name, rows in getattr(ratings, frames)().items()
+    }
+    run = SimpleNamespace(config=configured("job=sentiment_rating", *settings), sources=RatingSources())
+    shown = reported(partial(page, run), published | {"scores": tables.SCORES.empty_table()})
+    assert shown.facts == {"job": "sentiment_rating", "systems": "calm, wild"} | facts
+    assert [section.anchor for section in shown.sections][-2:] == ["missing", "account"]
+    listed = {details.summary for details in shown.sections[-1].blocks[-1].blocks}
+    assert "scores" in listed
+    assert "translations" not in listed
