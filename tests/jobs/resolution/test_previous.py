@@ -23,16 +23,20 @@ LOOSE = [
     ("y1", "y2", 0.9),
     ("z1", "z2", 1.0),
 ]
-"""Pairs that stay, of records that are to be one; that go to another record; that go; and of which one record goes."""
+LOOSE += [("f1", "f2", -0.5), ("f1", "f3", -0.4), ("f2", "f3", -0.3)]
+"""Pairs of records that are to be one, of which the first goes, which go, of which the last goes, and that turn."""
 
 BEFORE = Resolved([*drawn(SEED), *STAY, *LOOSE], "zero", must=[("x", "d")])
 
 
 def changed(rows):
     """What a record has with others is turned, some are gone, others are new, and r moves to another cluster."""
-    kept = [(one, other, -weight if "b" in (one, other) and weight > -1.0 else weight) for one, other, weight in rows]
-    kept = [row for row in kept if not {*row[:2]} & {"y1", "y2", "w2", "r", "z2"}]
-    new = [("a0", "a1", 0.5), ("w1", "w9", 0.8), ("z1", "z3", 0.5), ("r", "n", 3.0), ("r", "a", 0.5)]
+    kept = [
+        (one, other, -weight if ("b" in (one, other) and weight > -1.0) or one[0] == "f" else weight)
+        for one, other, weight in rows
+    ]
+    kept = [row for row in kept if not {*row[:2]} & {"y1", "y2", "w1", "r", "z2"}]
+    new = [("a0", "a1", 0.5), ("w0", "w2", 0.8), ("z1", "z3", 0.5), ("r", "n", 3.0), ("r", "a", 0.5)]
     return [*reversed(kept), *new]
 
 
@@ -134,9 +138,18 @@ def test_ids_stay_and_the_ledger_says_what_became_of_every_record(runs, place):
         "next_id": max(next_id, max(later.values()) + 1),
     }
     assert {"kept", "new", "vanished", "split"} <= {flow[-1] for flow in flows}
+    merged = [flow for flow in flows if flow[-1] == "merged"]
+    assert place == 2 or len({flow[0] for flow in merged}) > len({flow[1] for flow in merged})
     assert "moved to a cluster of another id" in (outcome.path / "report.html").read_text()
     exported = pl.read_csv(outcome.path / "exports/clusters.csv")
     assert dict(exported.select("record", "cluster_id").iter_rows()) == later
+
+
+def test_an_id_of_a_cluster_that_is_gone_never_comes_again(resolve, runs):
+    first, _, _ = runs
+    fewer = resolve(replace(BEFORE, rows=[row for row in BEFORE.rows if "z1" not in row]), f"previous={first.path}")
+    assert max(ids_of(fewer).values()) < max(ids_of(first).values())
+    assert fewer.rows("ledger_counts")[0]["next_id"] == first.rows("ledger_counts")[0]["next_id"]
 
 
 @pytest.mark.parametrize(

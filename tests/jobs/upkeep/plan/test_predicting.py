@@ -1,5 +1,7 @@
 """Hours, bytes and memory from the records of earlier runs, by hand."""
 
+from dataclasses import replace
+
 import pytest
 
 from tiltmeter.cluster.capacity import ResourceRequest
@@ -144,6 +146,9 @@ def test_stages_that_could_not_be_counted_are_those_of_a_like_run(store, ran):
     assert found["train"]["reason"].startswith(
         "could not be counted after tokens: it depends on rows; as many as in the"
     )
+    rest = replace(known(store), rest_bytes=3000)
+    more = rows(Counted([CountedStage("tokens", num_missing=1)], "it depends on rows", uncounted=["fr"]), rest)
+    assert (more["train"]["num_missing"], more["co-occurrence"]["num_missing"]) == (15, 6)
     # No run did this one: it was found again.
     assert (found["tokens"]["status"], found["tokens"].get("seconds")) == ("unknown", None)
 
