@@ -10,7 +10,8 @@ from tests.fixtures.dialogues import SMALL, SPEAKERS, TELLS
 from tiltmeter.jobs.changes.comparing import Comparison
 from tiltmeter.jobs.changes.past_runs import past_run
 from tiltmeter.jobs.classifiers.privacy import evaluating, training
-from tiltmeter.jobs.classifiers.privacy.measuring import RESEEDED
+from tiltmeter.jobs.classifiers.privacy.lexicons import BinnedLexicon
+from tiltmeter.jobs.classifiers.privacy.measuring import RESEEDED, _Sentence
 
 SEEDED = [*SMALL, "seed=2"]
 
@@ -112,6 +113,13 @@ def test_ep_and_eg_are_equations_1_and_2_of_the_published_attributions(outcome, 
         sizes = [abs(row["attribution"] or 0.0) for row in private]
         on_list = sum(size for place, size in enumerate(sizes) if place in chosen)
         assert sample["listed_share"] == pytest.approx(on_list / sum(sizes))
+
+
+@pytest.mark.parametrize(("general", "own", "status"), [("high", "low", "general_wrong"), ("low", "high", "ok")])
+def test_eg_is_of_sentences_that_general_gets_right_whatever_the_model_says(general, own, status):
+    lines = ([{"word": "sad", "attribution": 1.0, "predicted": says, "gold": "low"}] for says in (own, general))
+    lexicon = BinnedLexicon({"sad": -1.0}, {"sad": 0})
+    assert _Sentence(*lines, {}, lexicon, {"model": "PrivEP", "classes": ("low", "high")})._eg_status == status
 
 
 def test_models_learn_from_the_training_part_and_stop_by_the_development_part(outcome):
