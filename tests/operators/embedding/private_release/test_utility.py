@@ -67,6 +67,11 @@ def test_accuracy_falls_from_plain_vectors_to_noise(texts):
     assert majority_hits(texts[1], texts[2]).mean() < 0.6
 
 
+def test_the_most_frequent_class_is_that_of_the_training_part():
+    labels, is_test = np.array([2, 2, 0, 0, 0, 0, 2]), np.array([False] * 3 + [True] * 4)
+    assert majority_hits(labels, is_test).tolist() == [False, False, False, True]
+
+
 def test_linear_model_of_words_reads_nothing_in_noise():
     generator = np.random.default_rng(0)
     labels = np.arange(1000) % 2
