@@ -72,6 +72,14 @@ def test_the_most_frequent_class_is_that_of_the_training_part():
     assert majority_hits(labels, is_test).tolist() == [False, False, False, True]
 
 
+def test_the_penalty_is_chosen_within_the_training_part():
+    """So small a C sees nothing but the most frequent class, a third of the texts being of the other."""
+    labels = (np.arange(90) % 3 == 0).astype(int)
+    features, is_test = labels[:, None] * 2.0 - 1, np.arange(90) >= 60
+    assert text_hits(features, labels, is_test, [1e-9], 3, 0).mean() == pytest.approx(2 / 3)
+    assert text_hits(features, labels, is_test, [1e-9, 1.0], 3, 0).all()
+
+
 def test_linear_model_of_words_reads_nothing_in_noise():
     generator = np.random.default_rng(0)
     labels = np.arange(1000) % 2
