@@ -12,7 +12,7 @@ from tiltmeter.jobs.relations.matching import match_rules
 from tiltmeter.jobs.relations.rules import compile_rules, count_rules
 from tiltmeter.jobs.relations.sources import find_sources
 from tiltmeter.jobs.relations.supervising import evidence_of_rules, supervised_parts
-from tiltmeter.operators.relations.synthetic import synthetic_instances
+from tiltmeter.operators.relations.synthetic import synthetic_instances, synthetic_rules
 from tiltmeter.storage.store.ledger import Unit
 
 NETWORK = [
@@ -57,17 +57,28 @@ def csv(path, header, rows):
     return path
 
 
+RULES = [
+    *synthetic_rules(),
+    ("wrong 1", "born_in", 'SUBJ "works" [] OBJ'),
+    ("wrong 2", "based_in", "SUBJ /married/ OBJ"),
+]
+"""The first are always right, the last always wrong."""
+
+
 @pytest.fixture(scope="session")
 def texts(tmp_path_factory):
-    """Settings: JSON lines, with all names as mentions and what holds as facts."""
+    """Settings: rules, and JSON lines with all names as mentions and what holds as facts."""
     folder = tmp_path_factory.mktemp("texts")
+    rules = [{"id": name, "relation": relation, "pattern": text} for name, relation, text in RULES]
+    (folder / "rules.json").write_text(json.dumps(rules))
     documents = [{"id": str(number), "text": text} for number, text in enumerate(written(INSTANCES))]
     (folder / "texts.jsonl").write_text("\n".join(map(json.dumps, documents)) + "\n")
     lists = {
         "mentions": csv(folder / "mentions.csv", "text,type", MENTIONS),
         "facts": csv(folder / "facts.csv", "subject,relation,object", FACTS),
     }
-    return [f"texts.path={folder}/texts.jsonl", *(f"texts.{name}={path}" for name, path in lists.items())]
+    files = [f"rules.path={folder}/rules.json", f"texts.path={folder}/texts.jsonl"]
+    return [*files, *(f"texts.{name}={path}" for name, path in lists.items())]
 
 
 @pytest.fixture(scope="session")

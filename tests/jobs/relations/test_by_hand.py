@@ -34,14 +34,14 @@ from tiltmeter.operators.relations.rules.parsing import from_symbols, parsed
 from tiltmeter.operators.relations.rules.prefixes import RulePrefix, RuleVocabulary
 from tiltmeter.operators.relations.rules.printing import printed, rule_symbols
 from tiltmeter.operators.relations.rules.regexes import RuleError
-from tiltmeter.operators.relations.synthetic import synthetic_instances, synthetic_rules
+from tiltmeter.operators.relations.synthetic import synthetic_instances
 from tiltmeter.operators.relations.written_measures import shares_of
 from tiltmeter.operators.statistics.means import share, share_of_counts
 from tiltmeter.operators.statistics.multiplicity import holm
 from tiltmeter.operators.statistics.text_intervals import cut, spread_out
 from tiltmeter.operators.statistics.units import each, units_of
 
-from .conftest import FACTS, INSTANCES, SMALL, words
+from .conftest import FACTS, INSTANCES, RULES, SMALL, words
 
 NO = "no_relation"
 PARTS = ("training", "development", "test")
@@ -69,7 +69,7 @@ class ByHand:
             split: synthetic_instances(size, part, 3)
             for part, (split, size) in enumerate(zip(PARTS, sizes, strict=True))
         }
-        self.rules = {name: (relation, printed(parsed(text))) for name, relation, text in synthetic_rules()}
+        self.rules = {name: (relation, printed(parsed(text))) for name, relation, text in RULES}
         self.matching = {split: [self.names(one) for one in part] for split, part in self.parts.items()}
 
     def names(self, instance):
@@ -221,7 +221,7 @@ def rows_by_texts(ruled, by_hand):
     )
     hits = {text: [one.relation for one in by_hand.parts["training"] if matches(parsed(text), one)] for text in new}
     implied = {text: most(relations) for text, relations in hits.items() if relations}
-    known = [(name, *rule, "made_up", name in by_hand.used(0.75), PARTS) for name, rule in by_hand.rules.items()]
+    known = [(name, *rule, "file", name in by_hand.used(0.75), PARTS) for name, rule in by_hand.rules.items()]
     return known + [
         (f"new {number}", implied[text], text, "decoded", False, ("training", "test"))
         for number, text in enumerate(sorted(implied), start=1)
@@ -446,7 +446,7 @@ def facts_of(instance):
 
 def test_rules_are_counted_in_texts_with_what_models_and_facts_say(ruled, by_hand):
     said, rows = said_in_texts(by_hand), ruled.rows("rules", split="texts")
-    assert {row["source"] for row in rows} == {"made_up", "decoded"}
+    assert {row["source"] for row in rows} == {"file", "decoded"}
     is_matched = np.zeros(len(INSTANCES), dtype=bool)
     for row in rows:
         hits = [number for number, one in enumerate(INSTANCES) if matches(parsed(row["text"]), one)]

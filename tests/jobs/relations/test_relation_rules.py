@@ -51,9 +51,9 @@ def test_draws_of_a_part_are_of_one_scheme_and_tell_how_many_sentences_a_number_
 
 
 @pytest.mark.slow
-def test_a_later_run_on_the_same_sentences_is_judged_sentence_by_sentence(ruled, run_here, tmp_path):
+def test_a_later_run_on_the_same_sentences_is_judged_sentence_by_sentence(ruled, run_here, texts, tmp_path):
     store = f"store={ruled.path.parent}/store"
-    settings = [*SMALL, "seeds=1", "ablations=[]", "shares=[]", "training.max_epochs=10"]
+    settings = [*SMALL, *texts, "seeds=1", "ablations=[]", "shares=[]", "training.max_epochs=10"]
     later = run_here(*settings, store, f"run_dir={tmp_path}/later")
     found = run_here("job=compare", f"runs=[{ruled.path},{later.path}]", store, f"run_dir={tmp_path}/compared")
     rows = {row["key"]: row for row in found.rows("differences", table="measures") if row["verdict"] != "gone"}
