@@ -103,13 +103,17 @@ def test_rows_are_told_apart_by_model_sentence_and_position() -> None:
     assert key_columns(ATTRIBUTIONS) == ["model", "sentence", "position"]
 
 
-def test_the_gold_class_is_explained_where_there_is_one(here, trained, sentences) -> None:
+def test_the_gold_class_is_explained_where_there_is_one(here, trained, sentences, network) -> None:
     predicted = rows_of(here, {"small": trained}, sentences)["small"]
     gold = rows_of(here, {"small": trained}, sentences, explained="gold")["small"]
     for one, other in zip(predicted, gold, strict=True):
         if one["attribution"] is not None:
             sign = 1 if one["gold"] in (None, one["predicted"]) else -1
             assert other["attribution"] == pytest.approx(sign * one["attribution"], abs=1e-6)
+    classifier, texts = text_classifier(network, VOCABULARY.tokenise, HEADS), [row["text"] for row in ROWS]
+    of_gold, of_none, _ = attribute(classifier, texts, METHOD, targets=[1, 0, None])
+    assert [row["attribution"] for row in gold[:3]] == pytest.approx(of_gold.values, abs=1e-6)
+    assert len(of_none.words) == 0
 
 
 def test_a_gold_class_that_the_model_lacks_is_refused(here, trained) -> None:
