@@ -61,6 +61,7 @@ RULES = [
     *synthetic_rules(),
     ("wrong 1", "born_in", 'SUBJ "works" [] OBJ'),
     ("wrong 2", "based_in", "SUBJ /married/ OBJ"),
+    ("wrong 3", "works_for", "SUBJ /sued|left|met/ OBJ"),
 ]
 """The first are always right, the last always wrong."""
 
