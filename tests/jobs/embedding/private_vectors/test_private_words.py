@@ -117,7 +117,6 @@ def test_a_release_says_what_an_attacker_names(releases, plain, rows, mechanism)
     anew = np.linalg.norm((images[:, None] + noise)[:, :, None] - images, axis=3).argmin(axis=2)
     share = (anew == np.arange(NUM_WORDS)[:, None]).mean()
     assert row["attacker"] == pytest.approx(share, abs=6 * (share * (1 - share) / (50 * NUM_WORDS)) ** 0.5)
-    assert mechanism == "gaussian" or abs(row["attacker"] - row["named"]) > 0.05, "of all words, not of those given"
     caps = 1 / np.exp(-np.linalg.norm(images[:, None] - images, axis=2) / row["scale"]).sum(axis=1)
     known = (None, None) if mechanism == "gaussian" else pytest.approx((caps.mean(), caps.max()))
     assert (row["cap_mean"], row["cap_largest"]) == known
