@@ -136,7 +136,7 @@ def settings_of_runs(folder: Path) -> Iterator[tuple[str, Any]]:
                 yield record["settings"]["job"]["name"], record["settings"]
             elif record["status"] == "succeeded" and not catalogue.job(record["job"]).has_units:
                 yield record["job"], yaml.load(path.with_name("config.yaml").read_bytes(), yaml.CSafeLoader)
-        except (KeyError, OSError, TypeError, ValueError, yaml.YAMLError):
+        except (KeyError, OSError, RecursionError, TypeError, ValueError, yaml.YAMLError):
             continue  # of another kind, or broken on purpose
 
 
