@@ -5,6 +5,8 @@
 
 import argparse
 import itertools
+import json
+import math
 import multiprocessing
 import os
 import shutil
@@ -15,9 +17,9 @@ import threading
 import time
 import tomllib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -40,6 +42,7 @@ LIBRARIES = [
 LIBRARIES += ["ray", "scipy.optimize", "scipy.stats", "sklearn.linear_model", "torch", "transformers"]
 """That take longer to import than most tests: each run begins as a fork of a process that has them."""
 
+HOUR = 3600.0
 UNCOPIED = (".venv", ".git", "*_cache", ".hypothesis", "__pycache__", "outputs")
 
 
@@ -52,6 +55,7 @@ class Mutant:
     old: str
     new: str
     tests: tuple[str, ...]
+    list: str
     because: str = ""
 
 
@@ -62,23 +66,37 @@ def read_mutants(paths: list[Path]) -> list[Mutant]:
         entries = tomllib.loads(path.read_text())
         usual = entries.pop("tests", [])
         for name, entry in entries.items():
-            mutants.append(Mutant(name, **entry | {"tests": tuple(entry.get("tests", usual))}))
+            mutants.append(Mutant(name, **entry | {"tests": tuple(entry.get("tests", usual)), "list": path.stem}))
     return mutants
 
 
-def _tested(copy: Path, tests: tuple[str, ...], kernels: Path, log: Path) -> None:
+def _tested(copy: Path, words: list[str], kernels: Path, log: Path, durations: Path) -> None:
     """Run tests of a copy in a process that has the libraries and nothing of the project; ends with pytest's status."""
     os.setsid()
     output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    os.dup2(output, 1), os.dup2(output, 2)
+    for stream in (1, 2):
+        os.dup2(output, stream)
     os.chdir(copy)
     sys.path[:] = [f"{copy}/src", *(path for path in sys.path if Path(path) not in (ROOT, ROOT / "src", Path()))]
     for module in [name for name in sys.modules if name.partition(".")[0] == "tests"]:
         del sys.modules[module]
     sys.dont_write_bytecode = True  # a mistake of the same length within a second has the same .pyc
     os.environ |= {"PYTHONPATH": f"{copy}/src", "PYTHONDONTWRITEBYTECODE": "1", "NUMBA_CACHE_DIR": str(kernels)}
-    options = ["-x", "-m", "not slow", "-p", "no:cacheprovider", f"--basetemp={copy.with_suffix('.tmp')}"]
-    sys.exit(pytest.main([*options, *tests]))
+    options = ["-m", "not slow", "-p", "no:cacheprovider", f"--basetemp={copy.with_suffix('.tmp')}"]
+    noted = Durations()
+    status = pytest.main([*options, *words], plugins=[noted])
+    durations.write_text(json.dumps(noted.seconds))
+    sys.exit(status)
+
+
+class Durations:
+    """A plugin of pytest that notes how long each test took, with its fixtures, or that it failed (infinitely long)."""
+
+    def __init__(self) -> None:
+        self.seconds: Counter[str] = Counter()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.seconds[report.nodeid] += math.inf if report.failed else report.duration
 
 
 @dataclass
@@ -86,64 +104,56 @@ class Copy:
     """A copy of the project, with a folder for compiled kernels beside it."""
 
     path: Path
-    seconds: dict[tuple[str, ...], float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         shutil.copytree(ROOT, self.path, symlinks=True, ignore=shutil.ignore_patterns(*UNCOPIED))
 
-    def run(self, tests: tuple[str, ...], limit: float, kernels: str = "kernels") -> str:
-        """What these tests say of the copy as it is: noticed, unnoticed, or why they say nothing."""
-        log = self.path.with_suffix(".log")
-        process = FORKS.Process(target=_tested, args=(self.path, tests, self.path.with_suffix(f".{kernels}"), log))
+    def run(
+        self, tests: Sequence[str], limit: float, options: Sequence[str] = ("-x",), kernels: str = "kernels"
+    ) -> int:
+        """The exit status of pytest, or that of a process that was killed.
+
+        Raises:
+            TimeoutError: if it took longer than the limit.
+        """
+        places = (self.path.with_suffix(f".{kernels}"), self.path.with_suffix(".log"), self.path.with_suffix(".json"))
+        process = FORKS.Process(target=_tested, args=(self.path, [*options, *tests], *places))
         process.start()
         process.join(limit)
         if process.exitcode is None:
             os.killpg(process.pid or 0, signal.SIGKILL)  # the keeper of a Ray cluster sees that its tests are gone
             process.join()
-            return "killed (hung)"
-        match process.exitcode:
-            case 0:
-                return "survived"
-            case 1:
-                return "killed"
-            case code if code < 0:
-                return "killed (died)"
-        return f"not run: {log.read_text().strip().splitlines()[-1]}"
+            raise TimeoutError
+        return process.exitcode
 
-    def usual_seconds(self, tests: tuple[str, ...]) -> float:
-        """How long tests take that find nothing without a mistake.
+    def durations(self, tests: Sequence[str]) -> dict[str, float]:
+        """How long tests take without a mistake, by their ids; those that fail take for ever."""
+        self.run(tests, HOUR, options=())
+        seconds: dict[str, float] = json.loads(self.path.with_suffix(".json").read_text())
+        return seconds
 
-        Raises:
-            RuntimeError: they fail without one.
-        """
-        if tests not in self.seconds:
-            start = time.monotonic()
-            if (outcome := self.run(tests, 900)) != "survived":
-                raise RuntimeError(f"without a mistake, {' '.join(tests)}: {outcome}")
-            self.seconds[tests] = time.monotonic() - start
-        return self.seconds[tests]
-
-    def try_out(self, mutant: Mutant) -> str:
+    def try_out(self, mutant: Mutant, limit: float) -> str:
         """What the tests of a mistake say of it; the copy is as before afterwards, the times of its files too."""
         path = self.path / mutant.file
         text = path.read_text() if path.exists() else ""
         if (number := text.count(mutant.old)) != 1:
             return f"not planted: its text stands there {number} times"
-        try:
-            usual = self.usual_seconds(mutant.tests)
-        except RuntimeError as error:
-            return f"not run: {error}"
-        times = path.stat()
-        kernels = "kernels"
+        times, kernels = path.stat(), "kernels"
         if "numba" in text:  # kernels of other files may have inlined this one
             kernels = "fresh"
             shutil.rmtree(self.path.with_suffix(".fresh"), ignore_errors=True)
         try:
             path.write_text(text.replace(mutant.old, mutant.new))
-            return self.run(mutant.tests, 60 + 5 * usual, kernels)
+            status = self.run(mutant.tests, limit, kernels=kernels)
+        except TimeoutError:
+            return "killed (hung)"
         finally:
             path.write_text(text)
             os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+        if status in (0, 1):
+            return ("survived", "killed")[status]
+        last = self.path.with_suffix(".log").read_text().strip().splitlines()[-1]
+        return "killed (died)" if status < 0 else f"not run: {last}"
 
 
 def verdict(mutant: Mutant, outcome: str) -> bool:
@@ -152,19 +162,27 @@ def verdict(mutant: Mutant, outcome: str) -> bool:
 
 
 def _outcomes(mutants: list[Mutant], num_copies: int) -> Iterator[tuple[Mutant, str]]:
-    """Of each mistake, as it is known; those of jobs come first, as they take longest."""
+    """Of each mistake, as it is known; the tests of each list are run without any before."""
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         mine, numbers = threading.local(), itertools.count()
 
         def copy() -> None:
             mine.copy = Copy(Path(folder) / f"copy{next(numbers)}")
 
-        def outcome(mutant: Mutant) -> str:
-            return mine.copy.try_out(mutant)
+        def durations(mutants: list[Mutant]) -> dict[str, float]:
+            return mine.copy.durations(sorted({test for mutant in mutants for test in mutant.tests}))
 
-        mutants = sorted(mutants, key=lambda mutant: ("tests/jobs" not in mutant.tests[0], mutant.tests))
+        def outcome(mutant: Mutant, seconds: dict[str, float]) -> str:
+            own = [time for test, time in seconds.items() if test.startswith(mutant.tests)]
+            if not own or math.inf in own:
+                return f"not run: {' '.join(mutant.tests)} {'fail without it' if own else 'are none'}"
+            return mine.copy.try_out(mutant, 60 + 2 * sum(seconds.values()))
+
+        lists = [[*group] for _, group in itertools.groupby(mutants, lambda mutant: mutant.list)]
         with ThreadPoolExecutor(num_copies, initializer=copy) as pool:
-            futures = {pool.submit(outcome, mutant): mutant for mutant in mutants}
+            futures = {}
+            for group, seconds in zip(lists, pool.map(durations, lists), strict=True):
+                futures |= {pool.submit(outcome, mutant, seconds): mutant for mutant in group}
             for future in as_completed(futures):
                 yield futures[future], future.result()
 
