@@ -24,7 +24,10 @@ ROWS = [
     {"sentence": 7, "text": "Good film.", "gold": "good"},
     {"sentence": 8, "text": "", "gold": "bad"},
     {"sentence": 9, "text": "bad film film . bad unheard", "gold": None},
+    {"sentence": 10, "text": "Good film.", "gold": "bad"},
 ]
+"""One text has both classes for gold: whatever a model predicts, once it is not the gold one."""
+
 METHOD = AttributionConfig(num_steps=16)
 
 
@@ -87,16 +90,18 @@ def test_every_word_of_every_sentence_has_a_row(here, trained, sentences, networ
         (8, 0, "", "no_word"),
         *((9, place, word, "ok") for place, word in enumerate(["bad", "film", "film", "."])),
         *((9, place, word, "beyond_limit") for place, word in enumerate(["bad", "unheard"], start=4)),
+        *((10, place, word, "ok") for place, word in enumerate(["Good", "film", "."])),
     ]
     found = attribute(text_classifier(network, VOCABULARY.tokenise, HEADS), [row["text"] for row in ROWS], METHOD)
     values = [row["attribution"] for row in rows if row["status"] == "ok"]
-    np.testing.assert_allclose(values, [*found[0].values, *found[2].values[:4]], atol=1e-6)
+    np.testing.assert_allclose(values, [*found[0].values, *found[2].values[:4], *found[3].values], atol=1e-6)
     assert [row["delta"] is None for row in rows] == [row["sentence"] == 8 for row in rows]
     assert rows[0]["delta"] == pytest.approx(found[0].delta, abs=1e-6)
-    assert {row["sentence"]: row["gold"] for row in rows} == {7: "good", 8: "bad", 9: None}
-    assert {row["predicted"] for row in rows if row["sentence"] == 8} == {None}
-    assert rows[0]["predicted"] == HEADS["label"].classes[found[0].predicted]
-    assert rows[-1]["reason"] == "the sentence is longer than the model takes, and was read up to there"
+    assert {row["sentence"]: row["gold"] for row in rows} == {7: "good", 8: "bad", 9: None, 10: "bad"}
+    predicted = [HEADS["label"].classes[one.predicted] if one.words else None for one in found]
+    assert {row["sentence"]: row["predicted"] for row in rows} == dict(zip((7, 8, 9, 10), predicted, strict=True))
+    [reason] = {row["reason"] for row in rows if row["status"] == "beyond_limit"}
+    assert reason == "the sentence is longer than the model takes, and was read up to there"
 
 
 def test_rows_are_told_apart_by_model_sentence_and_position() -> None:
@@ -111,9 +116,12 @@ def test_the_gold_class_is_explained_where_there_is_one(here, trained, sentences
             sign = 1 if one["gold"] in (None, one["predicted"]) else -1
             assert other["attribution"] == pytest.approx(sign * one["attribution"], abs=1e-6)
     classifier, texts = text_classifier(network, VOCABULARY.tokenise, HEADS), [row["text"] for row in ROWS]
-    of_gold, of_none, _ = attribute(classifier, texts, METHOD, targets=[1, 0, None])
-    assert [row["attribution"] for row in gold[:3]] == pytest.approx(of_gold.values, abs=1e-6)
-    assert len(of_none.words) == 0
+    good, none, _, bad = attribute(classifier, texts, METHOD, targets=[1, 0, None, 0])
+    assert len(none.words) == 0
+    for sentence, of_gold in ((7, good), (10, bad)):
+        shown = [row["attribution"] for row in gold if row["sentence"] == sentence]
+        assert shown == pytest.approx(of_gold.values, abs=1e-6)
+    assert np.abs(good.values).max() > 1e-3
 
 
 def test_a_gold_class_that_the_model_lacks_is_refused(here, trained) -> None:
@@ -138,7 +146,7 @@ def test_methods_are_those_that_are_asked_for(here, trained, sentences, network)
     rows = rows_of(here, {"small": trained}, sentences, config=occlusion)["small"]
     found = attribute(text_classifier(network, VOCABULARY.tokenise, HEADS), [row["text"] for row in ROWS], occlusion)
     values = [row["attribution"] for row in rows if row["status"] == "ok"]
-    np.testing.assert_allclose(values, [*found[0].values, *found[2].values[:4]], atol=1e-6)
+    np.testing.assert_allclose(values, [*found[0].values, *found[2].values[:4], *found[3].values], atol=1e-6)
 
 
 def test_units_are_found_again_and_another_method_is_another_unit(here, trained, sentences) -> None:
