@@ -9,6 +9,7 @@ from tiltmeter.operators.compute.philox import Stream
 from tiltmeter.operators.embedding.bootstrap import (
     ORIGINAL,
     Resampling,
+    ResamplingSettings,
     line_multiplicities,
     replica_multiplicities,
     replica_numbers,
@@ -96,6 +97,22 @@ def test_lines_of_a_document_are_drawn_as_one(weights):
     assert (drawn != line_multiplicities(7, documents, lines, 6, Resampling("line", weights))).any()
     for replica in range(7):
         assert (replica_multiplicities(7, documents, lines, replica, resampling) == drawn[:, replica]).all()
+
+
+@pytest.mark.parametrize(
+    ("num_documents", "num_lines", "drawn", "is_too_few"),
+    [(6, 10, "document", False), (6, 9, "line", False), (5, 8, "line", True), (5, 7, "line", False)],
+)
+def test_six_documents_of_several_lines_are_drawn_and_five_say_nothing(num_documents, num_lines, drawn, is_too_few):
+    for weights in ("poisson", "exponential"):
+        settings = ResamplingSettings("auto", weights)
+        assert settings.of(num_documents, num_lines) == Resampling(drawn, weights)
+        assert settings.is_too_few(num_documents, num_lines) == is_too_few
+        by_line, by_document = (ResamplingSettings(unit, weights) for unit in ("line", "document"))
+        assert by_document.of(num_documents, num_lines) == Resampling("document", weights)
+        assert by_line.of(num_documents, num_lines) == Resampling("line", weights)
+        assert by_document.is_too_few(num_documents, num_lines) == (num_documents < 6)
+        assert not by_line.is_too_few(num_documents, num_lines)
 
 
 @pytest.mark.parametrize("resampling", [Resampling(), EXPONENTIAL])
