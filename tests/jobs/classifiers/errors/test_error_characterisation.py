@@ -216,12 +216,13 @@ def test_models_of_errors_learn_from_the_texts_of_a_split_and_rank_the_others(ch
     wrong, labels = (by_row(characterised, *of) for of in (("predictions", "is_error"), ("texts", "label")))
     predicted = by_row(characterised, "predictions", "predicted")
     groups = by_row(characterised, "texts", "group")
-    forests = iter(characterised.calls["train_forest"])
+    forests, ranked = iter(characterised.calls["train_forest"]), []
     for split in range(2):
         judge, measured = (characterised.calls[name][split] for name in ("train_word_model", "_measures"))
         inside = [words_of_rows[text] for text in judge["texts"]]
         outside = sorted({*words_of_rows.values()} - {*inside})
         assert len(outside) == round(0.3 * 800) == 800 - len(inside)
+        ranked.append({*outside})
         assert judge["labels"] == [labels[row] for row in inside]
         assert measured["errors"].tolist() == [wrong[row] for row in outside]
         assert (measured["split"], measured["units"].num) == (split, len(outside))
@@ -245,6 +246,7 @@ def test_models_of_errors_learn_from_the_texts_of_a_split_and_rank_the_others(ch
         )
         said = [1 - guess[LABELS.index(predicted[row])] for guess, row in zip(guesses, outside, strict=True)]
         assert scores["in_domain_disagreement"] == pytest.approx(said)
+    assert len(ranked[0] & ranked[1]) == pytest.approx(0.3 * 0.3 * 800, abs=25), "another split has other texts"
     assert not np.array_equal(*(call["scores"]["random"][:99] for call in characterised.calls["_measures"]))
 
 
