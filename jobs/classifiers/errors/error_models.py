@@ -34,7 +34,9 @@ from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 CLASS, IN_DOMAIN, RANDOM = "predicted_class", "in_domain_disagreement", "random"
 BASELINES = (*UNCERTAINTIES, CLASS, IN_DOMAIN, RANDOM)
 
-_COVERAGES = np.arange(1, 101) / 100
+_PERCENT = np.arange(1, 101)
+"""Shares of the texts that are kept, in whole percent: 0.07 times 100 is more than 7."""
+
 _CHANCE = 5
 """What random scores are drawn about; the second number of a key."""
 
@@ -51,7 +53,7 @@ def model_errors(runner: Runner, config: ErrorCharacterisationRun, inputs: Refs)
         "seed": config.seed,
     }
     units = [
-        Unit("error_models/3", f"split {number}", settings | {"split": number}, inputs)
+        Unit("error_models/4", f"split {number}", settings | {"split": number}, inputs)
         for number in range(config.splits.number)
     ]
     done = runner.run_whole(Stage("error models", each(_split), {"texts": units}))["texts"]
@@ -162,11 +164,13 @@ def _precision(
 
 
 def _coverage(scores: Mapping[str, FloatArray], errors: BoolArray, split: int) -> pa.Table:
-    places = np.maximum(np.ceil(_COVERAGES * len(errors)).astype(np.int64) - 1, 0)
+    places = -(-_PERCENT * len(errors) // 100) - 1
     rows = [
         {"score": name, "split": split, "coverage": coverage, "risk": risk}
         for name, values in scores.items()
-        for coverage, risk in zip(_COVERAGES.tolist(), risk_coverage(values, errors)[places].tolist(), strict=True)
+        for coverage, risk in zip(
+            (_PERCENT / 100).tolist(), risk_coverage(values, errors)[places].tolist(), strict=True
+        )
     ]
     return pa.Table.from_pylist(rows)
 

@@ -297,6 +297,16 @@ def test_tables_of_models_are_measured_on_what_each_split_ranks(characterised):
     assert [fall["errors"].tolist() for fall in falls] == [call["errors"].tolist() for call in calls]
 
 
+@pytest.mark.parametrize("num", [3, 100, 241])
+def test_the_risk_of_a_coverage_is_that_of_as_many_texts(num):
+    """A percentage of 241 texts is rounded up, one of a hundred is none too many."""
+    scores, errors = np.arange(num) / num, np.random.default_rng(num).random(num) < np.arange(num) / num
+    kept = [next(size for size in range(num + 1) if 100 * size >= percent * num) for percent in range(1, 101)]
+    rows = error_models._coverage({"alone": scores}, errors, 1).to_pylist()
+    assert [row["coverage"] for row in rows] == pytest.approx([percent / 100 for percent in range(1, 101)])
+    assert [row["risk"] for row in rows] == pytest.approx([errors[:size].mean() for size in kept])
+
+
 def test_texts_are_scored_by_forests_and_judged_by_models_that_have_not_seen_them(characterised):
     predictions = {row["row"]: row for row in characterised.rows("predictions")}
     errors = [predictions[row]["is_error"] for row in range(800)]
