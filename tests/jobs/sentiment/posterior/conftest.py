@@ -23,17 +23,17 @@ LEMMAS = {"aunt": "mother", "lovely": "delightful"}
 SMALL = [
     *("job=sentiment_posterior", "job.level=0.9", "seed=3"),
     *("vectors.trainer.epochs=3", "vectors.trainer.dimensions=8", "vectors.min_count=2", "classifier.hidden=[6]"),
-    *("classifier.seeds=2", "classifier.folds=2", "classifier.max_epochs=15", "classifier.learning_rate=0.01"),
+    *("classifier.seeds=2", "classifier.folds=2", "classifier.max_epochs=15", "classifier.learning_rate=0.02"),
     *("priors=[standard, texts, empirical]", "samplers=[exact, elliptical]", "exact.draws=1500"),
     *("exact.proposals=20000", "gibbs.sweeps=20", "gibbs.warmup=5", "gibbs.shown=7", "gibbs.vocabulary=150"),
-    *("elliptical.chains=2", "elliptical.warmup=50", "elliptical.draws=1500"),
+    *("elliptical.chains=2", "elliptical.warmup=50", "elliptical.draws=4000"),
     *(f"groups.{name}.{side}=[{','.join(words)}]" for name, sides in GROUPS.items() for side, words in sides.items()),
     f"lemmas={{{', '.join(f'{word}: {lemma}' for word, lemma in LEMMAS.items())}}}",
     *("words.min_count=61", "nearest.draws=2", "nearest.number=3", "cues.texts=50"),
     "cues.pairs=[[woman, man], [she, he], [terrible, fantastic], [annoying, admirable], [journey, lawyer]]",
 ]
 SHARP = [
-    *("samplers=[exact, nuts]", "nuts.chains=2", "nuts.warmup=200", "nuts.draws=700", "priors=[bag]", "seed=8"),
+    *("samplers=[exact, nuts]", "nuts.chains=2", "nuts.warmup=200", "nuts.draws=2500", "priors=[bag]", "seed=8"),
     *(
         "vectors.trainer.epochs=10",
         "vectors.trainer.learning_rate=0.1",
@@ -77,11 +77,15 @@ def trained(folder):
 
 @pytest.fixture(scope="session")
 def small(trained, folder, write_vectors):
-    """Settings of a run whose vectors have a direction of sentiment, and else nothing in them."""
+    """Settings of a run whose vectors have a direction of sentiment, and else nothing in them.
+
+    A woman and a man have it alone, one of each sign; a journey and a lawyer have all but it.
+    """
     words = sorted({word for text, _ in LABELLED for word in text.split()} - set(WITHOUT_VECTOR))
     sentiment = [0.8 * (word in POSITIVE) - 0.8 * (word in NEGATIVE) for word in words]
     vectors = np.random.default_rng(0).normal(size=(len(words), 8)) * ([0.0] + [1.0] * 7)
     vectors[:, 0] = sentiment
+    vectors[[words.index("woman"), words.index("man")]] = np.outer([0.8, -0.8], np.eye(8)[0])
     return [*trained, f"vectors.path={write_vectors(folder / 'vectors.bin', words, vectors)}"]
 
 

@@ -165,12 +165,13 @@ def test_vectors_are_those_of_the_file_or_trained_without_a_fold(usual, sharpene
 
 def test_classifiers_learn_all_but_a_fold_and_are_judged_on_it(made):
     """And the one of all texts by what the others say of the texts that they have not seen."""
-    config = ClassifierConfig(hidden=(6,), max_epochs=15, learning_rate=0.01)
+    config = ClassifierConfig(hidden=(6,), max_epochs=15, learning_rate=0.02)
     for seed in range(2):
         pooled = []
         for fold in (0, 1, -1):
-            vectors, held_out = made.means(fold)[0], made.known & (made.folds == fold)
-            rest = made.known & ~held_out
+            vectors = made.means(fold)[0]
+            known = np.isfinite(vectors[:, 0])  # not where all words of a text are of its fold alone
+            held_out, rest = known & (made.folds == fold), known & (made.folds != fold)
             network = trained(vectors[rest], made.is_positive[rest], config, made.seed, 1000 * seed + fold + 1)
             if fold >= 0:
                 pooled.append((scores(network, vectors[held_out]), made.is_positive[held_out]))
@@ -252,7 +253,7 @@ def test_chains_say_what_it_took_and_how_far_they_are_from_texts(made):
     for row in made.run.rows("chains"):
         posterior = {name: row[name] for name in ("seed", "prior", "label", "sampler")}
         draws = made.draws(**posterior)[row["chain"]]
-        assert row["num_draws"] == len(draws) == {"exact": 1500, "elliptical": 1500, "nuts": 700}[row["sampler"]]
+        assert row["num_draws"] == len(draws) == {"exact": 1500, "elliptical": 4000, "nuts": 2500}[row["sampler"]]
         beyond = np.linalg.norm((draws - usual) @ root.T, axis=1) > far
         assert row["off_support"] == pytest.approx(beyond.mean(), abs=0.003)
         energies = made.run.store.read(made.chains(posterior)[row["chain"]].finished.tables["vectors"])["energy"]
@@ -520,7 +521,7 @@ def test_cues_move_the_texts_near_the_border_of_every_classifier(made):
         assert [row["positive_first"], row["positive_second"]] == pytest.approx(shares)
         assert row["num_texts"] == sum(map(len, borders))
         inferred = effect(found, borders, 0.9)
-        expected = [inferred.value, inferred.low, inferred.high, inferred.p]
+        expected = [inferred.value, inferred.low, inferred.high, None if np.isnan(inferred.p) else inferred.p]
         assert [row[name] for name in ("effect", "effect_low", "effect_high", "p")] == pytest.approx(expected)
         if row["status"] == "directions_differ":
             continue

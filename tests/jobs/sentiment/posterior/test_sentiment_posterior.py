@@ -73,8 +73,10 @@ def test_cues_without_a_vector_or_a_common_direction_say_so(study):
     assert {first: row["status"] for first, row in rows.items()} == statuses
     assert rows["terrible"]["effect"] < 0 < rows["woman"]["effect"]
     apart = rows["journey"]
-    assert (apart["pse"], apart["pse_extrapolated"], apart["share_towards_first"]) == (None, None, [0.98, 0.0])
-    assert apart["reason"].startswith("98% and 0% of the texts, by classifier, move towards journey")
+    assert (apart["pse"], apart["pse_extrapolated"]) == (None, None)
+    one, other = apart["share_towards_first"]  # of 50 texts each
+    assert 0.05 < other < one
+    assert apart["reason"].startswith(f"{one:.0%} and {other:.0%} of the texts, by classifier, move towards journey")
 
 
 # --- draws of words and texts ---------------------------------------------------------------------------------------
