@@ -3,12 +3,14 @@
 import json
 from itertools import combinations
 from math import comb, log, pi
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from tests.jobs.embedding.private_vectors.places import NUM_WORDS, SEED, WIDTH, generator, public_map, settings
+from tiltmeter.jobs.embedding.private_vectors import audits
 from tiltmeter.jobs.embedding.private_vectors.tables import AUDITS, DISTANCES
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.keys import document_key
@@ -69,7 +71,12 @@ def audited(run_here, folder, study):
     audit = ["audit.pairs=1", f"audit.draws={RELEASES}", "audit.batch=100", "audit.level=0.02"]
     nothing_else = ["distances.epsilons=[]", "deniability.words=0", "mechanisms=[M2 exact,gaussian]"]
     more = [*SETTINGS, *audit, *nothing_else, f"run_dir={folder}/audited"]
-    return run_here(*settings(folder, "study", *more, file="doubled.bin"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(audits, "audit_pair", judged := Mock(wraps=audits.audit_pair))
+        run = run_here(*settings(folder, "study", *more, file="doubled.bin"))
+    # Bounds of two mechanisms and two pairs hold together.
+    assert [call.args[3] for call in judged.call_args_list] == 4 * [pytest.approx(0.02 / 4)]
+    return run
 
 
 @pytest.fixture(scope="module")
