@@ -102,7 +102,7 @@ def test_more_rows_are_never_released_than_were_asked_for(configured, given):
 @pytest.mark.parametrize(
     ("place", "mode", "content", "message"),
     [
-        ("open", 0o644, KEY, "may be read or written by others"),
+        *((f"open to {bit:o}", 0o600 | bit, KEY, "may be read or written by others") for bit in (32, 16, 8, 4, 2, 1)),
         ("short", 0o600, b"abc", "has 3 bytes, and must have 32"),
         ("zeros", 0o600, bytes(32), "which are not random"),
         ("absent", None, None, "there is no such file"),
