@@ -118,11 +118,12 @@ def test_a_token_is_made_once_for_its_owner_alone(home):
     assert list(file.parent.iterdir()) == [file]
 
 
-def test_a_token_that_everyone_could_read_is_kept_and_closed(home):
+@pytest.mark.parametrize("bit", [0o40, 0o20, 0o10, 0o4, 0o2, 0o1])
+def test_a_token_that_others_could_read_or_write_is_kept_and_closed(home, bit):
     file = home / ".ray/auth_token"
     file.parent.mkdir()
     file.write_text("f" * 64)
-    file.chmod(0o644)
+    file.chmod(0o600 | bit)
     require_token()
     assert (file.read_text(), stat.S_IMODE(file.stat().st_mode)) == ("f" * 64, 0o600)
 
