@@ -13,7 +13,7 @@ from sklearn.metrics import log_loss, roc_auc_score
 from tests.jobs.sentiment.posterior.conftest import GROUPS, LABELLED, LEMMAS, WITHOUT_VECTOR
 from tiltmeter.jobs.embedding.vectors.selection import matrix
 from tiltmeter.jobs.sentiment.posterior.classifiers import load_network
-from tiltmeter.jobs.sentiment.posterior.priors import _fit
+from tiltmeter.jobs.sentiment.posterior.priors import _fit, load_prior
 from tiltmeter.jobs.sentiment.posterior.texts import Tokens
 from tiltmeter.jobs.sentiment.posterior.vectors import fold_vectors
 from tiltmeter.operators.compute.generators import keyed_generator
@@ -377,6 +377,13 @@ def test_the_law_of_total_expectation_holds(usual, sharpened):
             assert (np.array(table["identity_se"]) > se).all()
             assert (np.array(table["identity_se"]) < 1.6 * se + 0.01).all()
             assert np.abs(gap - table["identity_gap"]).max() < 5 * max(table["identity_se"])
+            generator = keyed_generator(3, Stream.POSTERIOR_DRAW, document_key(f"{prior} prior"), seed)
+            draws = usual.draws(seed, prior, "positive", sampler)
+            [found] = usual.run.done("priors", name=prior)
+            known = load_prior(usual.run.store, prior, found.finished.tables["prior"])
+            before = mean_distances(known.draws(generator, draws.shape[0] * draws.shape[1])[np.newaxis], vectors)
+            expected = share * one + (1 - share) * other - before.mean
+            assert table["identity_gap"] == pytest.approx(expected, abs=1e-6), "of the evidence of this classifier"
     assert {row["identity_z"] for *_, rows in rows_of(sharpened) for row in rows} == {None}
 
 
