@@ -9,9 +9,12 @@ from sklearn.metrics import recall_score
 from tests.fixtures.dialogues import SMALL, SPEAKERS, TELLS
 from tiltmeter.jobs.changes.comparing import Comparison
 from tiltmeter.jobs.changes.past_runs import past_run
+from tiltmeter.jobs.classifiers.models import trained_model
 from tiltmeter.jobs.classifiers.privacy import evaluating, training
 from tiltmeter.jobs.classifiers.privacy.lexicons import BinnedLexicon
 from tiltmeter.jobs.classifiers.privacy.measuring import RESEEDED, _Sentence
+from tiltmeter.operators.classifiers.attribution.attribute import predict
+from tiltmeter.operators.classifiers.privacy.metrics import MetricConfig
 
 SEEDED = [*SMALL, "seed=2"]
 
@@ -119,7 +122,10 @@ def test_ep_and_eg_are_equations_1_and_2_of_the_published_attributions(outcome, 
 def test_eg_is_of_sentences_that_general_gets_right_whatever_the_model_says(general, own, status):
     lines = ([{"word": "sad", "attribution": 1.0, "predicted": says, "gold": "low"}] for says in (own, general))
     lexicon = BinnedLexicon({"sad": -1.0}, {"sad": 0})
-    assert _Sentence(*lines, {}, lexicon, {"model": "PrivEP", "classes": ("low", "high")})._eg_status == status
+    config = {"model": "PrivEP", "classes": ("low", "high"), "metrics": MetricConfig()}
+    found = _Sentence(*lines, {}, lexicon, config)._eg()
+    assert found["eg_status"] == status
+    assert found.get("eg") == (1.0 if status == "ok" else None), "a sad word is right of the gold class, which is low"
 
 
 def test_models_learn_from_the_training_part_and_stop_by_the_development_part(outcome):
@@ -158,9 +164,19 @@ def test_recalls_are_those_of_what_models_and_attacker_answer(outcome):
         genders = [("female", "male")[number] for number in call["classes"]]
         assert genders == [row["gender"] for row in training]
         assert len(call["test"]) > len(call["training"]) == len(training)
-    for unit, done in outcome.units("privacy_outcomes"):
+    others = [row for row in outcome.rows("texts", status="ok") if row["part"] in ("training", "test", "across")]
+    trained = {unit.name: done.tables["model"] for unit, done in outcome.units("privacy_model")}
+    for (unit, done), call in zip(outcome.units("privacy_outcomes"), outcome.calls["attack"], strict=True):
         name, _, seed = unit.name.partition(", seed ")
         rows = outcome.read(done.tables["outcomes"])
+        answered = [*others, *(outcome.rows("noisy_texts") if name in ("General", "ArtNoise") else [])]
+        genders = [("female", "male")[number] for number in call["result"]]
+        model = trained_model(trained[unit.name]).load(outcome.pool.store, "cpu")
+        valences = [model.classes[at] for at in predict(model, [row["text"] for row in answered]).argmax(axis=1)]
+        said = zip(answered, valences, genders, strict=True)
+        assert [(row["sentence"], row["found_valence"], row["found_gender"]) for row in rows] == [
+            (row["sentence"], valence, gender) for row, valence, gender in said if row.get("part") != "training"
+        ]
         known = {row["sentence"]: row for row in tested}
         for corpus in {row["corpus"] for row in rows}:
             some = [row for row in rows if row["corpus"] == corpus]

@@ -122,6 +122,8 @@ def test_words_are_highlighted_where_the_interval_lies_above_an_even_share(inter
     config = {"model": "ArtNoise", "words": NOISE.words, "seed": 0, "intervals": intervals}
     rows = {row["word"]: row for row in noise_rows(samples, TEXTS, config) if row["seed"] == 0}
     assert [rows[word]["highlighted"] for word in (None, "zx0", "zq1")] == [True, True, False]
+    within = noise_rows(samples.with_columns(even_share=pl.lit(0.535)), TEXTS, config)
+    assert {row["highlighted"] for row in within if row["word"] == "zx0"} == {False}, "0.54 is, its interval is not"
     first = rows["zx0"]
     # Nine shares around 0.54 with a standard deviation of 0.0274; all are the first of their text.
     t = scipy.stats.t(df=8).ppf(0.975)
