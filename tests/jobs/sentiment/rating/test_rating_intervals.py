@@ -1,6 +1,7 @@
 """Intervals of raw scores and of their changes, from resamples that are put into the store by hand."""
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pytest
 from scipy.stats import t as student
@@ -53,6 +54,20 @@ def test_a_raw_score_has_the_spread_of_its_resamples_around_it_cut_at_no_bias(or
     # The resamples of both are the same texts: 2, 3, 3, 1 and 1 more, around a change of 2.
     assert change["change"] == 2.0
     assert ends(change, "change") == pytest.approx((2.0 - t, 2.0 + t))
+
+
+def test_a_system_that_changes_places_has_its_rating_of_before_beside_that_of_after():
+    scores = {("original", "s"): 3.0, ("original", "t"): 4.0, ("es", "s"): 5.0, ("es", "t"): 2.0}
+    rows = pl.DataFrame(
+        [
+            {"variant": variant, "group": "g", "protected": "gender", "system": system, "measure": "wrs"}
+            | {"raw_score": score, "resampled": RESAMPLES[variant], "is_confounded": False, "design": "known"}
+            for (variant, system), score in scores.items()
+        ]
+    )
+    ratings = rating._ratings(rows, "wrs", 2, "distinct")
+    found = rating._comparisons(rows, ratings, {"level": LEVEL, "interval": "centred"})
+    assert [(row["system"], row["original_rating"], row["rating"]) for row in found] == [("s", 1, 2), ("t", 2, 1)]
 
 
 def test_percentiles_are_a_choice_and_need_not_hold_their_score(ordered):
