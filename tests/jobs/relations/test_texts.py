@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 
 from tests.jobs.relations.conftest import INSTANCES, SMALL, written
+from tiltmeter.jobs.relations.texts.stage import _counted
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.operators.relations.rules.grammar import NamedRule
 from tiltmeter.operators.relations.rules.index import RuleIndex
@@ -44,3 +45,12 @@ def test_arguments_are_found_by_the_rules_in_a_dump_and_in_plain_text(run_here, 
 def test_refusals(run_here, setting, message):
     with pytest.raises((ConfigError, Exception), match=message):
         run_here("job=relation_rules", *setting)
+
+
+def test_agreement_is_of_all_matches_and_precision_of_those_that_are_known():
+    rule = dict.fromkeys(("rule_id", "relation", "text", "source", "is_used", "reason"), "SUBJ [] OBJ")
+    of_one = Counter(num=4, num_agreeing=2, num_known=2, num_right=1)
+    documents = {"a": of_one, "b": Counter(num=4, num_agreeing=1, num_known=1, num_right=1)}
+    row = _counted(rule | {"status": "ok"}, documents, {}, {"has_facts": True, "level": 0.9})
+    assert [row[name] for name in ("support", "agreement", "num_known")] == [8, 3 / 8, 3]
+    assert row["precision"] == pytest.approx(2 / 3)
