@@ -26,9 +26,11 @@ ROOT = Path(__file__).parent.parent
 
 gc.set_threshold(50_000, 20, 100)
 
-# A shell without job control has what it starts in the background ignore interrupts, which some tests send.
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+# A shell without job control has what it starts in the background ignore signals, which some tests send.
+USUAL = {signal.SIGINT: signal.default_int_handler, signal.SIGHUP: signal.SIG_DFL, signal.SIGQUIT: signal.SIG_DFL}
+for number, action in USUAL.items():
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, action)
 
 # Triton heeds it when it is imported, which any test that loads torch may do before those of the GPU kernel.
 if not Path("/dev/nvidiactl").exists():
