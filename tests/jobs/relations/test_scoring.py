@@ -116,6 +116,28 @@ def test_documents_are_the_units_where_they_hold_several_sentences():
     assert single.units.kind == "sentence"
 
 
+@pytest.mark.parametrize(("sentences", "per_document"), [(15, None), (40, 10)])
+def test_too_few_units_have_no_interval_and_no_p(sentences, per_document):
+    part = part_of(sentences, {"joint": (0.9,), "rules": (0.3,)}, per_document=per_document)
+    need = "20 are needed" if per_document is None else "6 are needed"
+    for row in rows_of(part, measure="f1"):
+        assert row["status"] == "too_few_units"
+        assert need in row["reason"]
+        assert np.isnan(row["low"])
+        assert np.isnan(row["high"])
+        assert np.isnan(row.get("p_value", np.nan))
+        assert not any(name.endswith("draws") for name in row)
+
+
+def test_models_that_say_the_same_have_no_p():
+    part = part_of(60, {"joint": (0.8,)})
+    part = Part(part.split, part.rows, part.units, part.gold, part.predicted(Variant("joint", 1.0, 0)), part.guesses)
+    [row] = rows_of(part, model="joint - rules")
+    assert row["value"] == 0.0
+    assert np.isnan(row["p_value"])
+    assert row["reason"]
+
+
 def test_precision_of_a_rule_is_inferred_over_documents_that_hold_several_sentences():
     """Ten documents of six sentences, in each of which a rule is always right or always wrong, are ten things."""
     relations, units = ["a"] * 42 + ["b"] * 18, np.repeat(np.arange(10), 6)
