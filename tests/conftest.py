@@ -18,7 +18,7 @@ pytest_plugins = [
     "tests.choices",
     *(
         f"tests.fixtures.{name}"
-        for name in ("checkpoints", "cluster", "compositions", "dialogues", "history", "pages", "weights")
+        for name in ("checkpoints", "cluster", "compositions", "dialogues", "history", "pages", "stores", "weights")
     ),
 ]
 

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tiltmeter.storage.store.ledger import Store, Unit
+from tiltmeter.storage.store.ledger import Unit
 from tiltmeter.storage.store.runs import opened
 
 
@@ -118,11 +118,6 @@ def run_dir(tmp_path):
         return folder
 
     return write
-
-
-@pytest.fixture
-def store(tmp_path):
-    return Store(str(tmp_path / "store"))
 
 
 @pytest.fixture

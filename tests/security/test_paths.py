@@ -83,23 +83,9 @@ def test_a_package_gives_files_of_its_own(path):
 # --- run directories ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [*NAMES[:-1], "../outside/thesis"])
-def test_a_record_removes_nothing_by_names_that_are_none(begin, run_dir, outside, name):
-    with pytest.raises(StorageError, match=r"its run\.json is not one of ours"):
-        begin(run_dir(tables={name: {}}))
-
-
 @pytest.mark.parametrize("name", ["../../outside/thesis.json", "/etc/passwd", "..", "a\n"])
 def test_nor_does_what_it_calls_an_export(begin, run_dir, outside, name):
     begin(run_dir(exports=[name]))
-
-
-@pytest.mark.parametrize("link", ["words", "words.parquet", "words.partial"])
-def test_links_in_place_of_tables_are_left_alone(begin, run_dir, outside, link):
-    folder = run_dir(tables={"words": {}})
-    (folder / link).symlink_to(outside / "thesis.parquet" if "parquet" in link else outside)
-    with pytest.raises(StorageError, match=f"its {link} is not one of ours"):
-        begin(folder)
 
 
 @pytest.mark.parametrize("name", ["config.yaml", "report.html", "run.json", ".lock"])

@@ -86,8 +86,8 @@ def test_every_kind_of_model_is_read_as_gensim_reads_it(tmp_path):
         model.save(str(tmp_path / name))
         model.wv.save(str(tmp_path / f"{name}.kv.gz"), separately=["vectors", "vectors_vocab", "vectors_ngrams"])
     places = {path: models[path.name.split(".")[0]].wv for path in tmp_path.iterdir() if path.suffix in ("", ".gz")}
-    old = datapath("old_w2v_models/w2v_3.4.0.mdl")
-    for path, expected in (places | {old: KeyedVectors.load(old).wv}).items():
+    old, older = datapath("old_w2v_models/w2v_3.4.0.mdl"), datapath("old_keyedvectors_320.dat")
+    for path, expected in (places | {old: KeyedVectors.load(old).wv, older: KeyedVectors.load(older)}).items():
         found = read(path)
         assert found.words == expected.index_to_key
         assert np.array_equal(found.vectors, expected.vectors)
@@ -112,6 +112,7 @@ def test_a_made_up_pickle_is_refused(tmp_path, content, message):
 def test_arrays_beside_a_file_are_what_they_claim_to_be(tmp_path, vectors, payload):
     beside = tmp_path / "a.kv.vectors.npy"
     vectors.save(str(tmp_path / "a.kv"), separately=["vectors"])
+    assert read(tmp_path / "a.kv").vectors.tolist() == [[0, 1, 2], [3, 4, 5]]
     with beside.open("wb") as file:
         np.lib.format.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": (10**12, 3)})
     with pytest.raises(EmbeddingFileError, match="greater than file size"):
@@ -121,4 +122,7 @@ def test_arrays_beside_a_file_are_what_they_claim_to_be(tmp_path, vectors, paylo
         read(tmp_path / "a.kv")
     np.save(beside, np.ones((3, 3), np.float32))
     with pytest.raises(EmbeddingFileError, match=r"has 2 words, and vectors of shape \[3, 3\]"):
+        read(tmp_path / "a.kv")
+    beside.unlink()
+    with pytest.raises(EmbeddingFileError, match=r"a\.kv: cannot be read as .*a\.kv\.vectors\.npy"):
         read(tmp_path / "a.kv")

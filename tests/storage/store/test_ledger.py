@@ -1,7 +1,6 @@
 import errno
 import os
 import re
-import subprocess
 import traceback
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.fixtures.stores import damage, files
 from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.files.retries import Retries
 from tiltmeter.storage.store.ledger import Store, Unit
@@ -17,43 +17,45 @@ from tiltmeter.storage.store.marks import open_store
 from tiltmeter.storage.store.tables import column, documentation
 
 TABLE = pa.table({"word": ["a", "b"], "count": [1, 2]})
+WORDS = [("words", TABLE)]
+UNIT = Unit("count/1", "shard 0", {"window": 10})
 
 
 @pytest.fixture
-def store(tmp_path):
-    return Store(str(tmp_path / "store"))
+def words(store):
+    """The table of a finished unit."""
+    return store.commit(UNIT, WORDS).tables["words"]
 
 
-def files(store):
-    return sorted(str(path.relative_to(store.path)) for path in Path(store.path).rglob("*") if path.is_file())
+@pytest.fixture
+def row(store):
+    """The place of its row in the ledger."""
+    return store.local_path / f"ledger/{UNIT.place}.json"
 
 
 def test_a_unit_is_found_after_commit_and_not_before(store):
-    unit = Unit("count/1", "shard 0", {"window": 10})
-    assert store.find(unit) is None
-    done = store.commit(unit, [("words", TABLE)])
-    assert store.find(unit) == done
+    assert store.find(UNIT) is None
+    done = store.commit(UNIT, WORDS)
+    assert store.find(UNIT) == done
     assert store.read(done.tables["words"]) == TABLE
-    assert files(store) == [f"ledger/{unit.place}.json", f"units/{unit.place}/words.parquet"]
+    assert files(store.path) == [f"ledger/{UNIT.place}.json", f"units/{UNIT.place}/words.parquet"]
 
 
-def test_identity_is_operator_config_and_the_columns_read(store):
-    words = store.commit(Unit("count/1", "", {}), [("words", TABLE)]).tables["words"]
-    other = store.commit(Unit("count/1", "", {"n": 1}), [("words", TABLE.set_column(1, "count", [[1, 3]]))]).tables[
-        "words"
-    ]
-    renamed = store.commit(Unit("count/1", "", {"n": 2}), [("words", TABLE.rename_columns(["word", "num"]))])
+def test_identity_is_operator_config_and_the_columns_read(store, words):
+    tables = (TABLE.set_column(1, "count", [[1, 3]]), TABLE.rename_columns(["word", "num"]))
+    other, renamed = (
+        store.commit(Unit(name, "", {}), [("t", table)]).tables["t"] for name, table in zip("ab", tables, strict=True)
+    )
     unit = Unit("sum/1", "name", {"n": 1}, {"words": [words]})
     assert unit.place == Unit("sum/1", "another name", {"n": 1}, {"words": [words]}).place
+    inputs = [
+        *({"words": refs} for refs in ([other], [words, words], [words, other], [renamed])),
+        *({"tokens": [words]}, {"words": [words], "tokens": [words]}),
+    ]
     different = [
         Unit("sum/2", "", {"n": 1}, {"words": [words]}),
         Unit("sum/1", "", {"n": 2}, {"words": [words]}),
-        Unit("sum/1", "", {"n": 1}, {"words": [other]}),
-        Unit("sum/1", "", {"n": 1}, {"tokens": [words]}),
-        Unit("sum/1", "", {"n": 1}, {"words": [words, words]}),
-        Unit("sum/1", "", {"n": 1}, {"words": [words, other]}),
-        Unit("sum/1", "", {"n": 1}, {"words": [words], "tokens": [words]}),
-        Unit("sum/1", "", {"n": 1}, {"words": [renamed.tables["words"]]}),
+        *(Unit("sum/1", "", {"n": 1}, each) for each in inputs),
     ]
     assert len({unit.place, *(each.place for each in different)}) == 9
     assert unit.place == Unit("sum/1", "", {"n": 1}, {"words": [words.labelled(corpus="letters")]}).place
@@ -61,10 +63,8 @@ def test_identity_is_operator_config_and_the_columns_read(store):
     assert only_words[0] == only_words[1]
 
 
-def test_a_row_of_another_unit_does_not_make_a_unit_finished(store):
-    done = store.commit(Unit("count/1", "", {}), [("words", TABLE)])
+def test_a_row_of_another_unit_does_not_make_a_unit_finished(store, words, row):
     other = Unit("count/1", "", {"n": 1})
-    row = Path(store.path, f"ledger/{done.place}.json")
     row.with_name(f"{other.place.rpartition('/')[2]}.json").write_bytes(row.read_bytes())
     assert store.find(other) is None
 
@@ -78,54 +78,44 @@ def test_rows_between_two_values_are_read_with_the_lower_and_without_the_upper_o
     assert rows["at"].to_pylist() == [at for at, value in enumerate(values) if low <= value < high]
 
 
-def test_a_selected_reference_reads_its_columns_only(store):
-    ref = store.commit(Unit("count/1", "", {}), [("words", TABLE)]).tables["words"]
-    assert store.read(ref.select("count")).column_names == ["count"]
+def test_a_selected_reference_reads_its_columns_only(store, words):
+    assert store.read(words.select("count")).column_names == ["count"]
 
 
-def test_data_without_a_ledger_row_is_redone_and_a_row_without_data_too(store):
-    unit = Unit("count/1", "", {})
-    store.commit(unit, [("words", TABLE)])
-    data, row = Path(store.path, f"units/{unit.place}/words.parquet"), Path(store.path, f"ledger/{unit.place}.json")
+def test_data_without_a_ledger_row_is_redone_and_a_row_without_data_too(store, words, row):
     kept = row.read_bytes()
     row.unlink()
-    assert store.find(unit) is None
+    assert store.find(UNIT) is None
     row.write_bytes(kept)
-    assert store.find(unit) is not None
-    data.unlink()
-    assert store.find(unit) is None
+    assert store.find(UNIT) is not None
+    Path(store.location(words)).unlink()
+    assert store.find(UNIT) is None
 
 
 @pytest.mark.parametrize(
-    "damage", [lambda content: content[:-1], lambda content: content + b"x", lambda content: content[:0]]
+    "change", [lambda content: content[:-1], lambda content: content + b"x", lambda content: content[:0]]
 )
-def test_a_unit_whose_file_changed_its_size_is_redone(store, damage):
-    unit = Unit("count/1", "", {})
-    done = store.commit(unit, [("words", TABLE), ("more", TABLE)])
+def test_a_unit_whose_file_changed_its_size_is_redone(store, change):
+    done = store.commit(UNIT, [*WORDS, ("more", TABLE)])
     data = Path(store.location(done.tables["words"]))
     content = data.read_bytes()
-    data.chmod(0o644)
-    data.write_bytes(damage(content))
-    assert store.find(unit) is None
-    store.commit(unit, [("words", TABLE), ("more", TABLE)])
+    damage(data, change)
+    assert store.find(UNIT) is None
+    store.commit(UNIT, [*WORDS, ("more", TABLE)])
     assert data.read_bytes() == content
-    assert store.find(unit) == done
+    assert store.find(UNIT) == done
 
 
-def test_tables_in_the_store_are_read_only_and_can_be_written_again(store):
-    unit = Unit("count/1", "", {})
-    for _ in range(2):
-        ref = store.commit(unit, [("words", TABLE)]).tables["words"]
-        assert Path(store.location(ref)).stat().st_mode & 0o777 == 0o444
-
-
-def test_read_only_tables_stay_as_private_as_the_umask_says(store):
-    before = os.umask(0o077)
+@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o444), (0o077, 0o400)])
+def test_tables_in_the_store_are_read_only_and_can_be_written_again(store, umask, mode):
+    """And as private as the umask says."""
+    before = os.umask(umask)
     try:
-        ref = store.commit(Unit("count/1", "", {}), [("words", TABLE)]).tables["words"]
+        for _ in range(2):
+            ref = store.commit(UNIT, WORDS).tables["words"]
+            assert Path(store.location(ref)).stat().st_mode & 0o777 == mode
     finally:
         os.umask(before)
-    assert Path(store.location(ref)).stat().st_mode & 0o777 == 0o400
 
 
 def test_a_unit_that_fails_half_way_leaves_no_row_and_no_partial_file(store):
@@ -133,34 +123,18 @@ def test_a_unit_that_fails_half_way_leaves_no_row_and_no_partial_file(store):
         yield "first", TABLE
         raise RuntimeError("half way")
 
-    unit = Unit("count/1", "", {})
     with pytest.raises(RuntimeError, match="half way"):
-        store.commit(unit, tables())
-    assert store.find(unit) is None
-    assert files(store) == [f"units/{unit.place}/first.parquet"]
+        store.commit(UNIT, tables())
+    assert store.find(UNIT) is None
+    assert files(store.path) == [f"units/{UNIT.place}/first.parquet"]
 
 
-def test_a_full_disk_is_named_and_leaves_nothing(tmp_path):
-    mount = tmp_path / "full"
-    mount.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", mount], capture_output=True, check=False
-    )
-    if mounted.returncode:
-        pytest.skip("needs the right to mount a small file system")
-    try:
-        store = Store(str(mount))
-        noise = pa.table({"noise": pa.array([os.urandom(1 << 20)])})
-        with pytest.raises(StorageError, match=r"cannot write .*noise.parquet: No space left on device.*store="):
-            store.commit(Unit("count/1", "", {}), [("noise", noise)])
-        assert files(store) == []
-    finally:
-        subprocess.run(["umount", mount], check=True)
-
-
-def test_an_unknown_scheme_is_refused():
-    with pytest.raises(StorageError, match="store=ftp://nowhere/x"):
-        Store("ftp://nowhere/x")
+def test_a_full_disk_is_named_and_leaves_nothing(small_disk):
+    store = Store(str(small_disk("256k")))
+    noise = pa.table({"noise": pa.array([os.urandom(1 << 20)])})
+    with pytest.raises(StorageError, match=r"cannot write .*noise.parquet: No space left on device.*store="):
+        store.commit(UNIT, [("noise", noise)])
+    assert files(store.path) == []
 
 
 @pytest.mark.parametrize("root", ["", "  "])
@@ -201,6 +175,8 @@ def test_the_name_of_a_store_shows_no_key(root, name):
         ("s3://key:secret@/x", "s3:///x"),
         ("gs://secret@bucket/x", "gs://bucket/x"),
         ("ftp://key:secret@host/x", "ftp://host/x"),
+        ("s3://key:secret?secret@secret/secret@bucket/x", "s3://bucket/x"),
+        ("nowhere://key:secret secret@bucket/x", "nowhere://bucket/x"),
     ],
 )
 def test_the_refusal_of_a_store_shows_no_key(root, name):
@@ -217,38 +193,17 @@ def test_columns_document_themselves_through_a_file(tmp_path):
     assert (described["name"], described["type"], described["unit"]) == ("pse", "double", "mixture")
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"{}", b'{"tables": 1}', b'{"tables": {}}', b"\xff\xfe"])
-def test_a_damaged_row_counts_as_not_done(store, content):
-    unit = Unit("count/1", "", {})
-    done = store.commit(unit, [("words", TABLE)])
-    Path(store.path, f"ledger/{unit.place}.json").write_bytes(content)
-    assert store.find(unit) is None
-    assert store.commit(unit, [("words", TABLE)]) == store.find(unit) == done
+NO_ROWS = [b"", b"{", b"[]", b"5", b"{}", b"[" * 100_000, b'{"tables": 1}', b'{"tables": {}}', b"\xff\xfe"]
 
 
-def test_half_a_row_counts_as_not_done(store):
-    unit = Unit("count/1", "", {})
-    store.commit(unit, [("words", TABLE)])
-    row = Path(store.path, f"ledger/{unit.place}.json")
+def test_a_damaged_row_counts_as_not_done(store, row):
+    done = store.commit(UNIT, WORDS)
     whole = row.read_bytes()
-    for size in range(0, len(whole), 17):
-        row.write_bytes(whole[:size])
-        assert store.find(unit) is None
-
-
-def damage(store, ref, change):
-    path = Path(store.location(ref))
-    content = bytearray(path.read_bytes())
-    change(content)
-    path.chmod(0o644)
-    path.write_bytes(content)
-
-
-def flip(position, bit):
-    def change(content):
-        content[position] ^= 1 << bit
-
-    return change
+    halves = [whole[:size] for size in range(0, len(whole), 17)]
+    for content in (*NO_ROWS, b'{"tables": {"a": {"unit": "x"}}}', *halves):
+        row.write_bytes(content)
+        assert store.find(UNIT) is None, content[:99]
+    assert store.commit(UNIT, WORDS) == store.find(UNIT) == done
 
 
 READERS = [Store.read, lambda store, ref: store.read_between(ref, "count", 0, 10)]
@@ -263,32 +218,28 @@ def is_damaged(store, ref, read):
 
 
 @pytest.mark.parametrize("read", READERS)
-def test_a_flipped_bit_in_any_page_is_found_and_its_unit_redone(store, read):
-    unit = Unit("count/1", "", {})
-    ref = store.commit(unit, [("words", TABLE)]).tables["words"]
-    content = Path(store.location(ref)).read_bytes()
+def test_a_flipped_bit_in_any_page_is_found_and_its_unit_redone(store, words, read):
+    content = Path(store.location(words)).read_bytes()
     end_of_pages = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
     found = []
     for position in range(4, end_of_pages, 11):
-        damage(store, ref, flip(position, position % 8))
+        flipped = bytes([content[position] ^ 1 << position % 8])
+        damage(store.location(words), content[:position] + flipped + content[position + 1 :])
         # Readers pass over some of what a file says twice.
-        found.append(is_damaged(store, ref, read))
-        assert (store.find(unit) is None) == found[-1]
-        store.commit(unit, [("words", TABLE)])
+        found.append(is_damaged(store, words, read))
+        assert (store.find(UNIT) is None) == found[-1]
+        store.commit(UNIT, WORDS)
     assert sum(found) > len(found) / 2
 
 
 @pytest.mark.parametrize("read", READERS)
-def test_a_file_cut_off_while_it_is_in_use_is_named(store, read):
-    unit = Unit("count/1", "", {})
-    ref = store.commit(unit, [("words", TABLE)]).tables["words"]
-    damage(store, ref, lambda content: content.__delitem__(slice(50, None)))
+def test_a_file_cut_off_while_it_is_in_use_is_named(store, words, read):
+    damage(store.location(words), lambda content: content[:50])
     with pytest.raises(StorageError, match=r"words.parquet is damaged \(.*its unit is out of the ledger now"):
-        read(store, ref)
+        read(store, words)
 
 
-def test_a_store_that_is_away_for_a_moment_is_waited_for(store, monkeypatch):
-    done = store.commit(Unit("count/1", "", {}), [("words", TABLE)])
+def test_a_store_that_is_away_for_a_moment_is_waited_for(store, words, monkeypatch):
     pauses, broken = [], [OSError(errno.ESTALE, "Stale file handle")] * 2
     read_table = pq.read_table
 
@@ -299,15 +250,11 @@ def test_a_store_that_is_away_for_a_moment_is_waited_for(store, monkeypatch):
 
     monkeypatch.setattr("tenacity.nap.time.sleep", pauses.append)
     monkeypatch.setattr(pq, "read_table", read)
-    assert store.read(done.tables["words"]) == TABLE
-    assert not broken
-    assert len(pauses) == 2
+    assert store.read(words) == TABLE
+    assert (broken, len(pauses)) == ([], 2)
 
 
-def test_a_store_that_stays_away_is_named_and_its_ledger_left_alone(store, monkeypatch):
-    unit = Unit("count/1", "", {})
-    done = store.commit(unit, [("words", TABLE)])
-
+def test_a_store_that_stays_away_is_named_and_its_ledger_left_alone(store, words, monkeypatch):
     def read(*arguments, **options):
         raise OSError(errno.ETIMEDOUT, "Connection timed out")
 
@@ -315,33 +262,31 @@ def test_a_store_that_stays_away_is_named_and_its_ledger_left_alone(store, monke
         patched.setattr("tiltmeter.storage.files.filesystems.with_retries", Retries(seconds=0))
         patched.setattr(pq, "read_table", read)
         with pytest.raises(StorageError, match=r"cannot reach .*words.parquet: .*timed out, tried for .*store=<path"):
-            store.read(done.tables["words"])
-    assert store.find(unit) == done
+            store.read(words)
+    assert store.find(UNIT).tables == {"words": words}
 
 
 def test_a_damaged_state_is_as_good_as_none(store):
-    unit = Unit("count/1", "", {})
-    store.save_state(unit, {"n": np.arange(1000)})
-    state = Path(store.path, f"states/{unit.place}.npz")
+    store.save_state(UNIT, {"n": np.arange(1000)})
+    state = Path(store.path, f"states/{UNIT.place}.npz")
     whole = state.read_bytes()
     for damaged in (b"", whole[:100], whole[:-1], whole[:500] + b"x" + whole[501:], b"x" * 100):
         state.write_bytes(damaged)
-        assert store.load_state(unit) is None
+        assert store.load_state(UNIT) is None
     state.write_bytes(whole)
-    np.testing.assert_array_equal(store.load_state(unit)["n"], np.arange(1000))
-    store.commit(unit, [("words", TABLE)])
+    np.testing.assert_array_equal(store.load_state(UNIT)["n"], np.arange(1000))
+    store.commit(UNIT, WORDS)
     assert not state.exists()
 
 
-def test_states_of_finished_units_are_swept(store):
-    done, undone = Unit("count/1", "", {}), Unit("count/1", "", {"n": 2})
-    store.commit(done, [("words", TABLE)])
-    for unit in (done, undone):
+def test_states_of_finished_units_are_swept(store, words):
+    undone = Unit("count/1", "", {"n": 2})
+    for unit in (UNIT, undone):
         Store(store.path).save_state(unit, {"n": np.arange(3)})
     assert store.sweep() == 0
     open_store(store)
     assert store.sweep() == 1
-    assert [path for path in files(store) if path.startswith("states")] == [f"states/{undone.place}.npz"]
+    assert [path for path in files(store.path) if path.startswith("states")] == [f"states/{undone.place}.npz"]
 
 
 def test_a_bucket_has_time_to_answer_and_not_for_ever():

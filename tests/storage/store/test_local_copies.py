@@ -5,17 +5,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.fixtures.stores import damage, zeroed
 from tiltmeter.storage.errors import StorageError
-from tiltmeter.storage.store.ledger import Store, Unit
+from tiltmeter.storage.store.ledger import Unit
 from tiltmeter.storage.store.local_copies import fetch
 
 TABLE = pa.table({"n": list(range(1000))})
 UNIT = Unit("count/1", "", {})
-
-
-@pytest.fixture
-def store(tmp_path):
-    return Store(str(tmp_path / "store"))
 
 
 @pytest.fixture
@@ -41,11 +37,7 @@ def test_elsewhere_there_is(store, ref, tmp_path, monkeypatch):
 
 
 def test_what_is_damaged_is_not_published_and_its_unit_is_redone(store, ref, tmp_path):
-    place = Path(store.location(ref))
-    content = bytearray(place.read_bytes())
-    content[len(content) // 2] ^= 1
-    place.chmod(0o644)
-    place.write_bytes(content)
+    damage(store.location(ref), zeroed(1000, 1100))
     with pytest.raises(StorageError, match=r"numbers.parquet is damaged"):
         fetch(store, ref, tmp_path / "copy.parquet")
     assert store.find(UNIT) is None

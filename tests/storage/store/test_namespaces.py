@@ -13,10 +13,10 @@ import pytest
 from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.files import locks
 from tiltmeter.storage.store import processes
-from tiltmeter.storage.store.ledger import Store
-from tiltmeter.storage.store.marks import open_store
 from tiltmeter.storage.store.processes import ABANDONED, Process
 from tiltmeter.storage.store.registry import Registry
+
+pytestmark = pytest.mark.usefixtures("marked")
 
 AT_WORK = """
 import sys
@@ -58,13 +58,6 @@ def elsewhere(script, store, *options):
         pytest.skip("needs the right to make namespaces")
     command += [sys.executable, "-c", script, store.path]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-
-@pytest.fixture
-def store(tmp_path):
-    store = Store(str(tmp_path / "store"))
-    open_store(store)
-    return store
 
 
 @pytest.fixture

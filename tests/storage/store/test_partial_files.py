@@ -14,6 +14,8 @@ import pyarrow as pa
 import pytest
 from pyarrow import fs
 
+from tests.fixtures import stores
+from tests.fixtures.stores import ended_process
 from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.files.filesystems import files_below
 from tiltmeter.storage.store import partial_files, processes
@@ -23,6 +25,8 @@ from tiltmeter.storage.store.partial_files import sweep_partial_files, temporary
 from tiltmeter.storage.store.processes import ABANDONED, Process
 from tiltmeter.storage.store.pruning import stored_units
 from tiltmeter.storage.store.tables import write_bytes, write_file
+
+pytestmark = pytest.mark.usefixtures("marked")
 
 TABLE = pa.table({"word": ["a", "b"], "count": [1, 2]})
 UNIT = Unit("count/1", "", {})
@@ -50,13 +54,6 @@ with Store(sys.argv[1]).fenced() as fence:
 """
 
 
-@pytest.fixture
-def store(tmp_path):
-    store = Store(str(tmp_path / "store"))
-    open_store(store)
-    return store
-
-
 def killed(script, *arguments):
     """What a process printed that has killed itself."""
     ended = subprocess.run([sys.executable, "-c", script, *arguments], stdout=subprocess.PIPE, text=True, check=False)
@@ -65,8 +62,7 @@ def killed(script, *arguments):
 
 
 def files(store):
-    paths = [path for path in Path(store.path).rglob("*") if path.is_file() and path.name != MARK]
-    return sorted(str(path.relative_to(store.path)) for path in paths)
+    return [path for path in stores.files(store.path) if path != MARK]
 
 
 def fence_in(store, folder, name):
@@ -74,28 +70,23 @@ def fence_in(store, folder, name):
 
 
 def test_files_of_dead_processes_are_swept_and_others_stay(tmp_path):
-    current = Process.current()
-    with subprocess.Popen([sys.executable, "-c", ""]) as dead:
-        pass
+    current, dead, folder = Process.current(), ended_process(), tmp_path / "files"
     long_ago = datetime.now(UTC).timestamp() - ABANDONED.total_seconds() - 60
     swept = [
-        replace(current, number=dead.pid),
+        dead,
         replace(current, created=current.created - 1),
         Process("elsewhere.long-ago", os.getpid(), current.created),
         Process("elsewhere", os.getpid(), current.created, "0a1b.7"),
     ]
-    kept = [current, Process("elsewhere", dead.pid, current.created), Process(f"x-{current.host}", 1, 2.5)]
-    paths = [
-        tmp_path / f"{number}.parquet.{process.name}-0123abcd.partial" for number, process in enumerate([*swept, *kept])
-    ]
-    for path in paths:
+    kept = [current, Process("elsewhere", dead.number, current.created), Process(f"x-{current.host}", 1, 2.5)]
+    paths = [folder / f"{at}.parquet.{one.name}-0123abcd.partial" for at, one in enumerate([*swept, *kept])]
+    others = [folder / "downloaded.partial", folder / f"a.{dead.name}-0123abcd.parquet"]
+    folder.mkdir()
+    for path in [*paths, *others]:
         path.touch()
     os.utime(paths[2], (long_ago, long_ago))
-    others = [tmp_path / "downloaded.partial", tmp_path / f"a.{swept[0].name}-0123abcd.parquet"]
-    for path in others:
-        path.touch()
-    assert sweep_partial_files([tmp_path]) == 4
-    assert sorted(tmp_path.iterdir()) == sorted([*paths[4:], *others])
+    assert sweep_partial_files([folder]) == 4
+    assert sorted(folder.iterdir()) == sorted([*paths[4:], *others])
 
 
 def test_a_process_that_nobody_has_asked_how_it_ended_is_dead():
@@ -129,13 +120,12 @@ def test_what_a_killed_process_has_half_written_is_swept_wherever_it_lies(store,
 
 
 @pytest.mark.parametrize("kind", ["disk", "bucket"])
-def test_probes_of_killed_processes_are_swept_and_others_stay(kind, tmp_path, request):
-    store = Store(str(tmp_path) if kind == "disk" else request.getfixturevalue("s3_bucket").uri("probes"))
-    open_store(store)
-    with subprocess.Popen([sys.executable, "-c", ""]) as dead:
-        pass
+def test_probes_of_killed_processes_are_swept_and_others_stay(kind, store, request):
+    if kind == "bucket":
+        store = Store(request.getfixturevalue("s3_bucket").uri("probes"))
+        open_store(store)
     alive = Process.current()
-    swept, kept = (f"probe-{process.name}-{'0' * 16}" for process in (replace(alive, number=dead.pid), alive))
+    swept, kept = (f"probe-{process.name}-{'0' * 16}" for process in (ended_process(), alive))
     for name in (swept, f"{swept}-node", f"{swept}.{alive.name}-0123abcd.partial", kept, "probe-7", f"runs/{swept}"):
         write_bytes(store.filesystem, f"{store.path}/{name}", b"", setting="")
     assert store.sweep() == 3
@@ -270,9 +260,9 @@ def test_units_may_lie_on_another_disk_than_the_rest_of_the_store(store, small_d
 
 
 def test_where_no_fence_can_be_made_the_store_is_named(tmp_path):
-    (tmp_path / "store").touch()
-    with pytest.raises(StorageError, match=r"cannot write .*store: Not a directory; .*store=<path or URI>"):
-        Store(str(tmp_path / "store")).fenced().__enter__()
+    (tmp_path / "file").touch()
+    with pytest.raises(StorageError, match=r"cannot write .*file: Not a directory; .*store=<path or URI>"):
+        Store(str(tmp_path / "file")).fenced().__enter__()
 
 
 def test_a_bucket_has_no_half_written_files_and_no_fence():

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tiltmeter.storage.store.ledger import Store, Unit
+from tiltmeter.storage.store.ledger import Unit
 from tiltmeter.storage.store.processes import Process
 from tiltmeter.storage.store.pruning import kept_runs, remove, stored_units
 from tiltmeter.storage.store.registry import RegisteredRun
@@ -54,8 +54,8 @@ def test_a_series_keeps_its_successes_whatever_other_series_do(statuses, num_kep
     assert sorted(of_ours, key=lambda run: run.started) == ours[len(ours) - len(of_ours) :]
 
 
-def test_a_unit_is_listed_with_all_its_files_and_removed_with_them(tmp_path):
-    store = Store(str(tmp_path))
+def test_a_unit_is_listed_with_all_its_files_and_removed_with_them(store):
+    assert stored_units(store) == [], "of one that does not exist yet"
     kept, gone = (Unit("count/1", "", {"n": n}) for n in (1, 2))
     for unit in (kept, gone):
         store.commit(unit, [("a", pa.table({"n": [1]})), ("b", pa.table({"n": [2]}))])
@@ -76,7 +76,3 @@ def test_a_unit_is_listed_with_all_its_files_and_removed_with_them(tmp_path):
     assert store.find(kept) is not None
     assert store.load_state(half) is None
     assert [unit.place for unit in stored_units(store)] == [kept.place]
-
-
-def test_a_store_that_does_not_exist_yet_holds_nothing(tmp_path):
-    assert stored_units(Store(str(tmp_path / "none"))) == []

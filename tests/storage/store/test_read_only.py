@@ -3,8 +3,10 @@
 import pyarrow as pa
 import pytest
 
+from tests.fixtures.plans import contents
+from tests.fixtures.stores import damage
 from tiltmeter.storage.store import accounts
-from tiltmeter.storage.store.ledger import Store, Unit
+from tiltmeter.storage.store.ledger import Unit
 from tiltmeter.storage.store.pruning import remove, stored_units
 from tiltmeter.storage.store.read_only import ReadOnlyStore, WriteRefused
 from tiltmeter.storage.store.registry import Registry
@@ -18,17 +20,12 @@ def spend(store, account, entry):
 
 
 @pytest.fixture
-def written(tmp_path):
-    store = Store(str(tmp_path / "store"))
+def written(store):
     store.commit(DONE, [("numbers", TABLE)])
     store.save_state(MISSING, {"n": TABLE["n"].to_numpy()})
     Registry(store).enter("survey", "nightly", run_dir="/gone", settings={}).uses([DONE.place])
     spend(store, "people", "first")
     return store
-
-
-def contents(folder):
-    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def test_it_finds_and_reads_what_there_is(written):
@@ -67,9 +64,7 @@ def test_it_sweeps_nothing_and_makes_no_folder(written, tmp_path):
 def test_a_damaged_unit_stays_in_the_ledger(written):
     store = ReadOnlyStore(written.root)
     ref = store.find(DONE).tables["numbers"]
-    path = written.local_path / f"units/{DONE.place}/numbers.parquet"
-    path.chmod(0o644)
-    path.write_bytes(b"x" * path.stat().st_size)
+    damage(written.local_path / f"units/{DONE.place}/numbers.parquet", lambda content: b"x" * len(content))
     with pytest.raises(WriteRefused):
         store.read(ref)
     assert written.find(DONE)

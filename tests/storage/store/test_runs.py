@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +15,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from tests.fixtures.plans import contents
+from tests.fixtures.stores import files
 from tiltmeter.jobs.runtime.published import PublishedTable
 from tiltmeter.storage.errors import StorageError
-from tiltmeter.storage.store.ledger import Store, Unit
+from tiltmeter.storage.store.ledger import Unit
 from tiltmeter.storage.store.runs import RunDirectoryBusy, opened, read_run_table
 from tiltmeter.storage.store.streaming import pieces
 from tiltmeter.storage.store.tables import key_columns
@@ -25,9 +28,12 @@ TABLE = pa.table({"n": [1, 2, 3]})
 OURS = {"job": "survey", "versions": {"python": "3.11"}}
 
 
-@pytest.fixture
-def store(tmp_path):
-    return Store(str(tmp_path / "store"))
+@contextmanager
+def begun(path, *names):
+    """A run that is to publish tables of these names."""
+    with opened(path) as run:
+        run.begin([*names], **OURS)
+        yield run
 
 
 def committed(store, table=TABLE):
@@ -35,8 +41,7 @@ def committed(store, table=TABLE):
 
 
 def test_tables_and_record_are_published(tmp_path):
-    with opened(tmp_path / "run") as run:
-        run.begin(["small"], **OURS)
+    with begun(tmp_path / "run", "small") as run:
         run.write_table("small", TABLE)
         run.write_record(status="succeeded")
     record = json.loads((tmp_path / "run/run.json").read_text())
@@ -54,8 +59,7 @@ def row_groups(path):
 
 
 def test_pieces_become_one_file_that_does_not_tell_how_they_were_cut(tmp_path):
-    with opened(tmp_path / "run") as run:
-        run.begin(["whole", "cut"], **OURS)
+    with begun(tmp_path / "run", "whole", "cut") as run:
         run.write_table("whole", NUMBERS)
         run.write_pieces("cut", lambda: [NUMBERS.slice(0, 0), NUMBERS.slice(0, 70_001), NUMBERS.slice(70_001)])
     assert run.tables["cut"] == run.tables["whole"]
@@ -72,22 +76,28 @@ def test_few_pieces_of_a_table_are_held_at_a_time(tmp_path):
             held.append(pa.total_allocated_bytes() - before)
             yield pa.table({"n": pc.add(NUMBERS["n"][:40_000], 1)})
 
-    with opened(tmp_path) as run:
-        run.begin(["large"], **OURS)
+    with begun(tmp_path, "large") as run:
         run.write_pieces("large", pieces)
     assert run.tables["large"]["rows"] == 1_600_000
     assert max(held) < 1.3 * max(held[:4])
 
 
-def test_pieces_that_break_off_leave_nothing(tmp_path, store):
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda run, store, ref: run.write_pieces("large", lambda: [TABLE, *pieces(store, [ref])]),
+        lambda run, store, ref: run.link_table("large", store, [("part", ref)]),
+    ],
+    ids=["pieces", "part"],
+)
+def test_pieces_that_break_off_leave_nothing(tmp_path, store, write):
     ref = committed(store)
     Path(store.location(ref)).unlink()
-    with opened(tmp_path / "run") as run:
-        run.begin(["large"], **OURS)
-        with pytest.raises(StorageError, match=r"^/.*store/units/part/.*t\.parquet is missing: .*store=<path or URI>"):
-            run.write_pieces("large", lambda: [TABLE, *pieces(store, [ref])])
+    missing = r"^/.*store/units/part/.*t\.parquet is missing: .*store=<path or URI>"
+    with begun(tmp_path / "run", "large") as run, pytest.raises(StorageError, match=missing):
+        write(run, store, ref)
     assert run.tables["large"] == {}
-    assert {file.name for file in (tmp_path / "run").iterdir()} == {".lock", "run.json"}
+    assert files(tmp_path / "run") == [".lock", "run.json"]
 
 
 def test_a_disk_that_fails_for_a_moment_gets_the_pieces_from_the_first(tmp_path, monkeypatch):
@@ -100,8 +110,7 @@ def test_a_disk_that_fails_for_a_moment_gets_the_pieces_from_the_first(tmp_path,
             raise failures.pop()
         yield TABLE
 
-    with opened(tmp_path) as run:
-        run.begin(["large"], **OURS)
+    with begun(tmp_path, "large") as run:
         run.write_pieces("large", pieces)
     assert run.tables["large"]["rows"] == 6
     assert read_run_table(tmp_path, "large")["n"].to_pylist() == [1, 2, 3, 1, 2, 3]
@@ -124,8 +133,7 @@ def test_parts_become_a_folder_whose_digest_is_of_their_content(tmp_path, store)
 
 def test_labels_of_parts_are_folders_and_columns_of_the_table(tmp_path, store):
     parts = [("part", committed(store).labelled(corpus=name)) for name in ("letters", "letters/1999")]
-    with opened(tmp_path / "run") as run:
-        run.begin(["large"], **OURS)
+    with begun(tmp_path / "run", "large") as run:
         run.link_table("large", store, parts)
         run.write_record(status="succeeded")
     folder = tmp_path / "run/large"
@@ -136,24 +144,22 @@ def test_labels_of_parts_are_folders_and_columns_of_the_table(tmp_path, store):
     assert key_columns(table.schema)[0] == "corpus"
     assert pl.scan_parquet(folder).collect().select("corpus", "n").sort("corpus", "n").to_dicts() == rows
     assert PublishedTable.read(tmp_path / "run", "large").rows.collect().select("corpus", "n").to_dicts() == rows
-    with opened(tmp_path / "run") as run:
-        run.begin(["large"], **OURS)
+    with begun(tmp_path / "run", "large"):
+        pass
     assert not folder.exists()
 
 
 def test_a_folder_with_a_folder_of_others_is_not_ours(tmp_path, store):
-    with opened(tmp_path / "run") as run:
-        run.begin(["large"], **OURS)
+    with begun(tmp_path / "run", "large") as run:
         run.link_table("large", store, [("part", committed(store))])
         run.write_record(status="succeeded")
     (tmp_path / "run/large/more").mkdir()
-    with opened(tmp_path / "run") as run, pytest.raises(StorageError, match="its large is not one of ours"):
-        run.begin(["large"], **OURS)
+    with pytest.raises(StorageError, match="its large is not one of ours"), begun(tmp_path / "run", "large"):
+        pass
 
 
 def test_a_part_of_a_published_folder_is_read_only_and_a_published_file_is_not(tmp_path, store):
-    with opened(tmp_path / "run") as run:
-        run.begin(["large", "small"], **OURS)
+    with begun(tmp_path / "run", "large", "small") as run:
         run.link_table("large", store, [("part", committed(store))])
         run.write_table("small", TABLE)
     linked, written = tmp_path / "run/large/part.parquet", tmp_path / "run/small.parquet"
@@ -166,41 +172,47 @@ def test_a_new_run_removes_what_the_old_one_left_and_nothing_else(tmp_path, stor
     path = tmp_path / "run"
     path.mkdir()
     (path / "notes.txt").write_text("mine")
-    with opened(path) as run:
-        run.begin(["old", "folder", "killed"], **OURS)
+    with begun(path, "old", "folder", "killed") as run:
         run.write_table("old", TABLE)
         run.link_table("folder", store, [("part", committed(store))])
         run.write_text("report.html", "<p>old</p>")
         (path / "killed.partial").mkdir()
         (path / "killed.partial/part.parquet").touch()
-    with opened(path) as run:
-        run.begin(["new"], **OURS)
+    with begun(path, "new"):
+        pass
     assert {file.name for file in path.iterdir()} - {".lock"} == {"notes.txt", "run.json"}
     assert json.loads((path / "run.json").read_text())["status"] == "running"
     assert store.read(committed(store)) == TABLE
 
 
-@pytest.mark.parametrize(
-    "record",
-    [
-        "{}",
-        "[1]",
-        "5",
-        "{",
-        "\xff",
-        '{"tables": ["src"]}',
-        '{"tables": {"src": {}}}',
-        '{"tables": {"notes": {}}}',
-        '{"job": "build", "tables": {"notes": {}}}',
-        '{"job": "build", "versions": {}, "tables": ["src"]}',
-        '{"job": "build", "versions": {}, "tables": {"src": 1}}',
-        '{"job": "build", "versions": {}, "tables": {"src": {}}}',
-        '{"job": "build", "versions": {}, "tables": {"../run/src": {}}}',
-        '{"job": "build", "versions": {}, "tables": {"../notes": {}}}',
-        '{"job": "build", "versions": {}, "tables": {"..": {}}}',
-        '{"job": "build", "versions": {}, "tables": {"": {}}}',
-    ],
-)
+RECORD = {"job": "build", "versions": {}, "tables": {}}
+NAMES = [
+    "../run/src",
+    "../notes",
+    "../../outside",
+    "/etc",
+    "a/b",
+    "..",
+    ".",
+    "",
+    "a\0b",
+    "a\n",
+    "\n",
+    " ",
+    "-rf",
+    "a" * 300 + "/",
+]
+FOREIGN = [
+    *("{}", "[1]", "5", "{", "\xff", "\xed\xa0\x80", "[" * 100_000, "1" * 5000),
+    *('{"tables": ["src"]}', '{"tables": {"src": {}}}', '{"tables": {"notes": {}}}'),
+    *('{"job": "build", "tables": {"notes": {}}}', '{"job": 1, "versions": 1, "tables": [1]}'),
+    *(json.dumps(RECORD | {"tables": tables}) for tables in (["src"], {"src": 1}, {"src": {}})),
+    *(json.dumps(RECORD | {"tables": {name: {}}}) for name in NAMES),
+    *(json.dumps(RECORD | {"exports": exports}) for exports in (5, [5], "a", {"a": 1})),
+]
+
+
+@pytest.mark.parametrize("record", FOREIGN, ids=lambda record: repr(record[:60]))
 def test_a_directory_with_a_foreign_record_is_left_alone(tmp_path, record):
     path = tmp_path / "run"
     (path / "src").mkdir(parents=True)
@@ -208,11 +220,12 @@ def test_a_directory_with_a_foreign_record_is_left_alone(tmp_path, record):
     for name in ("report.html", "notes.parquet", "../notes.parquet"):
         (path / name).write_text("theirs")
     (path / "run.json").write_text(record, encoding="latin-1")
-    before = {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
-    with opened(path) as run, pytest.raises(StorageError, match=r"not one of ours; choose an empty run_dir=<path>"):
-        run.begin([], **OURS)
-    after = (file for file in tmp_path.rglob("*") if file.is_file() and file.name != ".lock")
-    assert {file: file.read_bytes() for file in after} == before
+    before = contents(tmp_path)
+    with pytest.raises(StorageError, match=r"not one of ours; choose an empty run_dir=<path>"), begun(path):
+        pass
+    after = contents(tmp_path)
+    after.pop(path / ".lock")
+    assert after == before
 
 
 @pytest.mark.parametrize(
@@ -226,67 +239,34 @@ def test_what_does_not_look_like_a_table_stops_the_removal(tmp_path, place, kind
     path, elsewhere = tmp_path / "run", tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "a.parquet").touch()
-    with opened(path) as run:
-        run.begin(["first", "old"], **OURS)
+    with begun(path, "first", "old") as run:
         run.write_table("first", TABLE)
     target = path / place
     if kind == "link":
-        target.symlink_to(elsewhere)
+        target.symlink_to(elsewhere / "a.parquet" if "parquet" in place else elsewhere)
     elif kind == "folder":
         (target / "folder.parquet").mkdir(parents=True)
     else:
         target.touch()
-    with opened(path) as run, pytest.raises(StorageError, match=rf"{place} is not one of ours"):
-        run.begin([], **OURS)
+    with pytest.raises(StorageError, match=rf"{place} is not one of ours"), begun(path):
+        pass
     assert (path / "first.parquet").exists()
     assert (elsewhere / "a.parquet").exists()
 
 
-def test_a_place_that_is_taken_is_named_and_no_partial_folder_stays(tmp_path, store):
-    with opened(tmp_path / "run") as run:
-        run.begin(["large"], **OURS)
-        (tmp_path / "run/large").mkdir()
-        (tmp_path / "run/large/theirs").touch()
-        with pytest.raises(StorageError, match=r"cannot write .*large: .*not empty; .*run_dir=<path>"):
+@pytest.mark.parametrize(("place", "reason"), [("large", ".*not empty"), ("large.partial", "File exists")])
+def test_a_place_that_is_taken_is_named_and_stays(tmp_path, store, place, reason):
+    with begun(tmp_path / "run", "large") as run:
+        (tmp_path / "run" / place).mkdir()
+        (tmp_path / "run" / place / "theirs").touch()
+        with pytest.raises(StorageError, match=rf"cannot write .*large: {reason}; .*run_dir=<path>"):
             run.link_table("large", store, [("part", committed(store))])
-    assert [file.name for file in (tmp_path / "run").iterdir() if file.name.endswith(".partial")] == []
-    assert (tmp_path / "run/large/theirs").exists()
-
-
-def test_a_partial_folder_of_another_is_not_removed(tmp_path, store):
-    with opened(tmp_path / "run") as run:
-        run.begin(["large"], **OURS)
-        (tmp_path / "run/large.partial").mkdir()
-        with pytest.raises(StorageError, match=r"cannot write .*large: File exists; .*run_dir=<path>"):
-            run.link_table("large", store, [("part", committed(store))])
-    assert (tmp_path / "run/large.partial").exists()
-
-
-def test_a_part_missing_from_the_store_is_laid_to_the_store(tmp_path, store):
-    ref = committed(store)
-    Path(store.location(ref)).unlink()
-    with opened(tmp_path / "run") as run:
-        run.begin(["large"], **OURS)
-        with pytest.raises(StorageError, match=r"t\.parquet is missing: .*store=<path or URI>"):
-            run.link_table("large", store, [("part", ref)])
-    assert {file.name for file in (tmp_path / "run").iterdir()} == {".lock", "run.json"}
-
-
-@pytest.fixture
-def small_disk(tmp_path):
-    mount = tmp_path / "full"
-    mount.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", mount]
-    if subprocess.run(command, capture_output=True, check=False).returncode:
-        pytest.skip("needs the right to mount a small file system")
-    yield mount
-    subprocess.run(["umount", mount], check=True)
+    assert files(tmp_path / "run") == [".lock", f"{place}/theirs", "run.json"]
 
 
 def test_a_full_run_directory_is_named_and_keeps_nothing_half_written(small_disk, store):
-    noise = pa.table({"n": pa.array([os.urandom(1 << 20)])})
-    with opened(small_disk / "run") as run:
-        run.begin(["large", "small"], **OURS)
+    noise, place = pa.table({"n": pa.array([os.urandom(1 << 20)])}), small_disk("256k") / "run"
+    with begun(place, "large", "small") as run:
         full = r"cannot write .*{}.*: No space left on device; choose another place with run_dir=<path>"
         with pytest.raises(StorageError, match=full.format("large")):
             run.link_table("large", store, [("part", committed(store, noise))])
@@ -294,7 +274,7 @@ def test_a_full_run_directory_is_named_and_keeps_nothing_half_written(small_disk
             run.write_table("small", noise)
         with pytest.raises(StorageError, match=full.format("report.html")):
             run.write_text("report.html", "x" * (1 << 20))
-    assert {file.name for file in (small_disk / "run").iterdir()} == {".lock", "run.json"}
+    assert files(place) == [".lock", "run.json"]
 
 
 def test_two_runs_cannot_share_a_directory_but_a_killed_one_holds_nothing(tmp_path):
@@ -302,9 +282,8 @@ def test_two_runs_cannot_share_a_directory_but_a_killed_one_holds_nothing(tmp_pa
         "from pathlib import Path; from tiltmeter.storage.store.runs import opened\n"
         f"with opened(Path({str(tmp_path)!r})): print('in', flush=True); input()"
     )
-    root = Path(__file__).parents[3]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    other = subprocess.Popen([sys.executable, "-c", script], cwd=root, **pipes)
+    other = subprocess.Popen([sys.executable, "-c", script], **pipes)
     assert other.stdout.readline() == "in\n"
     with pytest.raises(RunDirectoryBusy, match="another run is writing there"), opened(tmp_path):
         pass

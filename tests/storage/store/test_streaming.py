@@ -1,22 +1,16 @@
 """Tables of the store, piece by piece."""
 
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from tests.fixtures.stores import damage, zeroed
 from tiltmeter.storage.errors import StorageError
-from tiltmeter.storage.store.ledger import Store, Unit
+from tiltmeter.storage.store.ledger import Unit
 from tiltmeter.storage.store.streaming import pieces
 from tiltmeter.storage.store.tables import column
 
 SCHEMA = pa.schema([column("n", pa.int64(), "a number"), column("name", pa.string(), "its name")])
-
-
-@pytest.fixture
-def store(tmp_path):
-    return Store(str(tmp_path))
 
 
 def committed(store, num_rows):
@@ -40,11 +34,7 @@ def test_only_the_columns_of_the_reference_come_and_in_its_order(store):
 
 def test_a_damaged_file_is_named_and_its_unit_to_be_done_again(store):
     ref = committed(store, 40_000)
-    path = Path(store.location(ref))
-    content = bytearray(path.read_bytes())
-    content[1000:2000] = bytes(1000)
-    path.chmod(0o600)
-    path.write_bytes(content)
+    damage(store.location(ref), zeroed(1000, 2000))
     with pytest.raises(StorageError, match=r"t\.parquet is damaged"):
         list(pieces(store, [ref]))
     assert store.find(Unit("part/1", "", {"rows": 40_000})) is None

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from gensim.models import FastText, KeyedVectors, Word2Vec
+from gensim.models import KeyedVectors
 from gensim.test.utils import datapath
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -139,25 +139,6 @@ def test_we_read_what_gensim_reads(name, binary, no_header):
     assert same(read_embedding(datapath(name)), theirs(loaded))
 
 
-def test_gensim_models_with_their_companions(tmp_path):
-    sentences = [["new york", "is", "large"], ["rome", "is", "old"]] * 3
-    model = Word2Vec(sentences, vector_size=4, min_count=1, workers=1)
-    model.wv.save(str(tmp_path / "a.kv"), separately=["vectors"])
-    assert (tmp_path / "a.kv.vectors.npy").exists()
-    model.save(str(tmp_path / "b.model"))
-    for path in (tmp_path / "a.kv", tmp_path / "b.model"):
-        assert same(read(path), theirs(model.wv))
-    subwords = FastText(sentences, vector_size=4, min_count=1, workers=1, bucket=50)
-    subwords.wv.save(str(tmp_path / "c.kv"))
-    assert same(read(tmp_path / "c.kv"), theirs(subwords.wv))
-    assert same(
-        read(datapath("old_keyedvectors_320.dat")), theirs(KeyedVectors.load(datapath("old_keyedvectors_320.dat")))
-    )
-    (tmp_path / "a.kv.vectors.npy").unlink()
-    with pytest.raises(EmbeddingFileError, match=r"a\.kv: cannot be read as .*a\.kv\.vectors\.npy"):
-        read(tmp_path / "a.kv")
-
-
 class Malicious:
     def __init__(self, trace: Path) -> None:
         self.trace = trace
@@ -189,17 +170,6 @@ def test_the_refusal_of_a_pickle_says_why_and_what_to_do(tmp_path):
     assert same(read_embedding(path, allow_pickle=True), SMALL)
     with pytest.raises(EmbeddingFileError, match="cannot be read as vectors of gensim: it holds a list"):
         read(put(tmp_path, pickle.dumps([1, 2])))
-
-
-def test_companions_are_read_without_pickles(tmp_path):
-    vectors = KeyedVectors(3)
-    vectors.add_vectors(SMALL.words, SMALL.vectors)
-    vectors.save(str(tmp_path / "a.kv"), separately=["vectors"])
-    trace = tmp_path / "trace"
-    np.save(tmp_path / "a.kv.vectors.npy", np.array([Malicious(trace)], dtype=object), allow_pickle=True)
-    with pytest.raises(EmbeddingFileError, match="Python objects in dtype"):
-        read(tmp_path / "a.kv")
-    assert not trace.exists()
 
 
 @pytest.mark.parametrize("format", FORMATS[:3])
