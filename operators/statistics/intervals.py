@@ -289,10 +289,10 @@ def _bias_corrected(centre: FloatArray, values: FloatArray, level: float) -> Int
     ordered = np.sort(np.where(finite, values, np.nan), axis=-1)
     sides = np.sign(np.where(finite, centre[..., np.newaxis] - values, 0.0)).sum(axis=-1)
     known = np.maximum(num, 1)
-    below = np.clip((sides / known + 1.0) / 2.0, 0.5 / known, 1.0 - 0.5 / known)
+    missing = np.isnan(centre)
+    below = np.where(missing, 0.5, np.clip((sides / known + 1.0) / 2.0, 0.5 / known, 1.0 - 0.5 / known))
     shift, tail = 2.0 * ndtri(below), ndtri((1.0 - level) / 2.0)
     low, high = (_quantile(ordered, num, ndtr(shift + side * tail)) for side in (1, -1))
-    missing = np.isnan(centre)
     return Interval(np.where(missing, np.nan, low), np.where(missing, np.nan, high), num)
 
 

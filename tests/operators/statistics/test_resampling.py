@@ -43,13 +43,6 @@ def test_counts_are_multinomial(keyed) -> None:
     assert np.abs(np.cov(counts.T)[:10, 10:]).max() < 0.03
 
 
-def test_the_mean_varies_by_its_standard_error() -> None:
-    scores = np.random.default_rng(0).normal(size=40)
-    means = drawn([0] * 40, num_replicates=10_000) @ scores / 40
-    assert means.mean() == pytest.approx(scores.mean(), abs=0.01)
-    assert means.std() == pytest.approx(scores.std() / np.sqrt(40), rel=0.03)
-
-
 def test_keyed_units_are_drawn_alike_in_any_order() -> None:
     keys, order = some_keys(50), np.random.default_rng(1).permutation(50)
     strata = np.arange(50) % 3
@@ -65,15 +58,6 @@ def test_two_sets_that_share_most_units_draw_these_alike(num) -> None:
     assert moved.mean() < 3.2
     by_place = [drawn([0] * num, num_replicates=500, about=about) for about in (1, 2)]
     assert (np.abs(by_place[0] - by_place[1]).sum(axis=1) / 2).mean() > 0.4 * num
-
-
-def test_a_mean_of_shared_texts_differs_by_what_is_not_shared() -> None:
-    values = np.random.default_rng(2).normal(size=401)
-    keys = some_keys(401)
-    means = [drawn([0] * 400, keys=keys[part]) @ values[part] / 400 for part in (slice(0, 400), slice(1, 401))]
-    assert means[0].std() == pytest.approx(values.std() / 20, rel=0.1)
-    # Up to three draws of 400 differ, by two independent values each: sqrt(3 * 2) / 400.
-    assert (means[0] - means[1]).std() < 3 * values.std() / 400
 
 
 def test_two_units_of_one_key_are_refused() -> None:

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from tiltmeter.operators.statistics.intervals import percentile_interval
 from tiltmeter.operators.statistics.sides import Estimate, compared, side
 
 NAN = math.nan
@@ -67,12 +66,6 @@ def test_mirrored_numbers_lie_on_the_mirrored_side():
         found = side(Estimate(value, low, high), 0.0, other)
         assert side(Estimate(-value, -high, -low), 0.0, -other) == mirrored.get(found, found)
         assert (found in mirrored) == (low * high > 0 and low <= value <= high and other * value > 0)
-
-
-def test_few_replicas_give_a_side_and_a_single_one_none():
-    for replicas, expected in (([0.2, 0.4, 0.6, 0.8], "above"), ([0.2, 0.6], "above"), ([0.5], "unknown")):
-        interval = percentile_interval(np.array(replicas))
-        assert side(Estimate(0.5, float(interval.low), float(interval.high))) == expected
 
 
 @pytest.mark.parametrize(

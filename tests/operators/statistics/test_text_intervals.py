@@ -37,14 +37,6 @@ def drawn(values, num_resamples=400, num_texts=None):
     return resampled_mean(values, counts, num_texts)
 
 
-def test_a_mean_of_few_texts_has_the_interval_of_students_t():
-    values = np.array([0.3, -1.2, 2.0, 0.7, 1.1, -0.4, 0.0, 0.9])
-    low, high, num = resampled_interval(drawn(values, 20_000), 0.9)
-    reach = scipy.stats.t(df=7).ppf(0.95) * values.std(ddof=1) / np.sqrt(8)
-    assert (low, high) == pytest.approx((values.mean() - reach, values.mean() + reach), abs=0.02)
-    assert num == 20_000
-
-
 def test_the_spread_is_that_of_the_resamples_for_so_many_texts():
     estimate = Estimate(2.0, np.array([1.0, 2.0, 3.0, np.nan]), 10)
     reach = scipy.stats.t(df=9).ppf(0.975) * np.sqrt(10 / 9)
@@ -191,41 +183,29 @@ def test_texts_that_weigh_differently_count_for_fewer():
 
 # --- what they cover ------------------------------------------------------------------------------------------------
 
-SHARES = (0.5, 0.9, 0.97)
+PUBLISHED = {  # percent of intervals, centred and percentile, in docs/how_sure.md
+    (15, 0.5): (96, 91),
+    (15, 0.9): (98, 77),
+    (15, 0.97): (93, 35),
+    (50, 0.5): (95, 95),
+    (50, 0.9): (96, 95),
+    (50, 0.97): (95, 76),
+    (300, 0.5): (95, 95),
+    (300, 0.9): (94, 95),
+    (300, 0.97): (94, 93),
+}
 
 
-def coverage(num_texts, share, method, num_samples=2000, num_resamples=300):
-    """How many intervals hold a share of which binomial samples, and their resamples, are drawn."""
+@pytest.mark.parametrize(("num_texts", "share"), PUBLISHED)
+def test_intervals_of_shares_hold_what_the_docs_say(num_texts, share):
+    """How many hold a share of which binomial samples, and their resamples, are drawn."""
     rng = np.random.default_rng(5)
-    values = rng.binomial(num_texts, share, num_samples) / num_texts
-    resamples = rng.binomial(num_texts, values[:, np.newaxis], (num_samples, num_resamples)) / num_texts
-    low, high, _ = resampled_interval(Estimate(values, resamples, num_texts), 0.95, method, LOGIT)
-    return ((low <= share + 1e-9) & (share - 1e-9 <= high)).mean()
-
-
-@pytest.mark.parametrize("share", SHARES)
-@pytest.mark.parametrize("num_texts", [15, 50, 300])
-def test_intervals_of_shares_hold_what_they_say(num_texts, share):
-    assert 0.92 <= coverage(num_texts, share, "centred") <= 0.985
-
-
-def test_percentiles_of_shares_near_a_border_do_not():
-    assert coverage(50, 0.97, "percentile") < 0.8
-    assert coverage(15, 0.9, "percentile") < 0.82
-    assert coverage(300, 0.5, "percentile") == pytest.approx(0.95, abs=0.015)
-
-
-def test_means_of_few_pools_need_students_t():
-    rng = np.random.default_rng(6)
-    held = {"centred": 0, "percentile": 0}
-    for _ in range(1500):
-        values = rng.normal(size=15)
-        draws = (rng.multinomial(15, np.full(15, 1 / 15), 300) @ values) / 15
-        for method in held:
-            low, high, _ = resampled_interval(Estimate(values.mean(), draws, 15), 0.95, method)
-            held[method] += low <= 0 <= high
-    assert held["centred"] / 1500 == pytest.approx(0.95, abs=0.02)
-    assert held["percentile"] / 1500 < 0.925
+    values = rng.binomial(num_texts, share, 2000) / num_texts
+    drawn = Estimate(values, rng.binomial(num_texts, values[:, np.newaxis], (2000, 400)) / num_texts, num_texts)
+    for method, percent in zip(("centred", "percentile"), PUBLISHED[num_texts, share], strict=True):
+        low, high, _ = resampled_interval(drawn, 0.95, method, LOGIT)
+        held = ((low <= share + 1e-9) & (share - 1e-9 <= high)).mean()
+        assert 100 * held == pytest.approx(percent, abs=1.5), method
 
 
 # --- a variance that is known -----------------------------------------------------------------------------------------

@@ -45,18 +45,6 @@ def without_sorted_sums(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(permutation, "_MAX_SUMS", 0)
 
 
-def test_by_hand() -> None:
-    # Of 4 choose 2 sums, 3 is reached by X = {3, 0} itself, 3 + 1, 3 + 2 and 1 + 2.
-    found = permutation_p_value(np.array([3.0, 0.0]), np.array([1.0, 2.0]))
-    assert found[:4] == (4 / 6, 4 / 6, 4 / 6, "exact")
-    assert math.isnan(found.standard_error)
-
-
-@given(whole_numbers, whole_numbers)
-def test_enumeration_of_all_partitions(x: np.ndarray, y: np.ndarray) -> None:
-    assert permutation_p_value(x, y).value == _enumerated(x, y)
-
-
 @given(whole_numbers, whole_numbers)
 def test_the_other_direction_exchanges_the_sets(x: np.ndarray, y: np.ndarray) -> None:
     assert permutation_p_value(x, y, alternative="less") == permutation_p_value(y, x)
@@ -119,14 +107,6 @@ def test_clear_separation_leaves_one_partition(num_x: int, num_y: int) -> None:
     x, y = _normal(0, num_x, num_y, shift=10.0)
     assert permutation_p_value(x, y)[:4] == (*[1 / math.comb(num_x + num_y, num_x)] * 3, "exact")
     assert permutation_p_value(y, x)[:4] == (1.0, 1.0, 1.0, "exact")
-
-
-@given(seeds, st.integers(1, 9), st.integers(1, 9), st.integers(0, 2))
-def test_both_directions_share_the_ties_only(seed: int, num_x: int, num_y: int, digits: int) -> None:
-    x, y = (scores.round(digits) for scores in _normal(seed, num_x, num_y))
-    sums = np.array([sum(subset) for subset in combinations([*x, *y], num_x)])
-    ties = np.mean(np.abs(sums - x.sum()) < 1e-9)
-    assert permutation_p_value(x, y).value + permutation_p_value(y, x).value == pytest.approx(1 + ties)
 
 
 @pytest.mark.parametrize("num_words", [30, 100, 500])
@@ -208,8 +188,7 @@ def test_certified_bounds_of_few_words(seed: int, num_x: int, num_y: int, relati
     assert found.low <= np.mean(sums >= math.fsum(x) - 1e-12) <= found.high
 
 
-@pytest.mark.parametrize("shift", [0.0, 0.5, 1.0, 2.0, 3.0])
-@pytest.mark.parametrize("num_words", [25, 32, 40])
+@pytest.mark.parametrize(("num_words", "shift"), [(25, 0.0), (32, 1.0), (40, 3.0)])
 def test_narrow_bounds_lie_within_wide_ones(num_words: int, shift: float) -> None:
     x, y = _normal(7, num_words, num_words, shift)
     wide, narrow = permutation_p_value(x, y), permutation_p_value(x, y, relative_width=0.005)
