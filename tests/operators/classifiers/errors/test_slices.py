@@ -1,10 +1,10 @@
 """Slices: bits and draws by brute force, T by hand, max-T by its definition, planted slices by their names."""
 
-from itertools import combinations, product
+from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest, hypergeom
 
@@ -14,7 +14,6 @@ from tiltmeter.operators.classifiers.errors.slices.confirmation import (
     change_of,
     confirmed_p,
     rates_of,
-    sliceline_score,
 )
 from tiltmeter.operators.classifiers.errors.slices.conjunctions import conjunctions_of, folded
 from tiltmeter.operators.classifiers.errors.slices.group_flips import flipped_units, group_scores
@@ -27,7 +26,6 @@ from tiltmeter.operators.classifiers.errors.slices.search import (
     leading,
     plain,
 )
-from tiltmeter.operators.statistics.flips import flip_max_t
 from tiltmeter.operators.statistics.units import each, units_of
 
 TEXTS = each(2000, "text")
@@ -37,7 +35,8 @@ def bernoulli(rng, rows, shares):
     return rng.random((len(shares), rows)) < np.array(shares)[:, np.newaxis]
 
 
-@given(st.integers(1, 700), st.integers(0, 2**32))
+@settings(max_examples=50)
+@given(st.integers(1, 700) | st.just(64 * 300 + 5), st.integers(0, 2**32))
 def test_bits_count_what_sets_have_in_common(num_rows, seed):
     rng = np.random.default_rng(seed)
     members, others = bernoulli(rng, num_rows, [0.5, 0.3, 0.9]), bernoulli(rng, num_rows, [0.2, 0.7])
@@ -49,26 +48,15 @@ def test_bits_count_what_sets_have_in_common(num_rows, seed):
         assert (unpacked(members_of(packed(members), conjunctions)[row], num_rows) == inside).all()
 
 
-def test_many_words_are_counted_in_blocks():
-    members = np.ones((1, 64 * 600 + 5), dtype=bool)
-    assert common_counts(packed(members), np.array([[0]]), packed(members)).tolist() == [[64 * 600 + 5]]
-
-
 def test_every_subset_of_a_stratum_is_drawn_as_often():
     errors, strata = np.array([True, True, False, False, True, False]), np.array([0, 0, 0, 0, 1, 1])
     layout = max_t.layout_of(strata, errors)
     draws = [unpacked(max_t.drawn_errors(layout, 0, draw), 6) for draw in range(6000)]
+    assert (draws[:9] != np.array([unpacked(max_t.drawn_errors(layout, 1, draw), 6) for draw in range(9)])).any()
     assert all(drawn[:4].sum() == 2 and drawn[4:].sum() == 1 for drawn in draws)
     counts = {pair: sum(drawn[list(pair)].all() for drawn in draws) for pair in combinations(range(4), 2)}
     assert all(binomtest(count, 6000, 1 / 6).pvalue > 1e-4 for count in counts.values()), counts
     assert binomtest(int(sum(drawn[4] for drawn in draws)), 6000, 0.5).pvalue > 1e-4
-
-
-def test_draws_follow_the_seed_and_their_number():
-    layout = max_t.layout_of(np.zeros(200, dtype=int), np.arange(200) < 80)
-    first, again, other = (max_t.drawn_errors(layout, seed, draw) for seed, draw in ((0, 3), (0, 3), (0, 4)))
-    assert (first == again).all()
-    assert (first != other).any()
 
 
 def test_t_has_the_mean_and_variance_of_hypergeometric_draws():
@@ -153,9 +141,6 @@ def test_predicates_say_presence_absence_quarters_and_the_predicted_class():
         f"num_tokens in {low}..{low + 1}" for low in (1, 3, 5, 7)
     ]
     assert members["predicted y"] == [False] * 4 + [True] * 4
-
-
-def test_equal_values_share_a_quarter():
     made = predicates_of({}, {"polarity": np.array([0.0] * 6 + [0.5, 1.0])}, ["x"] * 8, min_size=1)
     assert [predicate.name for predicate in made.predicates] == ["polarity in 0..0", "polarity in 0.5..1"]
 
@@ -208,15 +193,14 @@ def test_scores_of_groups_are_those_of_the_definition():
     hits = hits_of(candidates, 7, range(130)) + hits_of(candidates, 7, range(130, 300))  # however draws are dealt out
     p_values = max_t.adjusted(hits, candidates.statistics.value, 300)
     assert p_values[order] == pytest.approx(np.maximum.accumulate(raw))
-    whole = flip_max_t(scores, num_draws=300, seed=1, about=0, min_units=5)
-    assert np.abs(whole.p_values - p_values).max() < 0.12  # other signs of the same groups
     assert p_values.min() < 0.05
 
 
 def test_few_groups_and_slices_of_few_groups_get_no_test():
     predicates = [Predicate(f"f{number}", "present") for number in range(5)]
     config = SliceConfig(min_size=15, num_permutations=50)
-    few = candidates_of(*_ordered(grouped_case(1, num_groups=7), predicates), config)
+    members, *rest = grouped_case(1, num_groups=7)
+    few = candidates_of(members, predicates, *rest, config)
     assert few.grouped.too_few.have == 7
     assert np.isnan(few.statistics.value).all()
     members, errors, strata, units = grouped_case(1, num_groups=30)
@@ -226,11 +210,6 @@ def test_few_groups_and_slices_of_few_groups_get_no_test():
     assert all(np.isnan(value) == (4 in slice_) for slice_, value in values.items())
     p_values = max_t.adjusted(hits_of(candidates, 0, range(50)), candidates.statistics.value, 50)
     assert np.isnan(p_values).sum() == sum(4 in slice_ for slice_ in values)
-
-
-def _ordered(case, predicates):
-    members, errors, strata, units = case
-    return members, predicates, errors, strata, units
 
 
 # --- which slices lead ------------------------------------------------------------------------------------------------
@@ -258,26 +237,13 @@ def search(members, errors, strata, num_permutations=99):
     )
 
 
-def test_a_planted_slice_leads_alone_and_its_shadows_do_not():
-    candidates, p_values, found = search(*planted(3))
-    significant = {plain(candidates.conjunctions[number]) for number in np.flatnonzero(p_values <= 0.05)}
-    assert found == [(0, 1)]
-    assert {(0,), (1,), (0, 1), (0, 1, 2)} <= significant
-
-
-def test_no_slice_leads_where_errors_are_drawn():
-    members, _, strata = planted(4)
-    errors = np.random.default_rng(5).random(2000) < 0.2 + 0.3 * strata
-    _, p_values, found = search(members, errors, strata)
-    assert found == []
-    assert np.nanmin(p_values) > 0.05
-
-
-def test_two_disjoint_effects_lead_one_after_the_other():
+def test_two_planted_effects_lead_one_after_the_other_and_their_shadows_do_not():
     members, errors, strata = planted(6)
     errors = errors | (members[6] & (np.random.default_rng(7).random(2000) < 0.6))
-    _, _, found = search(members, errors, strata)
+    candidates, p_values, found = search(members, errors, strata)
+    significant = {plain(candidates.conjunctions[number]) for number in np.flatnonzero(p_values <= 0.05)}
     assert set(found) == {(0, 1), (6,)}
+    assert {(0,), (1,), (0, 1), (0, 1, 2), (6,)} <= significant
 
 
 def test_a_predicate_that_adds_nothing_goes():
@@ -346,19 +312,3 @@ def test_groups_confirm_what_they_say_and_not_what_their_texts_do():
     strata = np.zeros(2000, dtype=int)
     assert confirmed_p(members, [(0,)], errors, strata, TEXTS)[0] < 1e-9
     assert np.isnan(confirmed_p(members, [(0,)], errors, strata, units_of(groups, "group"))[0])
-
-
-def test_the_score_of_sliceline_by_hand():
-    # Twice the average, a tenth of the rows: 0.95 * 1 - 0.05 * 9.
-    assert sliceline_score(np.array([40]), np.array([100]), 200, 1000) == pytest.approx([0.5])
-
-
-@pytest.mark.slow
-def test_few_runs_without_any_effect_have_a_slice():
-    num = 0
-    for seed, _ in product(range(200), [0]):
-        members, _, strata = planted(1000 + seed, num_rows=1000)
-        errors = np.random.default_rng(seed).random(1000) < 0.2 + 0.3 * strata
-        _, p_values, _ = search(members, errors, strata, num_permutations=199)
-        num += bool(np.nanmin(p_values) <= 0.05)
-    assert num <= 18
