@@ -1,4 +1,4 @@
-"""Calibration: by hand, on teachers that err as students are taken to, and on resamples of sentences."""
+"""Calibration: by hand, and on resamples of sentences."""
 
 import numpy as np
 import pytest
@@ -7,48 +7,25 @@ from scipy.special import expit
 from tiltmeter.operators.classifiers.influence.calibration import (
     calibrated_confidence,
     calibrated_odds,
-    confidence_bins,
-    published_confidence,
 )
 from tiltmeter.operators.classifiers.influence.clusters import SampledClusters
-from tiltmeter.operators.statistics.text_intervals import ResampleSettings
+from tiltmeter.operators.statistics.resampling import Estimate, resampled_counts
+from tiltmeter.operators.statistics.text_intervals import ResampleSettings, cut, resampled_interval, spread_out
 
 
-def sampled(num):
-    return SampledClusters(num, ResampleSettings(num_resamples=200), 0, 1, "sentence")
-
-
-def test_gaps_of_a_bin_cancel_and_those_of_two_do_not():
-    gaps, alone = np.array([0.5, -0.3, 0.2]), np.arange(3)
-    assert sampled(3).binned_gap(gaps, np.array([0, 0, 0]), alone).value == pytest.approx(0.4 / 3)
-    assert sampled(3).binned_gap(gaps, np.array([0, 1, 1]), alone).value == pytest.approx((0.5 + 0.1) / 3)
-
-
-def test_intervals_are_wider_over_sentences_than_over_their_phrases():
-    gaps, bins = np.tile([0.9, -0.1], 40).repeat(5), np.zeros(400, int)
-    alone = sampled(400).binned_gap(gaps, bins, np.arange(400))
-    together = sampled(80).binned_gap(gaps, bins, np.arange(80).repeat(5))
-    assert together.value == pytest.approx(alone.value)
-    assert together.high - together.low > 1.8 * (alone.high - alone.low)
-    assert 0.0 <= together.low <= together.value <= together.high <= 1.0
-
-
-def test_no_gaps_have_no_error():
-    assert np.isnan(sampled(2).binned_gap(np.zeros(0), np.zeros(0, int), np.zeros(0, int)).value)
-
-
-def test_a_student_that_errs_as_it_says_is_calibrated_and_its_probabilities_are_not():
-    rng, error = np.random.default_rng(0), 0.2
-    teacher = rng.normal(scale=2.0, size=20_000)
-    student = teacher + rng.normal(scale=error, size=teacher.size)
-    logits = np.stack([np.zeros(student.size), student], axis=1)
-    is_right = (student > 0) == (teacher > 0)
-    errors = [
-        sampled(student.size).binned_gap(confidence - is_right, confidence_bins(confidence), np.arange(student.size))
-        for confidence in (calibrated_confidence(logits, error), published_confidence(logits))
-    ]
-    assert errors[0].value < 0.01
-    assert errors[1].value > 0.15
+def test_gaps_of_a_bin_cancel_and_those_of_two_do_not_in_resamples_of_whole_sentences_too():
+    gaps, bins, sentences = np.array([0.5, -0.3, 0.2, 0.1, -0.6]), np.array([0, 1, 1, 0, 2]), np.array([0, 0, 1, 2, 2])
+    found = SampledClusters(3, ResampleSettings(0.8, num_resamples=200), 0, 1, "sentence")
+    gap = found.binned_gap(gaps, bins, sentences)
+    [counts] = resampled_counts(np.zeros(3, np.int64), 0, 1, 200)
+    times = counts[:, sentences]
+    drawn = sum(abs((times * gaps)[:, bins == number].sum(axis=1)) for number in range(3)) / times.sum(axis=1)
+    estimate = Estimate((0.6 + 0.1 + 0.6) / 5, drawn, 25 / 9)
+    assert gap.value == pytest.approx(estimate.value)
+    low, high, _ = resampled_interval(estimate, 0.8, scale=cut(0.0, 1.0))
+    assert (gap.low, gap.high) == (pytest.approx(float(low)), pytest.approx(float(high)))
+    np.testing.assert_allclose(gap.resamples, spread_out(estimate))
+    assert np.isnan(found.binned_gap(np.zeros(0), np.zeros(0, int), np.zeros(0, int)).value)
 
 
 def test_calibrated_odds_are_those_of_the_calibrated_confidence():

@@ -19,7 +19,7 @@ from tiltmeter.operators.classifiers.influence.parts_of_speech import (
     tagged_vocabulary,
     tags_fault,
 )
-from tiltmeter.operators.classifiers.influence.records import MASK, Teacher
+from tiltmeter.operators.classifiers.influence.records import Teacher
 from tiltmeter.operators.classifiers.influence.scores import (
     counterfactuals,
     hybrid,
@@ -53,15 +53,10 @@ def test_more_classes_have_log_odds():
     np.testing.assert_allclose(support(log_odds(logits), 2), np.log(p[:, 2] / (1 - p[:, 2])))
 
 
-@given(st.integers(0, 1), st.lists(st.integers(0, 1), min_size=1, max_size=9))
-def test_ratios_of_both_classes_add_up_to_one(label, labels):
-    [one], [other] = (unlike_ratios(np.array([labels]), np.array([given])) for given in (label, 1 - label))
-    assert one + other == pytest.approx(1.0)
-
-
 def test_words_that_do_not_count_change_no_ratio():
-    labels = np.array([[1, 0, 1, 1]])
-    assert unlike_ratios(labels, np.array([1]), np.array([[True, True, True, False]])).tolist() == [1 / 3]
+    labels, counted = np.array([[1, 0, 1, 1], [1, 0, 1, 1]]), np.array([[True, True, True, False]] * 2)
+    assert unlike_ratios(labels, np.array([1, 0]), counted).tolist() == [1 / 3, 2 / 3]
+    assert unlike_ratios(labels, np.array([1, 0])).tolist() == [1 / 4, 3 / 4]
 
 
 def test_ratios_are_backed_by_influence_only_where_all_say_nothing():
@@ -88,14 +83,10 @@ def test_counterfactuals_are_the_surest_that_count():
     assert counterfactuals(logits[2:3], 0).num == 0
 
 
-def test_a_counterfactual_is_sure_if_another_class_is_ahead_by_the_cut():
+def test_a_counterfactual_is_sure_if_another_class_is_ahead_by_the_cut_of_its_word():
     logits = np.array([[0.0, 0.3, -2.0], [0.0, -1.0, 0.5], [0.0, -0.1, -0.2]])
     assert counterfactuals(logits, 0, cuts=0.4) == (pytest.approx([1]), 2, 1)
-    assert counterfactuals(logits, 0, cuts=1.0).words.size == 0
     assert counterfactuals(logits, 0).num_sure == 2
-
-
-def test_each_word_has_a_cut_of_its_own():
     logits = np.array([[0.0, 1.0], [0.0, 2.0], [0.0, 3.0]])
     assert counterfactuals(logits, 0, cuts=np.array([0.9, 2.5, 0.0])) == (pytest.approx([2, 0]), 3, 2)
 
@@ -159,13 +150,6 @@ def test_words_are_left_out_until_the_class_changes(counting):
     assert (covered.coverage, covered.mean_masked) == (pytest.approx(2 / 3), 2.0)
 
 
-def test_the_best_order_needs_the_fewest_words(counting):
-    text = ("a", "good", "film", "good")
-    best = num_masked(counting, [text], [masking_order(np.array([0.0, 1.0, 0.0, 0.9]))], budget=4)
-    worst = num_masked(counting, [text], [masking_order(np.array([1.0, 0.0, 1.0, 0.0]))], budget=4)
-    assert (best.tolist(), worst.tolist()) == ([2], [4])
-
-
 def test_random_scores_belong_to_the_text():
     assert random_scores(("a", "b"), 0).tolist() == random_scores(["a", "b"], 0).tolist()
     assert random_scores(("a", "b"), 0).tolist() != random_scores(("a", "c"), 0).tolist()
@@ -194,8 +178,3 @@ def test_every_word_has_the_tag_that_was_brought_for_it(pairs):
         tag if any(character.isalnum() for character in part) else "." for word, tag in pairs for part in words_of(word)
     ]
     assert list(brought_tags(text, tags)) == expected
-
-
-def test_the_mask_is_no_word_of_a_text():
-    assert len(MASK) == 1
-    assert not MASK.isalnum()
