@@ -10,9 +10,10 @@ import pytest
 from pyarrow import fs
 from pydantic import ValidationError
 
+from tests.fixtures.corpora import pages, written
 from tiltmeter.cluster.config import ClusterConfig
 from tiltmeter.jobs.runtime.config import CommonConfig
-from tiltmeter.storage.corpora.corpora import CorpusConfig, find_sources, read_pages, split
+from tiltmeter.storage.corpora.corpora import CorpusConfig, find_sources
 from tiltmeter.storage.errors import InputError, StorageError
 from tiltmeter.storage.files.downloads import _digest, _name, _place, _Remote
 from tiltmeter.storage.store.ledger import Store
@@ -26,18 +27,12 @@ from tiltmeter.storage.store.runs import RunDirectoryBusy, opened
 TABLE = pa.table({"n": [1, 2]})
 
 NAMES = ["../../outside", "/etc", "a/b", "..", ".", "a\0b", "a\n", "\n", " ", "-rf", "a" * 300 + "/"]
-UNFIT = [*NAMES, ""]
-
-
 # --- names ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", UNFIT)
-def test_corpora_and_series_have_plain_names(name):
-    """Files are called by languages, and folders by series."""
-    for wrong in ({"name": name}, {"language": name}):
-        with pytest.raises(ValidationError):
-            CorpusConfig(**{"name": "corpus", "language": "en", "path": "x"} | wrong)
+@pytest.mark.parametrize("name", [*NAMES, ""])
+def test_series_have_plain_names(name):
+    """Folders are called by them."""
     with pytest.raises(ValidationError):
         CommonConfig(cluster=ClusterConfig(), series=name)
 
@@ -59,10 +54,8 @@ def test_a_download_is_called_by_a_plain_name(url, name):
 
 @pytest.mark.parametrize("title", ["../../outside/thesis", "/etc/passwd", "a\nb", "a" * 10_000, "-rf", "$(rm -rf .)"])
 def test_titles_and_ids_are_text(tmp_path, title):
-    path = tmp_path / "dump.jsonl"
-    path.write_text(json.dumps({"id": title, "title": title, "text": "x"}))
-    [source] = find_sources(CorpusConfig("corpus", "en", str(path)))
-    [page] = [page for span in split(source, 1.0) for page in read_pages(source, span)]
+    content = json.dumps({"id": title, "title": title, "text": "x"})
+    [page] = pages(written(tmp_path / "dump.jsonl", content))
     assert (page.id, page.title) == (title, title)
 
 
@@ -72,12 +65,6 @@ def test_what_is_no_file_is_not_read(tmp_path, path):
         os.mkfifo(tmp_path / path)
     with pytest.raises(InputError, match="there is no file"):
         find_sources(CorpusConfig("corpus", "en", str(tmp_path / path)))
-
-
-@pytest.mark.parametrize("path", ["gensim/../os.py", "../gensim/x", "gensim", "a.b/c", "/gensim/x", "no_such/x"])
-def test_a_package_gives_files_of_its_own(path):
-    with pytest.raises(InputError, match="package"):
-        find_sources(CorpusConfig("corpus", "en", f"package://{path}"))
 
 
 # --- run directories ------------------------------------------------------------------------------------------------

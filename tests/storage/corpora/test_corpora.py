@@ -16,8 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import feather
 
+from tests.fixtures.corpora import PACKERS, pages, parquet, parts, source, written, zstd
 from tiltmeter.storage.bad_records import BadRecords
-from tiltmeter.storage.corpora.corpora import CorpusConfig, Page, Pages, Source, find_sources, read_pages, split
+from tiltmeter.storage.corpora.corpora import Page, split
 from tiltmeter.storage.errors import InputError
 
 _RECORDS = [{"id": "1", "text": "a"}, {"id": "2", "text": 'b, [{"}]'}]
@@ -29,68 +30,48 @@ _KEYS = st.sampled_from(["id", "text", "title", "other"])
 _LINES = b'{"id": "7", "title": "One", "text": "first"}\n\n{"pageid": 9, "text": "second"}\n'
 
 
-def _zstd(content: bytes) -> bytes:
-    return pa.compress(content, "zstd", asbytes=True)
-
-
-def _source(path: Path, **choices: str) -> Source:
-    [source] = find_sources(CorpusConfig("sample", "en", str(path), **choices))
-    return source
-
-
-def _pages(path: Path, **choices: str) -> list[Page]:
-    source = _source(path, **choices)
-    return [page for span in split(source, 1000) for page in read_pages(source, span)]
-
-
-def _written(folder: Path, content: bytes | str, name: str = "corpus") -> Path:
-    path = folder / name
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return path
-
-
 @pytest.mark.parametrize(("num_read", "num_pages"), [(1000, 1000), pytest.param(None, 36_034, marks=pytest.mark.slow)])
 def test_json_lines_from_shared_data(data_file, num_read, num_pages):
-    source = _source(data_file("corpora/en/simplewiki.jsonl.bz2"))
-    pages = list(islice(read_pages(source, split(source, 1000)[0]), num_read))
-    assert (source.format, source.markup) == ("jsonl", "plain")
-    assert len({page.id for page in pages}) == num_pages
-    assert pages[0][:2] == ("1", "April")
-    assert pages[0].text.startswith("April is the fourth month of the year")
+    found = source(data_file("corpora/en/simplewiki.jsonl.bz2"))
+    first, *others = islice(parts(found)[0], num_read)
+    assert (found.format, found.markup) == ("jsonl", "plain")
+    assert len({page.id for page in (first, *others)}) == num_pages
+    assert first[:2] == ("1", "April")
+    assert first.text.startswith("April is the fourth month of the year")
 
 
-@pytest.mark.parametrize("pack", [bytes, bz2.compress, gzip.compress, lzma.compress, _zstd])
+@pytest.mark.parametrize("pack", [bytes, *PACKERS.values()])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le"])
 def test_json_lines_in_any_wrapping(tmp_path, pack, encoding):
-    path = _written(tmp_path, pack(_LINES.decode().encode(encoding)), "misleading.xml")
-    assert _pages(path) == [Page("7", "One", "first", "article"), Page("9", "", "second", "article")]
+    path = written(tmp_path / "misleading.xml", pack(_LINES.decode().encode(encoding)))
+    assert pages(path) == [Page("7", "One", "first", "article"), Page("9", "", "second", "article")]
 
 
-@pytest.mark.parametrize("pack", [bz2.compress, gzip.compress, lzma.compress, _zstd])
+@pytest.mark.parametrize("pack", PACKERS.values())
 def test_concatenated_streams_are_read_to_their_end(tmp_path, pack):
-    path = _written(tmp_path, b"".join(pack(line + b"\n") for line in (b"", *_LINES.splitlines(), b"")))
-    assert [page.id for page in _pages(path)] == ["7", "9"]
+    path = written(tmp_path / "corpus", b"".join(pack(line + b"\n") for line in (b"", *_LINES.splitlines(), b"")))
+    assert [page.id for page in pages(path)] == ["7", "9"]
 
 
-def test_place_is_the_id_where_there_is_none(tmp_path):
-    path = _written(tmp_path, '{"text": "ä"}\n\n{"text": "b"}\n')
-    assert [(page.id, page.text) for page in _pages(path)] == [("corpus@0", "ä"), ("corpus@16", "b")]
-
-
-def test_invalid_bytes_are_replaced_and_counted(tmp_path):
-    source = _source(_written(tmp_path, b'{"text": "a\xff\xfeb"}\n{"text": "\xef\xbf\xbd\xe6\x97"}\n'))
-    pages = read_pages(source, split(source, 1)[0])
-    assert [page.text for page in pages] == ["a\ufffd\ufffdb", "\ufffd\ufffd"]
-    assert pages.num_replaced == 3
+@pytest.mark.parametrize(
+    ("content", "texts", "num_replaced"),
+    [
+        (b'{"text": "a\xff\xfeb"}\n{"text": "\xef\xbf\xbd\xe6\x97"}\n', ["a\ufffd\ufffdb", "\ufffd\ufffd"], 3),
+        (parquet({"text": pa.array([b"a\xffb"]).view(pa.string())}), ["a\ufffdb"], 1),
+    ],
+    ids=["lines", "parquet"],
+)
+def test_invalid_bytes_are_replaced_and_counted(tmp_path, content, texts, num_replaced):
+    [part] = parts(source(written(tmp_path / "corpus", content)))
+    assert ([page.text for page in part], part.num_replaced) == (texts, num_replaced)
 
 
 def _left_out(path: Path, **choices: str) -> tuple[list[str], list[tuple[object, ...]], int]:
     """Ids of the pages that are read, what is left out, and the records of which that is a share."""
-    source, bad, ids = _source(path, **choices), BadRecords(), []
-    for span in split(source, 1000):
-        pages = read_pages(source, span)
-        ids += [page.id for page in pages]
-        bad.merge(pages.bad)
+    bad, ids = BadRecords(), []
+    for part in parts(source(path, **choices)):
+        ids += [page.id for page in part]
+        bad.merge(part.bad)
     assert {row["file"] for row in bad.rows()} <= {str(path)}
     rows = [(row["num"], row["reason"], row["first"], row["kind"]) for row in bad.rows()]
     return ids, rows, sum(bad.num_records.values())
@@ -115,7 +96,9 @@ def _left_out(path: Path, **choices: str) -> tuple[list[str], list[tuple[object,
 )
 @pytest.mark.parametrize("pack", [bytes, bz2.compress])
 def test_a_bad_line_costs_itself_and_is_counted_with_its_place(tmp_path, pack, line, reason, place, kind):
-    path = _written(tmp_path, pack(f'\n{{"id": 1, "text": "a"}}\n{line}\n\ufeff{{"id": 9, "text": "b"}}'.encode()))
+    path = written(
+        tmp_path / "corpus", pack(f'\n{{"id": 1, "text": "a"}}\n{line}\n\ufeff{{"id": 9, "text": "b"}}'.encode())
+    )
     ids, rows, num_records = _left_out(path)
     assert (ids[0], ids[-1]) == ("1", "9")
     assert rows == [(1, reason, f"line 3{place}", kind)]
@@ -123,41 +106,36 @@ def test_a_bad_line_costs_itself_and_is_counted_with_its_place(tmp_path, pack, l
 
 
 def test_lines_of_a_later_span_are_called_by_their_byte(tmp_path):
-    source = _source(_written(tmp_path, '{"text": "a"}\n' * 10 + "{\n" + '{"text": "b"}\n' * 10))
-    left_out = [row for span in split(source, 5e-5) for row in _rows_after(read_pages(source, span))]
+    lines = '{"text": "a"}\n' * 10 + "{\n" + '{"text": "b"}\n' * 10
+    read = parts(source(written(tmp_path / "corpus", lines)), 5e-5)
+    assert all([*part] for part in read)
+    left_out = [row for part in read for row in part.bad.rows()]
     assert [(row["num"], row["first"]) for row in left_out] == [(1, "line at byte 140, column 2")]
-
-
-def _rows_after(pages: Pages) -> list[dict[str, object]]:
-    assert list(pages)
-    return pages.bad.rows()
 
 
 def test_half_a_pair_is_replaced_and_ids_are_what_numbers_say(tmp_path):
     lines = '{"id": 1.0, "title": 1984, "text": "a\\ud800b \\ud83d\\ude00"}\n{"id": NaN, "text": "b"}'
-    source = _source(_written(tmp_path, lines))
-    pages = read_pages(source, split(source, 1)[0])
-    assert next(iter(pages)) == Page("1", "1984", "a\ufffdb \U0001f600", "article")
-    assert pages.num_replaced == 1
+    [part] = parts(source(written(tmp_path / "corpus", lines)))
+    assert next(iter(part)) == Page("1", "1984", "a\ufffdb \U0001f600", "article")
+    assert part.num_replaced == 1
 
 
 @pytest.mark.parametrize("content", [json.dumps(_RECORDS), json.dumps(_RECORDS, indent=2), "[]"])
 def test_an_array_of_objects_is_read_as_its_items(tmp_path, content):
-    path = _written(tmp_path, f"\ufeff {content}\n".encode())
-    assert len(split(_source(path), 1e-6)) == 1, "an array is read from its beginning"
+    path = written(tmp_path / "corpus", f"\ufeff {content}\n".encode())
+    assert len(split(source(path), 1e-6)) == 1, "an array is read from its beginning"
     expected = [] if content == "[]" else _RECORDS
-    assert [(page.id, page.text) for page in _pages(path)] == [(item["id"], item["text"]) for item in expected]
+    assert [(page.id, page.text) for page in pages(path)] == [(item["id"], item["text"]) for item in expected]
 
 
 @given(st.lists(st.dictionaries(_KEYS, _JSON, max_size=4), max_size=8), st.sampled_from([None, 0, 2]))
 def test_an_array_gives_what_its_items_give_as_lines(records, indent):
     with tempfile.TemporaryDirectory() as folder:
-        lines = _written(Path(folder), "".join(f"{json.dumps(record)}\n" for record in records) + "{}\n", "a.jsonl")
-        array = _written(Path(folder), json.dumps([*records, {}], indent=indent), "a")
+        lines = written(Path(folder, "a.jsonl"), "".join(f"{json.dumps(record)}\n" for record in records) + "{}\n")
+        array = written(Path(folder, "a"), json.dumps([*records, {}], indent=indent))
         one, other = _left_out(lines, format="jsonl"), _left_out(array, format="json")
     assert [row[:2] for row in one[1]] == [row[:2] for row in other[1]]
-    assert len(one[0]) == len(other[0])
-    assert one[2] == other[2]
+    assert (len(one[0]), one[2]) == (len(other[0]), other[2])
 
 
 @pytest.mark.parametrize(
@@ -167,9 +145,12 @@ def test_an_array_gives_what_its_items_give_as_lines(records, indent):
 def test_a_broken_item_of_an_array_costs_itself(tmp_path, broken, separator):
     others = [json.dumps({"id": number, "text": "x" * 50_000}) for number in range(3, 9)]
     items = ['{"id": 1, "text": "a"}', broken, *others]
-    ids, rows, _ = _left_out(_written(tmp_path, f"[{separator.join(items)}]"))
+    ids, rows, _ = _left_out(written(tmp_path / "corpus", f"[{separator.join(items)}]"))
     assert {*map(str, range(1, 9))} - {"2", "3"} <= set(ids)
     assert rows == [(1, "no JSON object", f"line {2 if separator[1] == chr(10) else 1}, item 1", "bad")]
+
+
+_DOC_THAT_BREAKS_OFF = b'<doc id="1">\na\n</doc>\n<doc id="2">\nb\n'
 
 
 @pytest.mark.parametrize(
@@ -182,21 +163,22 @@ def test_a_broken_item_of_an_array_costs_itself(tmp_path, broken, separator):
         (lzma.compress(_LINES)[:-5], "cannot be read on from byte"),
         (lzma.compress(_LINES) + b"junk", "cannot be read on from byte"),
         (lzma.compress(_LINES)[:40] + b"\xff" * 30, "cannot be read on from byte .*xz"),
-        (_zstd(_LINES)[:-5], "cannot be read on from byte"),
-        (_zstd(_LINES * 100) + _zstd(_LINES)[:-5], "cannot be read on from byte .*Truncated"),
+        (zstd(_LINES)[:-5], "cannot be read on from byte"),
+        (zstd(_LINES * 100) + zstd(_LINES)[:-5], "cannot be read on from byte .*Truncated"),
         (b"BZh9" + b"\0" * 40, "cannot be read on from byte"),
+        (_DOC_THAT_BREAKS_OFF, "line at byte 22: the file breaks off within this <doc>"),
     ],
 )
-def test_damaged_json_lines_are_refused(tmp_path, content, message):
-    path = _written(tmp_path, content)
+def test_damaged_lines_and_documents_are_refused(tmp_path, content, message):
+    path = written(tmp_path / "corpus", content)
     with pytest.raises(InputError, match=message) as refusal:
-        _pages(path, format="jsonl")
+        pages(path, format="auto" if content is _DOC_THAT_BREAKS_OFF else "jsonl")
     assert str(path) in str(refusal.value)
 
 
 def test_plain_text_has_a_document_per_line(tmp_path):
-    path = _written(tmp_path, "eins \r\n\n \t\nzwei, ü\ndrei")
-    assert _pages(path, format="text") == [
+    path = written(tmp_path / "corpus", "eins \r\n\n \t\nzwei, ü\ndrei")
+    assert pages(path, format="text") == [
         Page("corpus@0", "", "eins ", "article"),
         Page("corpus@11", "", "zwei, ü", "article"),
         Page("corpus@20", "", "drei", "article"),
@@ -204,13 +186,13 @@ def test_plain_text_has_a_document_per_line(tmp_path):
 
 
 def test_wikiextractor_documents(tmp_path):
-    path = _written(
-        tmp_path,
+    path = written(
+        tmp_path / "corpus",
         '<doc id="12" url="https://x?a=1&amp;b" title="The "A" &amp; B">\nThe "A" &amp; B\n\nText &lt;b.\n\n</doc>\n\n'
         '<doc title="Ω=" url="" id="&#55;">\r\nnot the title\r\n</div></doc>\n'
         '<doc id="9"></ref></doc>\n<doc id="10" title="">\n</doc>\n'.replace('"9"></ref>', '"9">\n</ref>'),
     )
-    assert _pages(path) == [
+    assert pages(path) == [
         Page("12", 'The "A" & B', "\nText <b.\n", "article"),
         Page("7", "Ω=", "not the title\r\n</div>", "article"),
         Page("9", "", "</ref>", "article"),
@@ -221,20 +203,9 @@ def test_wikiextractor_documents(tmp_path):
 @pytest.mark.slow
 def test_a_real_wikiextractor_file_with_misplaced_ends(data_file):
     """Three documents hold markup whose repair moved their ends behind later documents."""
-    pages = _pages(data_file("corpora/ar/arwiki.docs.txt.bz2"))
-    assert len(pages) == 3834
-    assert not any(page.text.startswith(f"{page.title}\n") or "<doc " in page.text for page in pages)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ('<doc id="1">\na\n</doc>\n<doc id="2">\nb\n', r"line at byte 22: the file breaks off within this <doc>"),
-    ],
-)
-def test_damaged_wikiextractor_files_are_refused(tmp_path, content, message):
-    with pytest.raises(InputError, match=message):
-        _pages(_written(tmp_path, content))
+    read = pages(data_file("corpora/ar/arwiki.docs.txt.bz2"))
+    assert len(read) == 3834
+    assert not any(page.text.startswith(f"{page.title}\n") or "<doc " in page.text for page in read)
 
 
 @pytest.mark.parametrize(
@@ -247,54 +218,38 @@ def test_damaged_wikiextractor_files_are_refused(tmp_path, content, message):
 )
 def test_what_is_no_document_of_wikiextractor_is_left_out_and_counted(tmp_path, bad, reason):
     documents = [f'<doc id="{number}">\na\n</doc>\n' for number in range(2)]
-    ids, rows, num_records = _left_out(_written(tmp_path, bad.join(documents)))
+    ids, rows, num_records = _left_out(written(tmp_path / "corpus", bad.join(documents)))
     assert ids == ["0", "1"]
     assert rows == [(1, reason, "line 4", "bad")]
     assert num_records == 3
 
 
-def _parquet(folder: Path, **columns: pa.Array) -> Path:
-    pq.write_table(pa.table(columns), folder / "corpus", row_group_size=2)
-    return folder / "corpus"
-
-
 def test_parquet_with_and_without_ids(tmp_path):
     texts = pa.array(["a\nb", "ü", ""])
-    path = _parquet(tmp_path, text=texts.dictionary_encode(), id=pa.array([3, 1, 2]), url=texts)
-    assert _pages(path) == [
-        Page("3", "", "a\nb", "article"),
-        Page("1", "", "ü", "article"),
-        Page("2", "", "", "article"),
-    ]
-    source = _source(_parquet(tmp_path, text=texts.cast(pa.large_string()), title=texts))
-    parts = [list(read_pages(source, span)) for span in split(source, 1e-6)]
-    assert parts == [
+    path = written(tmp_path / "corpus", parquet({"text": texts.dictionary_encode(), "id": [3, 1, 2], "url": texts}))
+    assert pages(path) == [Page(*row, "article") for row in (("3", "", "a\nb"), ("1", "", "ü"), ("2", "", ""))]
+    columns = {"text": texts.cast(pa.large_string()), "title": texts}
+    divided = parts(source(written(path, parquet(columns, row_group_size=2))), 1e-6)
+    assert [[*part] for part in divided] == [
         [Page("corpus#0", "a\nb", "a\nb", "article"), Page("corpus#1", "ü", "ü", "article")],
         [Page("corpus#2", "", "", "article")],
     ]
 
 
-def test_invalid_bytes_in_parquet_are_replaced_and_counted(tmp_path):
-    invalid = pa.array([b"a\xffb"]).view(pa.string())
-    source = _source(_parquet(tmp_path, text=invalid))
-    pages = read_pages(source, split(source, 1)[0])
-    assert [page.text for page in pages] == ["a\ufffdb"]
-    assert pages.num_replaced == 1
-
-
-def test_parquet_that_is_not_read_is_refused(tmp_path):
-    for columns, message in (
-        ({"body": pa.array(["a"])}, r"has no column 'text'; its columns are \['body'\]"),
-        ({"text": pa.array([1])}, "column 'text' must hold strings, but is of type int64"),
-        ({"text": pa.array([["a"]])}, "column 'text' must hold strings, but is of type list"),
-        ({"text": pa.array(["a"]), "id": pa.array([True])}, "column 'id' must hold strings, but is of type bool"),
-    ):
-        with pytest.raises(InputError, match=message):
-            _pages(_parquet(tmp_path, **columns))
-    path = _parquet(tmp_path, text=pa.array(["a" * 1000] * 100))
-    path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(InputError, match=r"corpus: cannot be read: .*Parquet"):
-        _pages(path)
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (parquet({"body": ["a"]}), r"has no column 'text'; its columns are \['body'\]"),
+        (parquet({"text": [1]}), "column 'text' must hold strings, but is of type int64"),
+        (parquet({"text": [["a"]]}), "column 'text' must hold strings, but is of type list"),
+        (parquet({"text": ["a"], "id": [True]}), "column 'id' must hold strings, but is of type bool"),
+        (parquet({"text": ["a" * 1000] * 100})[:-20], "corpus: cannot be read: .*Parquet"),
+    ],
+    ids=["column", "number", "list", "id", "cut"],
+)
+def test_parquet_that_is_not_read_is_refused(tmp_path, content, message):
+    with pytest.raises(InputError, match=message):
+        pages(written(tmp_path / "corpus", content))
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.binary_view()])
@@ -321,25 +276,10 @@ def _write_stream(table: pa.Table, path: Path) -> None:
         writer.write_table(table)
 
 
-@pytest.mark.parametrize("how", ["ranges", "whole"])
-def test_parquet_behind_a_web_server(web_server, how):
-    _parquet(web_server.folder, text=pa.array(["a", "b", "c"]))
-    [source] = find_sources(CorpusConfig("sample", "en", web_server.url(how, "corpus")))
-    if how == "whole":
-        with pytest.raises(InputError, match=r"does not send parts of a file: set corpus.download=true"):
-            split(source, 1)
-    else:
-        assert [page.id for span in split(source, 1e-6) for page in read_pages(source, span)][1:] == [
-            "corpus#1",
-            "corpus#2",
-        ]
-
-
 def test_memory_stays_flat(tmp_path):
     text = json.dumps({"text": "word " * 10_000}).encode() + b"\n"
-    source = _source(_written(tmp_path, bz2.compress(text * 100)))
-    pages = read_pages(source, split(source, 1)[0])
+    [part] = parts(source(written(tmp_path / "corpus", bz2.compress(text * 100))))
     tracemalloc.start()
-    assert sum(len(page.text) for page in pages) == 5_000_000
+    assert sum(len(page.text) for page in part) == 5_000_000
     assert tracemalloc.get_traced_memory()[1] < 2e6
     tracemalloc.stop()

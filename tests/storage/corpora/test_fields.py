@@ -6,7 +6,8 @@ from datetime import datetime
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tiltmeter.storage.corpora.corpora import CorpusConfig, Span, fields_of, find_sources, read_pages
+from tests.fixtures.corpora import source
+from tiltmeter.storage.corpora.corpora import Span, fields_of, read_pages
 
 DUMP_OF_FIELDS = """<mediawiki version='0.10'><siteinfo><namespaces><namespace key='0'/>
 <namespace key='1'>Talk</namespace><namespace key='14'>Kategorie</namespace></namespaces></siteinfo>
@@ -18,8 +19,8 @@ DUMP_OF_FIELDS = """<mediawiki version='0.10'><siteinfo><namespaces><namespace k
 
 
 def values(path, field):
-    [source] = find_sources(CorpusConfig("sample", "en", str(path)))
-    pages = read_pages(source, Span(0, source.num_bytes), field=field)
+    whole = source(path)
+    pages = read_pages(whole, Span(0, whole.num_bytes), field=field)
     return [(page.id, page.kind, page.value) for page in pages]
 
 
@@ -50,6 +51,5 @@ def test_documents_of_json_lines_and_parquet_have_their_own_fields(tmp_path):
         assert [value for _, _, value in values(path, "year")] == [1999, None]
         assert [value for _, _, value in values(path, "topics")] == [["a"], ["a"]]
         assert [value for _, _, value in values(path, "born")] == [None, None]
-        [source] = find_sources(CorpusConfig("sample", "en", str(path)))
-        assert {"id", "year", "topics"} <= set(fields_of(source))
+        assert {"id", "year", "topics"} <= set(fields_of(source(path)))
     assert values(table, "day")[0][2] == "1999-05-01T00:00:00"

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tiltmeter.storage.corpora.corpora import CorpusConfig, Page, Source, Span, find_sources, read_pages, split
+from tests.fixtures.corpora import pages, parts, source
+from tiltmeter.storage.corpora.corpora import Page, Span, read_pages
 from tiltmeter.storage.errors import InputError
 
 _GENSIM = "package://gensim/test/test_data/"
@@ -13,6 +14,8 @@ _SITEINFO = """<siteinfo><namespaces>
 <namespace key="-2">Medium</namespace><namespace key="0" /><namespace key="1">Diskussion</namespace>
 <namespace key="6">Bildchen</namespace><namespace key="14">Rubrik</namespace>
 </namespaces></siteinfo>"""
+
+_DELETED = "<text deleted='deleted' />"
 
 
 def _page(page_id: int, title: str, text: str, extra: str = "<ns>0</ns>") -> str:
@@ -27,31 +30,20 @@ def _dump(folder: Path, *pages: str, version: str = "0.10", encoding: str = "utf
     return path
 
 
-def _source(path: Path | str, **choices: str) -> Source:
-    [source] = find_sources(CorpusConfig("sample", "de", str(path), **choices))
-    return source
-
-
-def _pages(path: Path | str, **choices: str) -> list[Page]:
-    source = _source(path, **choices)
-    return list(read_pages(source, Span(0, source.num_bytes)))
-
-
 def test_english_sample_holds_106_articles_and_100_redirects():
     name = "enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2"
-    source = _source(_GENSIM + name)
-    pages = list(read_pages(source, Span(0, source.num_bytes)))
-    assert (source.name, source.markup, source.compression, source.encoding) == (name, "wikitext", "bz2", "utf-8")
-    assert Counter(page.kind for page in pages) == {"article": 106, "redirect": 100}
-    assert pages[0][:2] == ("10", "AccessibleComputing")
-    assert len({page.id for page in pages}) == 206
+    sample, read = source(_GENSIM + name), pages(_GENSIM + name)
+    assert (sample.name, sample.markup, sample.compression, sample.encoding) == (name, "wikitext", "bz2", "utf-8")
+    assert Counter(page.kind for page in read) == {"article": 106, "redirect": 100}
+    assert read[0][:2] == ("10", "AccessibleComputing")
+    assert len({page.id for page in read}) == 206
 
 
 def test_utf16_dump_is_recognised_and_its_namespaces_are_named():
-    source = _source(_GENSIM + "bgwiki-latest-pages-articles-shortened.xml.bz2")
-    assert source.encoding == "utf-16-le"
-    assert {"Файл", "Категория"} <= set(source.media_prefixes)
-    assert [(page.title, page.kind) for page in read_pages(source, Span(0, source.num_bytes))] == [
+    name = _GENSIM + "bgwiki-latest-pages-articles-shortened.xml.bz2"
+    assert source(name).encoding == "utf-16-le"
+    assert {"Файл", "Категория"} <= set(source(name).media_prefixes)
+    assert [(page.title, page.kind) for page in pages(name)] == [
         ("Григориански календар", "article"),
         ("Уикипедия:Редактиране на страници", "other_namespace"),
         ("Уикипедия:Разговори/Архив/2005/октомври-ноември-декември", "other_namespace"),
@@ -62,10 +54,9 @@ def test_utf16_dump_is_recognised_and_its_namespaces_are_named():
     ("wiki", "num_pages", "prefix"), [("ar", 3, "ملف"), ("de", 2, "Datei"), ("ur", 4, "زمرہ"), ("zh", 1, "Category")]
 )
 def test_real_dumps_of_other_languages(data_file, wiki, num_pages, prefix):
-    source = _source(data_file(f"corpora/mediawiki_xml/{wiki}wiki-minidump-dbpedia.xml.bz2"))
-    pages = list(read_pages(source, Span(0, source.num_bytes)))
-    assert [page.kind for page in pages] == ["article"] * num_pages
-    assert prefix in source.media_prefixes
+    path = data_file(f"corpora/mediawiki_xml/{wiki}wiki-minidump-dbpedia.xml.bz2")
+    assert [page.kind for page in pages(path)] == ["article"] * num_pages
+    assert prefix in source(path).media_prefixes
 
 
 @pytest.mark.parametrize("version", ["0.4", "0.10", "0.11"])
@@ -78,7 +69,7 @@ def test_pages_are_classed_and_none_is_dropped(tmp_path, version):
         _page(4, "Liste", "# eins [[Ada]]"),
         version=version,
     )
-    assert _pages(path) == [
+    assert pages(path) == [
         Page("1", "Ada", "<b>&amp;", "article"),
         Page("2", "Augusta", "#WEITERLEITUNG [[Ada]]", "redirect"),
         Page("3", "Diskussion:Ada", "Hm.", "other_namespace"),
@@ -88,27 +79,25 @@ def test_pages_are_classed_and_none_is_dropped(tmp_path, version):
 
 @pytest.mark.parametrize("start", [0, 1])
 def test_oldest_schemas_tell_by_text_and_title_in_every_span(tmp_path, start):
-    titles = ["Ada", "Augusta", "Diskussion:Ada", "2001: Odyssee"]
-    texts = ["A [[b]].", "#ŪRL [[Ada]]", "?", "x"]
-    pages = [_page(i, *page, extra="") for i, page in enumerate(zip(titles, texts, strict=True))]
-    source = _source(_dump(tmp_path, *pages, version="0.3"))
-    kinds = [page.kind for page in read_pages(source, Span(start, source.num_bytes))]
+    written = {"Ada": "A [[b]].", "Augusta": "#ŪRL [[Ada]]", "Diskussion:Ada": "?", "2001: Odyssee": "x"}
+    old = [_page(number, *page, extra="") for number, page in enumerate(written.items())]
+    whole = source(_dump(tmp_path, *old, version="0.3"), "de")
+    kinds = [page.kind for page in read_pages(whole, Span(start, whole.num_bytes))]
     assert kinds == ["article", "redirect", "other_namespace", "article"]
 
 
 def test_the_last_revision_counts(tmp_path):
+    """And one without text has none."""
     revisions = "".join(f"<revision><id>{i}</id><text>version {i}</text></revision>" for i in range(3))
-    page = f"<page><title>A</title><ns>0</ns><id>5</id>{revisions}</page>"
-    deleted = "<revision><text>x</text></revision><revision><text deleted='deleted' /></revision>"
-    emptied = f"<page><title>B</title><ns>0</ns><id>6</id>{deleted}</page>"
-    path = _dump(tmp_path, page, emptied, "<page><title>C</title><ns>0</ns><id>7</id></page>")
-    assert [page.text for page in _pages(path)] == ["version 2", "", ""]
+    emptied = [f"<revision><text>x</text></revision><revision>{text}</revision>" for text in ("<text/>", _DELETED)]
+    histories = [f"<page><title>A</title><ns>0</ns><id>1</id>{own}</page>" for own in (revisions, *emptied, "")]
+    assert [page.text for page in pages(_dump(tmp_path, *histories))] == ["version 2", "", "", ""]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32-be"])
 def test_byte_order_marks_and_wide_characters(tmp_path, encoding):
     path = _dump(tmp_path, _page(1, "Größe", "wäre"), encoding=encoding)
-    assert [(page.title, page.text) for page in _pages(path)] == [("Größe", "wäre")]
+    assert [(page.title, page.text) for page in pages(path)] == [("Größe", "wäre")]
 
 
 @pytest.mark.parametrize(("encoding", "title"), [("koi8-r", "Мир"), ("GB18030", "世界"), ("us-ascii", "Welt")])
@@ -116,54 +105,48 @@ def test_declared_encodings_and_no_schema(tmp_path, encoding, title):
     path = tmp_path / "dump.xml"
     xml = f'<?xml version="1.0" encoding="{encoding}"?><mediawiki>{_page(1, title, "x")}</mediawiki>'
     path.write_bytes(xml.encode(encoding))
-    assert _pages(path) == [Page("1", title, "x", "article")]
+    assert pages(path) == [Page("1", title, "x", "article")]
 
 
 def test_elements_with_a_prefix(tmp_path):
     path = tmp_path / "dump.xml"
     xml = re.sub(r"<(/?)(?=\w)", r"<\1w:", _dump(tmp_path, _page(1, "Ada", "x")).read_text())
     path.write_text(xml.replace("xmlns=", "xmlns:w="))
-    assert _pages(path) == [Page("1", "Ada", "x", "article")]
+    assert pages(path) == [Page("1", "Ada", "x", "article")]
 
 
 def test_media_prefixes_are_the_dumps_own_and_those_of_other_languages(tmp_path):
-    prefixes = _source(_dump(tmp_path, _page(1, "Ada", "a"))).media_prefixes
+    path = _dump(tmp_path, _page(1, "Ada", "a"))
+    prefixes = source(path).media_prefixes
     assert {"Bildchen", "Rubrik", "Datei", "Catégorie", "Файл", "分类"} <= set(prefixes)
     assert not {"Medium", "Diskussion", ""} & set(prefixes)
     assert list(prefixes) == sorted(prefixes)
-
-
-def test_media_prefixes_without_a_header(tmp_path):
-    path = tmp_path / "dump.xml"
-    path.write_text(f"<mediawiki>{_page(1, 'Ada', 'a')}</mediawiki>")
-    assert "Datei" in _source(path).media_prefixes
+    path.write_text(path.read_text().replace(_SITEINFO, ""))
+    assert "Datei" in source(path).media_prefixes
 
 
 def test_invalid_bytes_and_characters_are_replaced_and_counted(tmp_path):
     path = _dump(tmp_path, _page(1, "Ada", "a?b?c\N{REPLACEMENT CHARACTER}?"))
     content = path.read_bytes().replace(b"a?b?c", b"a\xe4b\x0bc").replace(b"\xbd?", b"\xbd\xef\xbf\xbf")
     path.write_bytes(content)
-    source = _source(path)
-    pages = read_pages(source, Span(0, source.num_bytes))
-    assert [page.text for page in pages] == ["a\ufffdb\ufffdc\ufffd\ufffd"]
-    assert pages.num_replaced == 3
+    [part] = parts(source(path))
+    assert [page.text for page in part] == ["a\ufffdb\ufffdc\ufffd\ufffd"]
+    assert part.num_replaced == 3
 
 
 @pytest.mark.parametrize(("cut", "unread"), [(1, 12), (40, 40), (3000, 3000)])
 def test_xml_that_breaks_off_is_refused_after_its_last_whole_page(tmp_path, cut, unread):
-    whole = _dump(tmp_path, _page(1, "Ada", "first\n" * 30_000), _page(2, "Bob", "second" * 1000)).read_bytes()
-    path = tmp_path / "dump.xml"
-    path.write_bytes(whole[:-cut])
-    source = _source(path)
-    pages = iter(read_pages(source, Span(0, source.num_bytes)))
-    assert next(pages).id == "1"
-    message = rf"^{path}: the XML breaks off or is damaged near byte {len(whole) - unread:,}: "
-    with pytest.raises(InputError, match=message):
-        list(pages)
-    half = Span(len(whole) // 2, source.num_bytes)
-    assert [page.id for page in read_pages(source, Span(0, half.start))] == ["1"]
-    with pytest.raises(InputError, match=message):
-        list(read_pages(source, half))
+    path = _dump(tmp_path, _page(1, "Ada", "first\n" * 30_000), _page(2, "Bob", "second" * 1000))
+    content = path.read_bytes()
+    path.write_bytes(content[:-cut])
+    broken, middle = source(path), len(content) // 2
+    message = rf"^{path}: the XML breaks off or is damaged near byte {len(content) - unread:,}: "
+    read = iter(read_pages(broken, Span(0, broken.num_bytes)))
+    assert next(read).id == "1"
+    assert [page.id for page in read_pages(broken, Span(0, middle))] == ["1"]
+    for rest in (read, read_pages(broken, Span(middle, broken.num_bytes))):
+        with pytest.raises(InputError, match=message):
+            list(rest)
 
 
 def test_damage_in_a_compressed_dump_is_named_where_it_lies(tmp_path):
@@ -172,10 +155,10 @@ def test_damage_in_a_compressed_dump_is_named_where_it_lies(tmp_path):
     content = _dump(tmp_path, _page(1, "Ada", text), _page(2, "Bob", text)).read_bytes()
     path.write_bytes(bz2.compress(content)[:-30])
     with pytest.raises(InputError, match=rf"dump.bz2: cannot be read on from byte {path.stat().st_size:,} of the comp"):
-        _pages(path)
+        pages(path)
     path.write_bytes(bz2.compress(content[:-20]))
     with pytest.raises(InputError, match=rf"damaged near byte {path.stat().st_size:,} of the compressed file: un"):
-        _pages(path)
+        pages(path)
 
 
 @pytest.mark.parametrize(
@@ -192,7 +175,7 @@ def test_damaged_dumps_are_refused(tmp_path, xml, message):
     path = tmp_path / "dump.xml"
     path.write_text(xml)
     with pytest.raises(InputError, match=message):
-        _pages(path, format="mediawiki")
+        pages(path, format="mediawiki")
 
 
 def _revisions(*moments: str) -> str:
@@ -203,16 +186,8 @@ def _revisions(*moments: str) -> str:
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
 def test_a_history_gives_its_newest_revision_whatever_their_order(tmp_path, order):
     moments = [f"20{year}-01-15T13:10:27Z" for year in ("01", "02", "11")]
-    [page] = _pages(_dump(tmp_path, _revisions(*(moments[number] for number in order))))
+    [page] = pages(_dump(tmp_path, _revisions(*(moments[number] for number in order))))
     assert (page.text, page.timestamp) == (f"of {moments[2]}", moments[2])
-
-
-def test_revisions_without_a_moment_go_by_their_order_and_one_without_text_has_none(tmp_path):
-    bare = (
-        "<page><title>A</title><id>1</id><revision><text>a</text></revision><revision><text>b</text></revision></page>"
-    )
-    gone = "<page><title>B</title><id>2</id><revision><text>a</text></revision><revision><text/></revision></page>"
-    assert [page.text for page in _pages(_dump(tmp_path, bare, gone))] == ["b", ""]
 
 
 _BROKEN = {
@@ -230,25 +205,24 @@ _BROKEN = {
 @pytest.mark.parametrize("number", [0, 2, 4])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
 def test_a_broken_page_costs_itself_whatever_the_spans(tmp_path, broken, number, encoding):
-    pages = [_page(number, f"Ä{number}", "text") for number in range(4)]
-    pages.insert(number, broken)
-    source = _source(_dump(tmp_path, *pages, encoding=encoding), format="mediawiki")
+    written = [_page(number, f"Ä{number}", "text") for number in range(4)]
+    written.insert(number, broken)
+    path, is_nameless = (
+        _dump(tmp_path, *written, encoding=encoding),
+        "</title><id>5" in broken.replace("<ns>0</ns>", ""),
+    )
     for megabytes in (1, 1e-4, 3e-4):
-        parts = [read_pages(source, span) for span in split(source, megabytes)]
-        assert [page.id for part in parts for page in part] == ["0", "1", "2", "3"]
-        row, *others = [row for part in parts for row in part.bad.rows()]
+        read = parts(source(path, format="mediawiki"), megabytes)
+        assert [page.id for part in read for page in part] == ["0", "1", "2", "3"]
+        row, *others = [row for part in read for row in part.bad.rows()]
         assert row["num"] == 1
         assert len(others) == ("</page><id>5" in broken)
-        place = (
-            r"the page titled 'Bob'" if "</title><id>5" not in broken.replace("<ns>0</ns>", "") else r"near byte [\d,]+"
-        )
-        assert re.fullmatch(place, row["first"])
+        assert re.fullmatch(r"near byte [\d,]+" if is_nameless else "the page titled 'Bob'", row["first"])
 
 
 def test_the_place_of_a_broken_page_is_its_byte(tmp_path):
     path = _dump(tmp_path, _page(1, "Ada", "ä"), _page(2, "x", "a & b"), _page(3, "Bob", "b"), _page(4, "y", "c & d"))
-    source = _source(path)
-    pages = read_pages(source, Span(0, source.num_bytes))
-    assert [page.id for page in pages] == ["1", "3"]
+    [part] = parts(source(path))
+    assert [page.id for page in part] == ["1", "3"]
     first = path.read_bytes().index(b"& b") + 1
-    assert [(row["num"], row["first"]) for row in pages.bad.rows()] == [(2, f"near byte {first:,}")]
+    assert [(row["num"], row["first"]) for row in part.bad.rows()] == [(2, f"near byte {first:,}")]

@@ -1,26 +1,22 @@
 import bz2
 import gzip
-import io
 import json
 import lzma
 import os
-import tarfile
 import traceback
-import zipfile
 from pathlib import Path
 from urllib.parse import quote
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
+from tests.fixtures.corpora import pages, parquet, parts, tar, written, zipped
 from tiltmeter.storage.bad_records import collected
 from tiltmeter.storage.corpora.corpora import (
     CorpusConfig,
     Source,
     check_any_readable,
     find_sources,
-    read_pages,
     split,
 )
 from tiltmeter.storage.corpora.sources import find_file
@@ -36,9 +32,7 @@ def _sources(*paths: Path | str, **choices: str) -> list[Source]:
 
 
 def _ids(sources: list[Source], span_megabytes: float = 100) -> list[str]:
-    return [
-        page.id for source in sources for span in split(source, span_megabytes) for page in read_pages(source, span)
-    ]
+    return [page.id for found in sources for part in parts(found, span_megabytes) for page in part]
 
 
 @pytest.fixture
@@ -110,6 +104,9 @@ def test_indexes_of_multistream_dumps_hold_no_pages(folder):
     assert _ids(_sources(folder / "index.txt.bz2", format="text"))[1] == "index.txt.bz2@27"
 
 
+_NO_PLACES = ("gensim", "gensim/../numpy/version.py", "gensim/../os.py", "../gensim/x", "a.b/c", "/gensim/x")
+
+
 @pytest.mark.parametrize(
     ("path", "message"),
     [
@@ -118,8 +115,7 @@ def test_indexes_of_multistream_dumps_hold_no_pages(folder):
         ("package://gensim/nothing.xml", "corpus.path=package://gensim/nothing.xml: there is no file"),
         ("package://no_such_package/a.xml", "no package 'no_such_package' is installed"),
         ("package://bisect/a.xml", "no package 'bisect' is installed"),
-        ("package://gensim", "must read package://<package>/<file inside it>"),
-        ("package://gensim/../numpy/version.py", "must read package://<package>/<file inside it>"),
+        *((f"package://{place}", "must read package://<package>/<file inside it>") for place in _NO_PLACES),
         ("klingon://dump.xml", "klingon://dump.xml: neither a path nor a URI of a known file system"),
         ("http://127.0.0.1:9/dump.xml", "127.0.0.1:9/dump.xml: the server cannot be reached"),
         ("http://127.0.0.1:9/*.xml", "a web server can't be searched; name each file"),
@@ -131,9 +127,6 @@ def test_paths_that_name_no_file_are_refused(path, message):
 
 
 def test_empty_and_repeated_files_are_refused(folder):
-    (folder / "empty").touch()
-    with pytest.raises(InputError, match="corpus/empty is empty"):
-        _sources(folder / "empty")
     (folder / "hollow").mkdir()
     with pytest.raises(InputError, match="hollow: there is no file"):
         _sources(folder / "hollow")
@@ -170,28 +163,6 @@ def test_unknown_content_is_refused(tmp_path, content, message):
     assert str(path) in str(refusal.value)
 
 
-def _tar(name: str, content: bytes) -> bytes:
-    archive = io.BytesIO()
-    with tarfile.open(fileobj=archive, mode="w") as file:
-        member = tarfile.TarInfo(name)
-        member.size = len(content)
-        file.addfile(member, io.BytesIO(content))
-    return archive.getvalue()
-
-
-def _zip(name: str, content: bytes) -> bytes:
-    archive = io.BytesIO()
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
-        file.writestr(name, content)
-    return archive.getvalue()
-
-
-def _parquet(text: str) -> bytes:
-    sink = io.BytesIO()
-    pq.write_table(pa.table({"text": [text] * 100}), sink)
-    return sink.getvalue()
-
-
 _MUCH_PROSE = "".join(f"{number} words of prose.\n" for number in range(3000)).encode()
 
 
@@ -205,9 +176,9 @@ _MUCH_PROSE = "".join(f"{number} words of prose.\n" for number in range(3000)).e
         (b'[{"te\\"xt": "a"}]', "holds JSON"),
         (b"<?xml version='1.0'?>\n<mediawiki xml:lang='en'></mediawiki>", "holds a MediaWiki dump"),
         (b'<doc id="1" url="" title="a">\na\n</doc>', "holds the <doc> text of WikiExtractor"),
-        (_parquet("words of prose"), "is no plain text: it begins with 'PAR1"),
+        (parquet({"text": ["words of prose"] * 100}), "is no plain text: it begins with 'PAR1"),
         (gzip.compress(gzip.compress(_MUCH_PROSE)), "is no plain text"),
-        (gzip.compress(_zip("a.txt", _MUCH_PROSE)), "is no plain text"),
+        (gzip.compress(zipped({"a.txt": _MUCH_PROSE})), "is no plain text"),
     ],
     ids=["lines", "object", "UTF-16", "array", "dump", "docs", "parquet", "packed twice", "packed zip"],
 )
@@ -233,11 +204,7 @@ def test_prose_may_begin_as_it_likes_if_it_is_named(tmp_path, prose):
 @pytest.mark.parametrize(
     ("name", "content", "reason"),
     [
-        (
-            "bad.txt.gz",
-            b"\x1f\x8b" + bytes(range(200)),
-            "bad.txt.gz: cannot be read on from byte 0 of the compressed file",
-        ),
+        ("bad.txt.gz", b"\x1f\x8b" + bytes(range(200)), "bad.txt.gz: cannot be read on from byte 0 of the compressed"),
         ("bad.jsonl.bz2", b"BZh9" + bytes(200), "bad.jsonl.bz2: cannot be read on from byte 0"),
         ("bad.xml.zst", b"\x28\xb5\x2f\xfd" + bytes(range(200)), "bad.xml.zst: cannot be read on from byte 0"),
         ("bad.txt.bz2", bz2.compress(_MUCH_PROSE)[:40], "bad.txt.bz2: cannot be read on from byte 40"),
@@ -263,22 +230,21 @@ def test_what_follows_packed_data_is_named_by_its_byte_and_not_read_over(tmp_pat
     path = tmp_path / "lines.jsonl"
     for rest in (b"x", b"garbage", bytes(100), bytes(2**20)):
         path.write_bytes(data + rest)
-        [source] = _sources(path)
-        pages = []
-        with pytest.raises(
-            InputError, match=rf"from byte {len(data)} of the compressed file: its \w+ data end at byte"
-        ):
-            pages.extend(read_pages(source, split(source, 1)[0]))
+        message = rf"from byte {len(data)} of the compressed file: its \w+ data end at byte"
+        with pytest.raises(InputError, match=message):
+            _ids(_sources(path))
         path.write_bytes(data)
         assert _ids(_sources(path)) == ["7", "8", "9", "10"]
+
+
+_UNFIT = ["../../outside", "/etc", "a/b", "..", ".", "a\0b", "a\n", "\n", " ", "-rf", "a" * 300 + "/", ""]
 
 
 @pytest.mark.parametrize(
     ("choice", "message"),
     [
-        ({"language": "EN"}, "language"),
-        ({"language": "english language"}, "language"),
-        ({"name": "a/b"}, "name"),
+        *(({"language": word}, "language") for word in ("EN", "english language", *_UNFIT)),
+        *(({"name": word}, "name") for word in _UNFIT),
         ({"path": ""}, "path"),
         ({"path": ()}, "path"),
         ({"path": ("a", "")}, "path"),
@@ -289,33 +255,49 @@ def test_what_follows_packed_data_is_named_by_its_byte_and_not_read_over(tmp_pat
 def test_bad_choices_are_refused(choice, message):
     with pytest.raises(ValueError, match=message):
         CorpusConfig(**({"name": "sample", "language": "pt-br", "path": "dump.xml"} | choice))
+    assert CorpusConfig("sample", "en", "a.txt") == CorpusConfig("sample", "en", ("a.txt",))
+
+
+_TEXTS = {"id": [str(number) for number in range(5000)], "text": ["word " * 50] * 5000}
+_MANY_LINES = pa.table(_TEXTS).to_pylist()
+_SERVED = {
+    "lines": "".join(json.dumps(line) + "\n" for line in _MANY_LINES).encode(),
+    "parquet": parquet(_TEXTS, row_group_size=500, use_dictionary=False, compression="none"),
+    "tar": tar({"a.jsonl": _LINES.encode(), "b.parquet": parquet({"text": ["a"]})}),
+    "zip": zipped({"a.jsonl": _LINES.encode(), "b.parquet": parquet({"text": ["a"]})}),
+}
 
 
 @pytest.mark.parametrize("how", ["ranges", "whole"])
-@pytest.mark.parametrize("pack", [bytes, bz2.compress])
-def test_web_servers(web_server, how, pack):
-    lines = "".join(json.dumps({"id": number, "text": "word " * 50}) + "\n" for number in range(5000)).encode()
-    (web_server.folder / "lines é.jsonl").write_bytes(pack(lines))
-    [source] = _sources(web_server.url(how, "lines%20é.jsonl"))
-    spans = split(source, 0.25)
-    assert len(spans) == (6 if how == "ranges" and pack is bytes else 1)
-    assert _ids([source], 0.25) == [str(number) for number in range(5000)]
+@pytest.mark.parametrize("name", [*_SERVED, "bz2"])
+def test_web_servers(web_server, how, name):
+    content = _SERVED[name] if name != "bz2" else bz2.compress(_SERVED["lines"])
+    path = written(web_server.folder / "lines é.bin", content)
+    uri = web_server.url(how, "lines%20é.bin")
+    if how == "whole" and name in ("parquet", "zip"):
+        with pytest.raises(InputError, match=r"does not send parts of a file: set corpus.download=true"):
+            _ids(_sources(uri))
+    else:
+        is_divided = how == "ranges" and name in ("lines", "parquet")
+        assert (len(split(*_sources(uri), 0.25)) > 4) == is_divided
+        ids = [page.id for page in pages(uri, 0.25)]
+        assert ids == _ids(_sources(path))
+        assert len(ids) == (3 if name in ("tar", "zip") else 5000)
 
 
-def test_a_web_file_without_version_is_refused(web_server):
-    (web_server.folder / "lines").write_text(_LINES)
-    with pytest.raises(InputError, match=r"gives no ETag or Last-Modified.*set corpus.download=true"):
-        _sources(web_server.url("bare", "lines"))
-    with pytest.raises(InputError, match=r"gives no size.*set corpus.download=true"):
-        _sources(web_server.url("unsized", "lines"))
-    with pytest.raises(InputError, match=r"nothing: there is no such file \(status 404\)"):
-        _sources(web_server.url("ranges", "nothing"))
-
-
-def test_a_connection_that_breaks_is_named(web_server):
+@pytest.mark.parametrize(
+    ("how", "name", "message"),
+    [
+        ("bare", "lines", r"gives no ETag or Last-Modified.*set corpus.download=true"),
+        ("unsized", "lines", r"gives no size.*set corpus.download=true"),
+        ("ranges", "nothing", r"nothing: there is no such file \(status 404\)"),
+        ("hopeless", "lines", r"^http://127.0.0.1:\d+/hopeless/lines: cannot be read"),
+    ],
+)
+def test_a_web_file_without_version_or_whose_connection_breaks_is_refused(web_server, how, name, message):
     (web_server.folder / "lines").write_text(_LINES * 1000)
-    with pytest.raises(InputError, match=rf"^http://127.0.0.1:{web_server.port}/hopeless/lines: cannot be read"):
-        _ids(_sources(web_server.url("hopeless", "lines")))
+    with pytest.raises(InputError, match=message):
+        _ids(_sources(web_server.url(how, name)))
 
 
 def test_object_stores(s3_bucket):
@@ -330,31 +312,20 @@ def test_object_stores(s3_bucket):
     assert _ids(sources)[:2] == ["a 1.jsonl@0", "a 1.jsonl@24"]
 
 
-_ODD = [
-    "q?.jsonl",
-    "h#1.jsonl",
-    "100%.jsonl",
-    "%41.jsonl",
-    "a[1].jsonl",
-    "star*.jsonl",
-    "{x} é=ü, &+;@.jsonl",
-    "b 中文.jsonl",
-]
+_ODD = [f"{name}.jsonl" for name in ("q?", "h#1", "100%", "%41", "a[1]", "star*", "{x} é=ü, &+;@", "b 中文")]
 
 
 def test_odd_names_are_names_in_a_bucket(s3_bucket):
     for name in _ODD:
         body = json.dumps({"id": name, "text": "a"}).encode()
         s3_bucket.client.put_object(Bucket="tilt", Key=f"odd [1] %/{name}", Body=body)
-    sources = _sources(s3_bucket.uri("odd%20%5B1%5D%20%25"))
-    assert {source.name for source in sources} == set(_ODD)
-    assert set(_ids(sources)) == set(_ODD)
+    found = _sources(s3_bucket.uri("odd%20%5B1%5D%20%25"))
+    assert {each.name for each in found} == set(_ids(found)) == set(_ODD)
     assert _ids(_sources(s3_bucket.uri("odd%20%5B1%5D%20%25/star*.jsonl"))) == ["star*.jsonl"]
-    assert _ids(_sources(s3_bucket.uri("odd [1] %/{x} é=ü, &+;@.jsonl"))) == ["{x} é=ü, &+;@.jsonl"]
-    assert _ids(_sources(s3_bucket.uri("odd [1] %/h#1.jsonl"))) == ["h#1.jsonl"]
+    for name in ("{x} é=ü, &+;@.jsonl", "h#1.jsonl"):
+        assert _ids(_sources(s3_bucket.uri(f"odd [1] %/{name}"))) == [name]
     for name in _ODD:
-        uri = s3_bucket.uri("odd%20%5B1%5D%20%25/" + quote(name))
-        assert _ids(_sources(uri)) == [name]
+        assert _ids(_sources(s3_bucket.uri("odd%20%5B1%5D%20%25/" + quote(name)))) == [name]
 
 
 def test_odd_names_are_names_on_a_disk(tmp_path):
@@ -380,14 +351,13 @@ def test_a_name_that_is_not_utf8_is_refused_and_shown(tmp_path):
 
 
 def test_empty_files_of_a_folder_are_left_out_and_counted(tmp_path):
-    (tmp_path / "good.jsonl").write_text(_LINES)
-    (tmp_path / "empty.jsonl").touch()
+    good, empty = written(tmp_path / "good.jsonl", _LINES), written(tmp_path / "empty.jsonl", "")
     with collected() as bad:
         assert _ids(_sources(tmp_path)) == ["7", "8"]
-    assert [(row["file"], row["kind"]) for row in bad.rows()] == [(f"{tmp_path}/empty.jsonl", "empty")]
+    assert [(row["file"], row["kind"]) for row in bad.rows()] == [(str(empty), "empty")]
     with pytest.raises(InputError, match=r"empty.jsonl is empty \(0 bytes\)"):
-        _sources(tmp_path / "empty.jsonl")
-    (tmp_path / "good.jsonl").write_text("")
+        _sources(empty)
+    good.write_text("")
     with pytest.raises(InputError, match="only empty files and indexes"):
         _sources(tmp_path)
 
@@ -421,29 +391,21 @@ def test_messages_do_not_show_keys(s3_bucket):
         assert "secret" not in "".join(traceback.format_exception(refusal.value))
 
 
-@pytest.mark.parametrize("change", ["size", "time", "gone"])
-def test_a_file_that_changes_is_noticed(folder, change):
-    [source] = _sources(folder / "part-1")
-    pages = iter(read_pages(source, split(source, 1)[0]))
-    next(pages)
-    path = Path(source.uri)
-    if change == "size":
-        path.write_text(_LINES)
-    elif change == "time":
-        os.utime(path, ns=(1, 1))
-    else:
-        path.unlink()
-    with pytest.raises(InputError, match=r"part-1: (changed while it was read|there is no such file)"):
-        list(pages)
-
-
-def test_a_file_that_shrinks_is_not_called_damaged(folder):
-    path = folder / "b/wiki_01.bz2"
-    [source] = _sources(path)
-    path.write_bytes(path.read_bytes()[:-8])
-    with pytest.raises(InputError, match="changed while it was read"):
-        list(read_pages(source, split(source, 1)[0]))
-
-
-def test_a_path_and_a_list_of_it_are_one_config():
-    assert CorpusConfig("sample", "en", "a.txt") == CorpusConfig("sample", "en", ("a.txt",))
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("part-1", lambda path: path.write_text(_LINES)),
+        ("part-1", lambda path: os.utime(path, ns=(1, 1))),
+        ("part-1", Path.unlink),
+        ("b/wiki_01.bz2", lambda path: path.write_bytes(path.read_bytes()[:-8])),
+    ],
+    ids=["size", "time", "gone", "shrunken"],
+)
+def test_a_file_that_changes_is_noticed(folder, name, change):
+    [part] = parts(*_sources(folder / name))
+    read = iter(part)
+    if name == "part-1":
+        next(read)
+    change(folder / name)
+    with pytest.raises(InputError, match=rf"{name}: (changed while it was read|there is no such file)"):
+        list(read)

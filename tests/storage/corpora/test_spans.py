@@ -14,7 +14,9 @@ from gensim.test.utils import datapath
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tiltmeter.storage.corpora.corpora import CorpusConfig, Page, Source, Span, find_sources, read_pages, split
+from tests.fixtures.corpora import parquet
+from tests.fixtures.corpora import source as source_of
+from tiltmeter.storage.corpora.corpora import Page, Source, Span, read_pages, split
 from tiltmeter.storage.corpora.unpacking import bz2_stream_starts
 from tiltmeter.storage.errors import InputError
 
@@ -72,7 +74,7 @@ def sources(tmp_path_factory) -> dict[str, Source]:
     for name, content in [*_FILES.items(), ("text", b"Prose.\n" + _DOCS.encode())]:
         (folder / name).write_bytes(content)
         chosen = "text" if name == "text" else "auto"
-        [found[name]] = find_sources(CorpusConfig("sample", "en", str(folder / name), format=chosen))
+        found[name] = source_of(folder / name, format=chosen)
     return found
 
 
@@ -142,7 +144,7 @@ def multistream(tmp_path_factory) -> tuple[Path, list[tuple[int, str]]]:
     packed = [bz2.compress(content[start:stop]) for start, stop in pairwise(cuts)]
     folder, index, offset = tmp_path_factory.mktemp("multistream"), [], 0
     (folder / "whole.xml").write_bytes(content)
-    [whole] = find_sources(CorpusConfig("whole", "en", str(folder / "whole.xml")))
+    whole = source_of(folder / "whole.xml")
     pages = [page.id for page in _read(whole, *split(whole, 1000))[0]]
     for number, stream in enumerate(packed):
         index += [(offset, page_id) for page_id in pages[(number - 1) * 10 : number * 10] if number]
@@ -168,8 +170,8 @@ def test_streams_are_those_of_the_index(multistream, monkeypatch):
 @pytest.mark.parametrize("span_megabytes", [0.01, 0.1, 0.7])
 def test_multistream_spans_read_the_streams_that_begin_in_them(multistream, span_megabytes):
     path, index = multistream
-    [source] = find_sources(CorpusConfig("sample", "en", str(path)))
-    [whole] = find_sources(CorpusConfig("whole", "en", str(path.with_name("whole.xml"))))
+    source = source_of(path)
+    whole = source_of(path.with_name("whole.xml"))
     spans = split(source, span_megabytes)
     assert len(spans) == -(-source.num_bytes // int(span_megabytes * 1e6))
     for span in spans:
@@ -180,7 +182,7 @@ def test_multistream_spans_read_the_streams_that_begin_in_them(multistream, span
 
 def test_spans_that_end_where_streams_begin_share_no_page(multistream):
     path, index = multistream
-    [source] = find_sources(CorpusConfig("sample", "en", str(path)))
+    source = source_of(path)
     starts = sorted({offset for offset, _ in index})
     for start, stop in pairwise(starts):
         pages = [page.id for page in read_pages(source, Span(start, stop))]
@@ -192,7 +194,7 @@ def test_only_the_span_that_meets_the_damage_fails(multistream, tmp_path):
     content, offsets = path.read_bytes(), sorted({offset for offset, _ in index})
     damaged = tmp_path / "damaged.bz2"
     damaged.write_bytes(content[: offsets[7] + 500] + b"\xff" * 20 + content[offsets[7] + 520 :])
-    [source] = find_sources(CorpusConfig("sample", "en", str(damaged)))
+    source = source_of(damaged)
     ends = [0, *offsets[1:], len(content)]
     read = []
     for number, span in enumerate(Span(*pair) for pair in pairwise(ends)):
@@ -207,7 +209,7 @@ def test_only_the_span_that_meets_the_damage_fails(multistream, tmp_path):
 def test_parquet_is_divided_at_its_row_groups(tmp_path):
     rows = {"id": [str(n) for n in range(100)], "url": ["u"] * 100, "title": ["t"] * 100, "text": ["ä\nb" * 50] * 100}
     pq.write_table(pa.table(rows), tmp_path / "pages", row_group_size=7, compression="none")
-    [source] = find_sources(CorpusConfig("sample", "en", str(tmp_path / "pages")))
+    source = source_of(tmp_path / "pages")
     sizes = [pq.read_metadata(tmp_path / "pages").row_group(number).total_byte_size for number in range(14)]
     low, high = min(sizes), max(sizes)
     for num_bytes, num_spans in ((10, 15), (10**6, 1), (2 * high + 9, 8), (3 * high + 9, 5), (3 * low - 9, 8)):
@@ -225,12 +227,9 @@ def long_lines(tmp_path_factory):
     lines = ["kurz", "größer " * 40, "x" * 333, "", "ö" * 200 + " y", "a " * 25, "b " * 24 + "bc", "é" * 25, "ende"]
     folder = tmp_path_factory.mktemp("long")
     content = "\n".join(lines)
-    for name, packed in (
-        ("plain", content.encode()),
-        ("gzip", gzip.compress(content.encode())),
-        ("UTF-16", content.encode("utf-16")),
-    ):
-        (folder / name).write_bytes(packed)
+    (folder / "plain").write_text(content)
+    (folder / "gzip").write_bytes(gzip.compress(content.encode()))
+    (folder / "UTF-16").write_text(content, "utf-16")
     return folder, lines
 
 
@@ -238,7 +237,7 @@ def long_lines(tmp_path_factory):
 def test_a_long_line_of_text_is_read_in_parts_that_make_it_up(long_lines, name, monkeypatch):
     monkeypatch.setattr("tiltmeter.storage.corpora.lines.PART_LENGTH", _PART)
     folder, lines = long_lines
-    [source] = find_sources(CorpusConfig("sample", "en", str(folder / name), format="text"))
+    source = source_of(folder / name, format="text")
     pages = _read(source, Span(0, source.num_bytes))[0]
     assert "".join(page.text for page in pages) == "".join(lines)
     assert max(len(page.text.encode()) for page in pages) <= _PART * (2 if name == "UTF-16" else 1)
@@ -256,28 +255,21 @@ def test_a_long_line_of_text_is_read_in_parts_that_make_it_up(long_lines, name, 
             assert _read(source, *spans)[0] == pages
 
 
-def _packed_document(form: str, num_bytes: int) -> bytes:
-    text = "word " * (num_bytes // 5)
-    if form == "parquet":
-        sink = io.BytesIO()
-        pq.write_table(pa.table({"text": ["short", text]}), sink)
-        return sink.getvalue()
-    if form == "mediawiki":
-        return (
-            f"<mediawiki><page><title>t</title><ns>0</ns><id>1</id><revision><text>{text}</text></revision></page>"
-            "</mediawiki>"
-        ).encode()
-    if form == "wikiextractor":
-        return f'<doc id="1">\n{text}\n</doc>\n'.encode()
-    return json.dumps({"text": text}).encode()
+_DOCUMENTS = {
+    "jsonl": lambda text: json.dumps({"text": text}).encode(),
+    "wikiextractor": lambda text: f'<doc id="1">\n{text}\n</doc>\n'.encode(),
+    "mediawiki": lambda text: f"<mediawiki>{_wiki_page(1, text)}</mediawiki>".encode(),
+    "parquet": lambda text: parquet({"text": ["short", text]}),
+}
+"""Files of each form with a text in them."""
 
 
-@pytest.mark.parametrize("form", ["jsonl", "wikiextractor", "mediawiki", "parquet"])
+@pytest.mark.parametrize("form", _DOCUMENTS)
 def test_a_document_beyond_a_worker_s_memory_is_refused_with_the_setting(tmp_path, form):
     for num_bytes in (50_000, 400_000):
         path = tmp_path / f"document-{num_bytes}"
-        path.write_bytes(_packed_document(form, num_bytes))
-        [source] = find_sources(CorpusConfig("sample", "en", str(path)))
+        path.write_bytes(_DOCUMENTS[form]("word " * (num_bytes // 5)))
+        source = source_of(path)
         assert source.format == form
         pages = read_pages(source, split(source, 100)[0], 200_000)
         if num_bytes < 200_000:
