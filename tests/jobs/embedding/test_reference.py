@@ -2,10 +2,13 @@
 
 import json
 from collections import Counter
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
+from tiltmeter.cluster.stages import UnitsFailed
+from tiltmeter.jobs.embedding import training
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.embedding.bootstrap import Resampling, line_multiplicities
 from tiltmeter.operators.embedding.cooccurrence import count_pairs
@@ -15,6 +18,8 @@ from tiltmeter.operators.embedding.keyed_words import keyed_words, roomy_tiling
 from tiltmeter.operators.embedding.tiles import Tiling, shuffled_in_tiles, tiled_pairs
 from tiltmeter.operators.embedding.word2vec import Word2VecConfig, Word2VecTraining
 from tiltmeter.operators.text import wikitext
+from tiltmeter.storage.errors import InputError
+from tiltmeter.storage.store.ledger import Store
 
 SEED, MIN_COUNT, WINDOW, TILE_WORDS, NUM_REPLICAS, DIMENSIONS, EPOCHS = 5, 3, 4, 8, 3, 4, 2
 LANGUAGE = "sw"
@@ -44,6 +49,12 @@ def documents():
 
 
 @pytest.fixture(scope="module")
+def flat(documents):
+    """Each line as a document."""
+    return {f"{id}.{number}": [line] for id, lines in documents.items() for number, line in enumerate(lines)}
+
+
+@pytest.fixture(scope="module")
 def vocabulary(documents):
     """Words and their counts, the most frequent first."""
     counts = Counter(word for lines in documents.values() for line in lines for word in line.split())
@@ -51,11 +62,22 @@ def vocabulary(documents):
 
 
 @pytest.fixture(scope="module")
-def run(run_here, documents, write_lines, one_corpus, tmp_path_factory):
+def asked(documents, flat, write_lines, one_corpus, tmp_path_factory):
+    """Settings of a run by its name, all with one store."""
     folder = tmp_path_factory.mktemp("reference")
-    path = write_lines(folder / "a.jsonl", [{"id": id, "text": "\n".join(lines)} for id, lines in documents.items()])
-    corpus = [*one_corpus(LANGUAGE, path), *SETTINGS, f"store={folder}/store"]
-    return lambda name, *more: run_here(*corpus, *more, f"run_dir={folder}/{name}")
+    paths = {
+        is_flat: write_lines(folder / f"{is_flat}.jsonl", [{"id": id, "text": "\n".join(of[id])} for id in of])
+        for is_flat, of in {False: documents, True: flat}.items()
+    }
+    where = [*SETTINGS, f"store={folder}/store"]
+    return lambda name, *more, is_flat=False: [
+        *(*one_corpus(LANGUAGE, paths[is_flat]), *where, *more, f"run_dir={folder}/{name}")
+    ]
+
+
+@pytest.fixture(scope="module")
+def run(run_here, asked):
+    return lambda *name_and_settings, **more: run_here(*asked(*name_and_settings, **more))
 
 
 class Corpus:
@@ -94,44 +116,83 @@ class Corpus:
         return trainer(words, counts, lambda: iter([line for line in drawn if line.size]), replica, SEED, config)
 
 
+IN_MEMORY = training.PairTraining
+
+
+def on_disk(checkpoint_seconds, _, scratch, num_threads=1):
+    """GloVe whose pairs have no room in memory."""
+    return IN_MEMORY(checkpoint_seconds, memory_bytes=0, scratch=scratch, num_threads=num_threads)
+
+
+class Choice(NamedTuple):
+    """Attributes:
+    settings: of the run.
+    resampling: that they mean.
+    starts: further ones, by their number.
+    kind: of a trainer that reads lines, and its config.
+    is_flat: whether a document has one line.
+    """
+
+    settings: list[str]
+    resampling: Resampling
+    starts: tuple[int, ...] = ()
+    kind: tuple = ()
+    is_flat: bool = False
+
+
 CHOICES = {
-    "lines": (["embedding.resampling.unit=line"], Resampling("line")),
-    "documents": (["embedding.num_starts=3"], Resampling("document")),
-    "exponential": (["embedding.resampling.weights=exponential"], Resampling("document", "exponential")),
-    "by word": (["embedding.keyed_by=word", "embedding.num_starts=2"], Resampling("document")),
-    "word2vec": (["embedding=word2vec", "embedding.num_starts=2"], Resampling("document")),
-    "fasttext": (
-        ["embedding=fasttext", "embedding.trainer.num_buckets=500", "embedding.resampling.unit=line"],
+    "lines": Choice([*GLOVE, "embedding.resampling.unit=line", "embedding.device=cpu"], Resampling("line")),
+    "documents": Choice([*GLOVE, "embedding.num_starts=3"], Resampling("document"), (-1, -2)),
+    "exponential": Choice(
+        [*GLOVE, "embedding.resampling.unit=document", "embedding.resampling.weights=exponential"],
+        Resampling("document", "exponential"),
+    ),
+    "by word": Choice([*GLOVE, "embedding.keyed_by=word", "embedding.num_starts=2"], Resampling("document"), (-1,)),
+    "word2vec": Choice(
+        ["embedding=word2vec", "embedding.num_starts=2"],
+        Resampling("document"),
+        (-1,),
+        (Word2VecTraining, Word2VecConfig(dimensions=DIMENSIONS, epochs=EPOCHS)),
+    ),
+    "fasttext": Choice(
+        ["embedding=fasttext", "embedding.trainer.num_buckets=500", "embedding.trainer.skip_gram=false"],
         Resampling("line"),
+        (),
+        (FastTextTraining, FastTextConfig(dimensions=DIMENSIONS, epochs=EPOCHS, num_buckets=500, skip_gram=False)),
+        is_flat=True,
     ),
 }
+"""Where nothing is said, documents of several lines are drawn, and lines where each has one."""
 
 
 @pytest.mark.parametrize("name", CHOICES)
-def test_vectors_and_losses_are_those_of_each_replica_trained_by_itself(run, documents, vocabulary, name):
-    settings, resampling = CHOICES[name]
-    is_glove = name not in ("word2vec", "fasttext")
-    outcome = run(name, *settings, *(GLOVE if is_glove else []))
+def test_vectors_and_losses_are_those_of_each_replica_trained_by_itself(
+    run, documents, flat, vocabulary, name, monkeypatch, tmp_path
+):
+    choice, more = CHOICES[name], []
+    if name == "lines":  # parts are combined in rounds, and ranges of tiles are merged
+        monkeypatch.setattr("tiltmeter.jobs.embedding.corpus.counting._MOST_PARTS", 2)
+        monkeypatch.setattr("tiltmeter.jobs.embedding.corpus.counting._COPIES_OF_PAIRS", 500_000)
+    if name == "exponential":
+        monkeypatch.setattr("tiltmeter.jobs.embedding.training.PairTraining", on_disk)
+        more = [f"cluster.scratch={tmp_path}"]
+    outcome = run(name, *choice.settings, *more, is_flat=choice.is_flat)
     words = [word for word, count in vocabulary if count >= MIN_COUNT]
-    corpus = Corpus(documents, words, resampling)
-    starts = {"documents": [-1, -2], "by word": [-1], "word2vec": [-1]}.get(name, [])
+    corpus = Corpus(flat if choice.is_flat else documents, words, choice.resampling)
     parts = outcome.parts(LANGUAGE)
     labels = {
         f"{LANGUAGE}_{'replica' if number >= 0 else 'start'}_{abs(number):04d}.parquet": number
-        for number in (*range(1 + NUM_REPLICAS), *starts)
+        for number in (*range(1 + NUM_REPLICAS), *choice.starts)
     }
     assert parts.keys() == labels.keys()
     for label, replica in labels.items():
-        if not is_glove:
-            kinds = {"word2vec": (Word2VecTraining, Word2VecConfig), "fasttext": (FastTextTraining, FastTextConfig)}
-            trainer, config = kinds[name]
-            more = {"num_buckets": 500} if name == "fasttext" else {}
-            training = corpus.by_lines(trainer, config(dimensions=DIMENSIONS, epochs=EPOCHS, **more), words, replica)
+        if choice.kind:
+            trained = corpus.by_lines(*choice.kind, words, replica)
         else:
-            training = corpus.glove(words, replica, name == "by word")
+            trained = corpus.glove(words, replica, name == "by word")
         for _ in range(EPOCHS):
-            training.advance()
-        expected = training.result()
+            trained.advance()
+        expected = trained.result()
         rows = parts[label].to_pylist()
         assert [row["word"] for row in rows] == words
         assert {(row["language"], row["replica"]) for row in rows} == {(LANGUAGE, replica)}
@@ -141,13 +202,88 @@ def test_vectors_and_losses_are_those_of_each_replica_trained_by_itself(run, doc
         assert [row["epoch"] for row in losses] == [1, 2]
         known = [np.nan if row["loss"] is None else row["loss"] for row in losses]
         assert known == pytest.approx(list(expected.losses), nan_ok=True)
-    assert len(outcome.rows("training")) == EPOCHS * len(labels)
+    assert outcome.table("training")["replica"].unique().to_pylist() == [*labels.values()]
     if name == "documents":
         assert any(part["vector"].null_count for part in parts.values()), "no replica lacks a word"
+    if name == "lines":
+        sizes = [outcome.num_done("co-occurrence")]
+        while sizes[-1] > 2:
+            sizes.append(-(-sizes[-1] // 2))
+        rounds = [stage["num_done"] for stage in outcome.record["stages"] if stage["name"] == "combine"]
+        assert len(rounds) == len(sizes) - 1 > 0
+        assert all(num > size for num, size in zip(rounds, sizes[1:], strict=True)), "ranges of tiles"
+        assert outcome.num_done("merge") > 1
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("name", "more"), [("documents", "embedding.num_starts=4"), ("word2vec", "embedding.num_replicas=4")]
+)
+def test_further_starts_and_replicas_are_trained_alone(run, name, more):
+    settings = CHOICES[name].settings
+    run(name, *settings)
+    outcome = run(f"more {name}", *settings, more)
+    assert outcome.num_done("train") == outcome.record["units"]["done"] == 1
+    assert outcome.stage("train")["num_reused"] == 1 + NUM_REPLICAS + len(CHOICES[name].starts)
+
+
+def test_what_replicas_of_a_corpus_share_is_read_once(run, monkeypatch):
+    reads, read = Counter(), Store.read
+    monkeypatch.setattr(Store, "read", lambda store, ref: reads.update([tuple(ref.columns)]) or read(store, ref))
+    outcome = run("read", *CHOICES["documents"].settings, "seed=6")
+    assert outcome.num_done("train") == 6
+    assert reads["name",] == outcome.num_done("merge") == 1
+    assert {reads[f"count_{replica:04d}",] for replica in range(1, 1 + NUM_REPLICAS)} == {1}
+
+
+def test_a_disk_that_is_not_there_is_refused(run, monkeypatch):
+    monkeypatch.setattr("tiltmeter.jobs.embedding.training.PairTraining", on_disk)
+    with pytest.raises(UnitsFailed, match=r"replica 0: StorageError: .*/nowhere: No such file.*cluster.scratch=<path>"):
+        run("nowhere", *CHOICES["documents"].settings, "embedding.trainer.alpha=0.7", "cluster.scratch=/nowhere")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CHOICES)
+def test_two_workers_and_other_shards_give_the_same_tables(run, run_job, asked, tmp_path, name):
+    choice = CHOICES[name]
+    other = ["cluster.num_cpus=2", "reading.shard_megabytes=0.004", f"store={tmp_path}"]
+    again = run_job(*asked(f"other {name}", *choice.settings, *other, is_flat=choice.is_flat))
+    assert again.digests == run(name, *choice.settings, is_flat=choice.is_flat).digests
+
+
+def test_a_corpus_of_one_document_has_nothing_to_draw(run_here, write_lines, one_corpus, tmp_path):
+    path = write_lines(tmp_path / "one.jsonl", [{"id": "1", "text": "\n".join(["one two three four"] * 30)}])
+    where = [*one_corpus("en", path), f"store={tmp_path}/store", "embedding.resampling.unit=document"]
+    with pytest.raises(
+        InputError, match=r"corpus: \S+ is one document.* embedding\.resampling\.unit=document: set it to line"
+    ):
+        run_here(*where, *SETTINGS)
+
+
+def test_numbers_of_a_few_documents_have_no_intervals(
+    run_here, made_up, write_lines, one_corpus, word_lists, word_sets, tmp_path
+):
+    sides = {"target_x": ["enaa", "enca"], "target_y": ["enba", "enda"], "attribute_a": ["enea"]}
+    lists = word_lists("en", associations={"made_up": word_sets(**sides, attribute_b=["enfa"])}, wefats=None)
+    quick = ["job=association", "job.similarities=[cosine]", "job.statistics=[mean]", "job.min_words=1", *lists]
+    rows = {}
+    for num, unit in ((5, "auto"), (5, "line"), (6, "auto")):
+        path = write_lines(tmp_path / f"{num}.jsonl", made_up("en")[:num])
+        where = [f"store={tmp_path}/store", f"run_dir={tmp_path}/{num}{unit}", f"embedding.resampling.unit={unit}"]
+        run = run_here(*one_corpus("en", path), "corpus.name=few", *SETTINGS, *quick, *where)
+        [rows[num, unit]] = run.rows("associations")
+        page = (run.path / "report.html").read_text()
+        assert ("Numbers have no intervals in" in page) == ((num, unit) == (5, "auto"))
+        assert ("(6 documents of 10.0 lines on average); from 20 on" in page) == (num == 6)
+    assert {row["status"] for row in rows.values()} == {"ok"}
+    drawn = {key: row["num_replicas"] for key, row in rows.items()}
+    assert drawn == {(5, "auto"): 0, (5, "line"): NUM_REPLICAS, (6, "auto"): NUM_REPLICAS}
+    assert rows[5, "auto"]["score_low"] is None
+    assert rows[5, "auto"]["score"] == rows[5, "line"]["score"]
 
 
 def test_words_and_lines_are_counted(run, documents, vocabulary):
-    outcome = run("counted", "embedding.resampling.unit=line")
+    outcome = run("lines", *CHOICES["lines"].settings)
     rows = [row for row in outcome.rows("vocabulary") if row["status"] != "absent"]
     frequent = [item for item in vocabulary if item[1] >= MIN_COUNT]
     assert [(row["word"], row["count"], row["status"]) for row in rows] == [(*item, "ok") for item in frequent]

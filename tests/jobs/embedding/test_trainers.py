@@ -1,4 +1,4 @@
-"""Trainers through the whole job: the same bits at any layout, after a kill, and from a saved state."""
+"""Trainers through the whole job: the same bits after a kill, from a saved state; and a GPU that is not there."""
 
 import copy
 import os
@@ -12,10 +12,8 @@ import numpy as np
 import pytest
 
 from tiltmeter.cluster.config import ClusterError
-from tiltmeter.cluster.stages import UnitsFailed
 from tiltmeter.cluster.work import Tables
 from tiltmeter.jobs.embedding.training import LineTraining, PairTraining
-from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.storage.store.ledger import Store, Unit
 
 NUM_EPOCHS = 40
@@ -32,8 +30,7 @@ TINY = [
     "embedding.trainer.dimensions=4",
     f"embedding.trainer.epochs={NUM_EPOCHS}",
 ]
-USUAL = ["cluster.num_cpus=2"]
-OTHER = ["cluster.num_cpus=1", "reading.shard_megabytes=0.004", "embedding.checkpoint_seconds=0"]
+OTHER = ["reading.shard_megabytes=0.004", "embedding.checkpoint_seconds=0"]
 
 
 @pytest.fixture(scope="module")
@@ -41,20 +38,6 @@ def corpus(made_up, write_lines, one_corpus, tmp_path_factory):
     """A small corpus, with a word that is so rare that a replica lacks it."""
     documents = [*made_up("en"), {"id": "rare", "text": "rarity rarity"}]
     return one_corpus("en", write_lines(tmp_path_factory.mktemp("corpus") / "en.jsonl", documents))
-
-
-@pytest.fixture(scope="module")
-def usual(run_here, corpus, tmp_path_factory):
-    """What each trainer gives in the usual layout; trained when first asked for."""
-    done = {}
-
-    def run(trainer):
-        if trainer not in done:
-            store = tmp_path_factory.mktemp(trainer)
-            done[trainer] = run_here(*corpus, *TRAINERS[trainer], *TINY, *USUAL, f"store={store}")
-        return done[trainer]
-
-    return run
 
 
 @dataclass(frozen=True)
@@ -92,12 +75,13 @@ def mortal(work, saves, *settings):
     "trainer", ["glove", *(pytest.param(name, marks=pytest.mark.slow) for name in ("word2vec", "fasttext"))]
 )
 def test_a_kill_in_the_middle_of_training_goes_on_from_the_saved_state(
-    usual, run_job, corpus, tmp_path, monkeypatch, trainer
+    run_here, run_job, corpus, tmp_path, monkeypatch, trainer
 ):
-    expected, saves = usual(trainer).digests, tmp_path / "saves"
+    settings, saves = [*corpus, *TRAINERS[trainer], *TINY], tmp_path / "saves"
+    expected = run_here(*settings, f"store={tmp_path}/usual").digests
     for work in (PairTraining, LineTraining):
         monkeypatch.setattr(f"tiltmeter.jobs.embedding.training.{work.__name__}", partial(mortal, work, saves))
-    run = run_job(*corpus, *TRAINERS[trainer], *TINY, *OTHER, f"store={tmp_path}/store")
+    run = run_job(*settings, *OTHER, f"store={tmp_path}/store")
     assert run.stage("train")["num_worker_deaths"] == 1
     states = [line.split() for line in saves.read_text().splitlines()]
     epochs = {unit: [int(num_epochs) for place, num_epochs in states if place == unit] for unit, _ in states}
@@ -108,37 +92,6 @@ def test_a_kill_in_the_middle_of_training_goes_on_from_the_saved_state(
     assert not [path for path in (tmp_path / "store/states").rglob("*") if path.is_file()]
 
 
-def test_more_replicas_leave_what_is_read_alone(usual, run_here, corpus):
-    store = usual("word2vec").path.parents[2]
-    settings = [*corpus, *TRAINERS["word2vec"], *TINY, *USUAL, f"store={store}"]
-    more = run_here(*settings, "embedding.num_replicas=3")
-    assert (more.num_done("train"), more.stage("train")["num_reused"]) == (1, 3)
-    assert more.record["units"]["done"] == 1
-
-
-def on_disk(checkpoint_seconds, _, scratch, num_threads=1):
-    return PairTraining(checkpoint_seconds, memory_bytes=0, scratch=scratch, num_threads=num_threads)
-
-
-@pytest.mark.slow
-def test_pairs_beyond_memory_are_kept_on_the_disk_and_give_the_same_bits(
-    usual, run_here, corpus, tmp_path, monkeypatch
-):
-    monkeypatch.setattr("tiltmeter.jobs.embedding.training.PairTraining", on_disk)
-    settings = [*corpus, *TINY, *USUAL, f"store={tmp_path}/store"]
-    with pytest.raises(UnitsFailed, match=r"replica 0: StorageError: .*/nowhere: No such file.*cluster.scratch=<path>"):
-        run_here(*settings, f"cluster.scratch={tmp_path}/nowhere")
-    (tmp_path / "scratch").mkdir()
-    assert run_here(*settings, f"cluster.scratch={tmp_path}/scratch").digests == usual("glove").digests
-    assert not list((tmp_path / "scratch").iterdir())
-
-
 def test_cuda_without_a_gpu_is_refused_with_advice(run_here, corpus, tmp_path):
     with pytest.raises(ClusterError, match=r"embedding.device=cuda: the cluster has no free GPU.*embedding.device=cpu"):
         run_here(*corpus, *TINY, "embedding.device=cuda", f"store={tmp_path}")
-
-
-@pytest.mark.parametrize("trainer", ["word2vec", "fasttext"])
-def test_cuda_is_for_glove_only(configured, trainer):
-    with pytest.raises(ConfigError, match=rf"embedding.device=cuda: {trainer} trains on CPUs only; set embedding.dev"):
-        configured(*TRAINERS[trainer], "job=bootstrap", "embedding.device=cuda")
