@@ -1,8 +1,12 @@
 """The job `gru_training`: its file is a system that `sentiment_rating` takes."""
 
+from functools import cache
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 
+from tests.jobs.conftest import Outcome
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.operators.sentiment.gru import GRUConfig, GRUDescription, TrainedGRU, score
 from tiltmeter.operators.sentiment.gru_training import LabelledTexts, train
@@ -17,83 +21,120 @@ TEXTS = [(f"this {noun} is {word}", label) for word, label in LABELS.items() for
 UNSEEN = [("a bad unheard film", "blame"), ("a good film", "praise"), ("cake as usual", "nothing")]
 
 
+NUMBERS = [(text, value) for (text, _), value in zip(TEXTS, ("1", "1", "0.5", "-1", "0") * 10, strict=True)]
+PARTS = ("training", "development", "test")
+CODED = [*("labelled.header=false", "labelled.text=column_1", "labelled.label=column_2")]
+CODED.append(f"labelled.values={{{', '.join(f'{label}: {value}' for label, value in VALUES.items())}}}")
+
+
+def write(path, rows, header=()):
+    path.write_text("\n".join("\t".join(row) for row in [*header, *rows]))
+    return path
+
+
 @pytest.fixture(scope="module")
 def labelled(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("labelled")
-    for name, texts in (("train", TEXTS), ("test", UNSEEN)):
-        (folder / f"{name}.tsv").write_text("\n".join(f"{text}\t{label}" for text, label in texts))
-    return [
-        *("job=gru_training", f"labelled.path={folder}/train.tsv", f"labelled.test={folder}/test.tsv"),
-        *("labelled.header=false", "labelled.text=column_1", "labelled.label=column_2", "seed=5"),
-        *(f"gru.{name}={value}" for name, value in SETTINGS.items()),
-    ]
+    """Settings by kind of file: with codes and without a header, of which every tenth text is held out; and with
+    numbers, under a header, and a file that tells when to stop."""
+    folder, header = tmp_path_factory.mktemp("labelled"), [("text", "label")]
+    coded = [f"labelled.{key}={write(folder / key, rows)}" for key, rows in (("path", TEXTS), ("test", UNSEEN))]
+    parts = (("path", NUMBERS[:-10]), ("development", NUMBERS[-10:]))
+    plain = [f"labelled.{key}={write(folder / f'{key}.tsv', rows, header)}" for key, rows in parts]
+    common = ["job=gru_training", "seed=5", *(f"gru.{name}={value}" for name, value in SETTINGS.items())]
+    return {"coded": [*common, *coded, *CODED], "plain": [*common, *plain]}
+
+
+class Training(NamedTuple):
+    """A run, its file, and what its texts and their labels are worth by part."""
+
+    run: Outcome
+    model: TrainedGRU
+    parts: dict
+    values: dict
 
 
 @pytest.fixture(scope="module")
-def trained(run_here, labelled, tmp_path_factory):
-    place = tmp_path_factory.mktemp("trained")
-    values = f"labelled.values={{{', '.join(f'{label}: {value}' for label, value in VALUES.items())}}}"
-    return run_here(*labelled, values, f"store={place}/store", f"run_dir={place}/run")
+def train_by(run_here, labelled, tmp_path_factory):
+    @cache
+    def train_by(kind):
+        place = tmp_path_factory.mktemp(kind)
+        run = run_here(*labelled[kind], f"store={place}/store", f"run_dir={place}/run")
+        file = read_gru(f"{run.path}/exports/gru.safetensors")
+        held_out = [TEXTS[at] for at in range(len(TEXTS)) if at % 10 != 9], TEXTS[9::10], UNSEEN
+        split = held_out if kind == "coded" else (NUMBERS[:-10], NUMBERS[-10:])
+        parts = {name: LabelledTexts(*zip(*rows, strict=True)) for name, rows in zip(PARTS, split, strict=False)}
+        values = VALUES if kind == "coded" else {value: float(value) for _, value in NUMBERS}
+        return Training(run, TrainedGRU(GRUDescription(**file.description), file.weights), parts, values)
+
+    return train_by
 
 
-@pytest.fixture(scope="module")
-def model(trained):
-    file = read_gru(f"{trained.path}/exports/gru.safetensors")
-    return TrainedGRU(GRUDescription(**file.description), file.weights)
+@pytest.fixture(params=["coded", "plain"])
+def trained(request, train_by):
+    return train_by(request.param)
 
 
-@pytest.fixture(scope="module")
-def parts():
-    """Every tenth text is held out."""
-    split = [TEXTS[at] for at in range(len(TEXTS)) if at % 10 != 9], TEXTS[9::10], UNSEEN
-    return {name: LabelledTexts(*zip(*rows, strict=True)) for name, rows in zip(PARTS, split, strict=True)}
+def test_every_tenth_text_is_held_out_and_teaches_no_word(train_by):
+    assert set(train_by("coded").model.description.vocabulary) == {"this", "is", *NOUNS[:-1], *LABELS}
 
 
-PARTS = ("training", "development", "test")
-
-
-def test_every_tenth_text_is_held_out_and_teaches_no_word(trained, model):
-    numbers = {row["part"]: row["num_texts"] for row in trained.rows("evaluation")}
-    assert numbers == {"training": 45, "development": 5, "test": 3}
-    assert set(model.description.vocabulary) == {"this", "is", *NOUNS[:-1], *LABELS}
-
-
-def test_a_part_is_scored_by_its_texts_and_what_its_labels_are_worth(trained, model, parts):
-    for row in trained.rows("evaluation"):
-        texts, labels = parts[row["part"]]
-        scores, gold = score(model, texts), np.array([VALUES[label] for label in labels])
-        assert row["mean_absolute_error"] == pytest.approx(np.abs(scores - gold).mean())
+def test_a_part_is_scored_by_its_texts_and_what_its_labels_are_worth(trained):
+    rows = {row["part"]: row for row in trained.run.rows("evaluation")}
+    assert rows.keys() == trained.parts.keys()
+    for part, (texts, labels) in trained.parts.items():
+        scores, gold = score(trained.model, texts), np.array([trained.values[label] for label in labels])
+        assert rows[part]["num_texts"] == len(texts)
+        assert rows[part]["mean_absolute_error"] == pytest.approx(np.abs(scores - gold).mean())
         right = [is_positive == (value > 0) for is_positive, value in zip(scores > 0, gold, strict=True) if value]
-        assert row["sign_agreement"] == pytest.approx(np.mean(right))
-    assert model.description.values == VALUES
+        assert rows[part]["sign_agreement"] == pytest.approx(np.mean(right))
+    assert trained.model.description.values == trained.values
 
 
-def test_training_is_that_of_the_seed_and_stops_by_the_development_texts(trained, model, parts):
-    again = train(parts["training"], parts["development"], VALUES, GRUConfig(**SETTINGS), 5)
+def test_training_is_that_of_the_seed_and_stops_by_the_development_texts(trained):
+    parts = trained.parts["training"], trained.parts["development"]
+    again = train(*parts, trained.values, GRUConfig(**SETTINGS), 5)
     for name, weight in again.weights.items():
-        assert model.weights[name] == pytest.approx(weight, abs=1e-4)
+        assert trained.model.weights[name] == pytest.approx(weight, abs=1e-4)
     history = [{"epoch": number} | epoch._asdict() for number, epoch in enumerate(again.description.history, 1)]
-    for row, epoch in zip(trained.rows("training"), history, strict=True):
+    for row, epoch in zip(trained.run.rows("training"), history, strict=True):
         assert row == pytest.approx(epoch, abs=1e-4)
 
 
-@pytest.mark.slow
-def test_its_file_scores_sentences(trained, run_job, tmp_path):
-    people = tmp_path / "turns.csv"
-    rows = ["this film is good,male", "this film is bad,female", "this book is good,male", "this cup is bad,female"]
-    people.write_text("\n".join(["text,gender", *rows]))
-    outcome = run_job(
-        *("job=sentiment_rating", "translator=[]", "sentiment=gru", "rating.num_resamples=0", "sentences=file"),
-        *(f"sentences.path={people}", "sentences.columns.gender=gender", f"store={tmp_path}/store"),
-        *(f"run_dir={tmp_path}/run", f"sentiment.gru.path={trained.path}/exports/gru.safetensors"),
+COLUMNS = {"text": "said", "gender": "who", "race": "from", "emotion": "mood", "group": "kind", "dataset": "part"}
+GENDERS = {"0": None, "1": "male", "2": "female"}
+PEOPLE = [
+    (f"this {noun} is {word}", "0122"[at % 4], "xy"[at % 3 == 0], "joy" if word == "good" else "fear", "ab"[at % 5 > 2])
+    for at, (noun, word) in enumerate((noun, word) for noun in NOUNS for word in ("good", "bad"))
+]
+"""What is said, by whom, and in which data set; all are of one group."""
+
+
+def test_its_file_scores_sentences(train_by, run_here, tmp_path):
+    trained = train_by("coded")
+    path = write(tmp_path / "people.tsv", [(*person[:4], "all", person[4]) for person in PEOPLE], [COLUMNS.values()])
+    file = f"{trained.run.path}/exports/gru.safetensors"
+    outcome = run_here(
+        *("job=sentiment_rating", "translator=[]", "rating.num_resamples=0", "sentences=file"),
+        *(f"sentences.path={path}", *(f"sentences.columns.{name}={called}" for name, called in COLUMNS.items())),
+        *("sentences.genders={0: null, 1: male, 2: female}", f"store={tmp_path}/store", f"run_dir={tmp_path}/run"),
+        *("sentiment=gru", f"sentiment.gru.path={file}", f"+sentiment.top={{kind: gru, path: {file}, score: top}}"),
     )
-    assert [row["sentiment"] > 0 for row in outcome.rows("scores")] == [True, False, True, False]
-    [raw] = outcome.rows("raw_scores")
-    assert (raw["measure"], raw["rejections_95"], raw["raw_score_low"]) == ("wrs", 1, None)
+    expected = [(text, GENDERS[who], race, mood, "all", part) for text, who, race, mood, part in PEOPLE]
+    names = ("text", "gender", "race", "emotion", "group", "dataset")
+    assert [tuple(row[name] for name in names) for row in outcome.rows("sentences")] == expected
+    for system, kind in (("gru", "expected"), ("top", "top")):
+        scores = score(trained.model, [text for text, *_ in PEOPLE], kind)
+        assert [row["sentiment"] for row in outcome.rows("scores", system=system)] == pytest.approx(scores)
+        for row in outcome.rows("tests", system=system, protected="gender"):
+            of = [
+                at for at, person in enumerate(expected) if person[1] == row["value_1"] and person[5] == row["dataset"]
+            ]
+            assert (row["num_1"], row["mean_1"]) == (len(of), pytest.approx(scores[of].mean()))
+    assert {row["protected"] for row in outcome.rows("raw_scores")} == {"gender", "race", "gender_race"}
 
 
 def test_labels_without_a_value_and_files_without_a_column_are_refused(configured, labelled, run_here, tmp_path):
     with pytest.raises(ConfigError, match=r"labelled.values=-2"):
-        configured(*labelled, "labelled.values={0: -2, 1: 1}")
+        configured(*labelled["plain"], "labelled.values={0: -2, 1: 1}")
     with pytest.raises(InputError, match=r"labelled.path: .* has no column 'words'; its columns are 'column_1', "):
-        run_here(*labelled, "labelled.text=words", f"store={tmp_path}")
+        run_here(*labelled["coded"], "labelled.text=words", f"store={tmp_path}")

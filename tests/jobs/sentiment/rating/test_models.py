@@ -4,6 +4,7 @@ import io
 import json
 import shutil
 from contextlib import suppress
+from functools import partial
 
 import numpy as np
 import psutil
@@ -11,7 +12,7 @@ import pyarrow as pa
 import pytest
 import sentencepiece
 import torch
-from transformers import MarianConfig, MarianMTModel
+import transformers
 
 from tiltmeter.jobs.sentiment.translation.apertium import TranslationError
 from tiltmeter.jobs.sentiment.translation.translation import _round_trip, _trace, _Translating
@@ -32,63 +33,113 @@ FEW = [
 ]
 
 
+@pytest.fixture
+def hub(tmp_path, monkeypatch):
+    """A cache of the hub without network; gives the folder of a model at a tag."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+
+    def folder(name, tag):
+        place, commit = tmp_path / "hub" / f"models--we--{name}", f"{len(tag):040x}"
+        (place / "refs").mkdir(parents=True, exist_ok=True)
+        (place / "refs" / tag).write_text(commit)
+        (place / "snapshots" / commit).mkdir(parents=True)
+        return place / "snapshots" / commit
+
+    return folder
+
+
+VOCABULARIES = {"Marian": (["</s>", "<unk>"], ["<pad>"]), "M2M100": (["<s>", "<pad>", "</s>", "<unk>"], [])}
+"""What stands before the pieces of words, and after them."""
+
+
 @pytest.fixture(scope="module")
-def classifier(write_bert, tmp_path_factory):
-    """A BERT with random weights and the labels of sentiment."""
-    settings = {"id2label": {0: "NEGATIVE", 1: "POSITIVE"}, "initializer_range": 1.0}
-    folder = tmp_path_factory.mktemp("classifier") / "tiny"
-    return write_bert(folder, WORDS, "BertForSequenceClassification", **settings)
-
-
-def write_marian(folder, seed):
-    """A translator with random weights, which says something else of each text."""
+def write_translator():
+    """Saves one with random weights, which says something else of each text."""
     spm = io.BytesIO()
     sentences = iter([" ".join(WORDS), " ".join(reversed(WORDS))] * 3)
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=sentences, model_writer=spm, vocab_size=60, hard_vocab_limit=False, minloglevel=2
     )
     processor = sentencepiece.SentencePieceProcessor(model_proto=spm.getvalue())
-    pieces = [processor.IdToPiece(number) for number in range(3, processor.GetPieceSize())]
-    vocabulary = ["</s>", "<unk>", *pieces, "<pad>"]
-    padding = len(vocabulary) - 1
-    special = {"pad_token_id": padding, "decoder_start_token_id": padding, "eos_token_id": 0, "forced_eos_token_id": 0}
-    layers = {
+    return partial(_write, spm.getvalue(), [processor.IdToPiece(at) for at in range(3, processor.GetPieceSize())])
+
+
+def _write(spm, pieces, folder, kind, **settings):
+    before, after = VOCABULARIES[kind]
+    vocabulary, is_marian = [*before, *pieces, *after], kind == "Marian"
+    sizes = {
         f"{side}_{name}": size
         for side in ("encoder", "decoder")
         for name, size in (("layers", 1), ("attention_heads", 2), ("ffn_dim", 16))
     }
-    torch.manual_seed(seed)
-    model = MarianMTModel(MarianConfig(vocab_size=len(vocabulary), d_model=16, init_std=0.6, **special, **layers))
-    model.generation_config.update(num_beams=1, bad_words_ids=[[padding]], no_repeat_ngram_size=1)
+    special = {"pad_token_id": vocabulary.index("<pad>"), "eos_token_id": vocabulary.index("</s>")}
+    special["decoder_start_token_id"] = special["pad_token_id" if is_marian else "eos_token_id"]
+    head, config = (
+        (transformers.MarianMTModel, transformers.MarianConfig)
+        if is_marian
+        else (transformers.M2M100ForConditionalGeneration, transformers.M2M100Config)
+    )
+    torch.manual_seed(1)
+    size = len(vocabulary) + (0 if is_marian else 110)  # languages
+    model = head(config(vocab_size=size, d_model=16, init_std=0.6, **special, **sizes))
+    settings |= {"num_beams": 1, "bad_words_ids": [[special["pad_token_id"]]], "no_repeat_ngram_size": 1}
+    model.generation_config.update(**settings)
     model.save_pretrained(folder)
-    for name in ("source.spm", "target.spm"):
-        (folder / name).write_bytes(spm.getvalue())
+    for name in ("source.spm", "target.spm", "sentencepiece.bpe.model"):
+        (folder / name).write_bytes(spm)
     (folder / "vocab.json").write_text(json.dumps({piece: number for number, piece in enumerate(vocabulary)}))
-    (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "MarianTokenizer"}))
-    return folder
+    (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": f"{kind}Tokenizer"}))
 
 
-def test_models_translate_and_score_as_they_do_alone(run_here, classifier, tmp_path):
-    folders = [write_marian(tmp_path / name, seed) for seed, name in enumerate(("there", "back"), start=1)]
+LABELS = {"NEGATIVE": -0.5, "POSITIVE": 0.25}
+CLASSIFIERS = {
+    "transformer": ClassifierConfig(score="confidence"),
+    "expected": ClassifierConfig(score="expected", labels=LABELS),
+    "top": ClassifierConfig(score="top"),
+}
+
+
+def test_models_translate_and_score_as_they_do_alone(run_here, hub, write_translator, write_bert, tmp_path):
+    """Of one repository, two tags, and one that knows languages by codes on the way back."""
+    there, back, bert = hub("both", "first"), hub("both", "second"), hub("bert", "tagged")
+    write_translator(there, "Marian", forced_eos_token_id=0)
+    write_translator(back, "M2M100")
+    named = {"id2label": {0: "NEGATIVE", 1: "POSITIVE"}, "initializer_range": 1.0}
+    write_bert(bert, WORDS, "BertForSequenceClassification", **named)
+    configs = {"there": Seq2SeqConfig(num_beams=3, max_new_tokens=8)}
+    configs |= {"back": Seq2SeqConfig(source_code="es", target_code="en", max_new_tokens=5)}
+    generation = "+translator.es.generation_"
+    systems = [
+        f"+sentiment.{name}={{kind: transformer, model: we/bert, revision: tagged, device: cpu, "
+        f"classifier: {{score: {config.score}, labels: {json.dumps(config.labels).replace(chr(34), '')}}}}}"
+        for name, config in CLASSIFIERS.items()
+    ]
     outcome = run_here(
-        *("job=sentiment_rating", *FEW, "translator=marian", f"translator.es.there={folders[0]}"),
-        *(f"translator.es.back={folders[1]}", "+translator.es.generation_there={max_new_tokens: 8}"),
-        *("+translator.es.generation_back={max_new_tokens: 5}", "sentiment=transformer"),
-        *("sentiment.transformer.classifier.score=confidence", f"sentiment.transformer.model={classifier}"),
-        *(f"store={tmp_path}/store", f"run_dir={tmp_path}/run"),
+        *("job=sentiment_rating", *FEW, "translator=marian", "translator.es.there=we/both"),
+        *("translator.es.back=we/both", "+translator.es.revision_there=first", "+translator.es.revision_back=second"),
+        *("+translator.es.device=cpu", f"{generation}there={{num_beams: 3, max_new_tokens: 8}}"),
+        f"{generation}back={{source_code: es, target_code: en, max_new_tokens: 5}}",
+        *("sentiment=[]", *systems, f"store={tmp_path}/store", f"run_dir={tmp_path}/run"),
     )
     rows = outcome.rows("translations")
-    there, back = (load_translator(str(folder), "cpu", "translator") for folder in folders)
-    texts = translate_texts(*there, [row["text"] for row in rows], Seq2SeqConfig(max_new_tokens=8))
+    models = {"there": there, "back": back}
+    models = {way: load_translator(str(folder), "cpu", "translator") for way, folder in models.items()}
+    texts = translate_texts(*models["there"], [row["text"] for row in rows], configs["there"])
     assert [row["intermediate"] for row in rows] == texts
     assert len(set(texts)) > 10
-    assert [row["round_trip"] for row in rows] == translate_texts(*back, texts, Seq2SeqConfig(max_new_tokens=5))
-    found = {(row["variant"], row["sentence"]): row["sentiment"] for row in outcome.rows("scores")}
-    model = load_classifier(str(classifier), "cpu", "sentiment")
-    for variant, column in (("original", "text"), ("es", "round_trip")):
-        alone, _ = score_texts(*model, [row[column] for row in rows], ClassifierConfig(score="confidence"))
-        assert np.ptp(alone) > 0.1
-        assert [found[variant, row["sentence"]] for row in rows] == pytest.approx(alone.tolist(), abs=1e-6)
+    assert (
+        translate_texts(*models["there"], [row["text"] for row in rows[:9]], Seq2SeqConfig(max_new_tokens=8))
+        != texts[:9]
+    )
+    assert [row["round_trip"] for row in rows] == translate_texts(*models["back"], texts, configs["back"])
+    model = load_classifier(str(bert), "cpu", "sentiment")
+    for name, config in CLASSIFIERS.items():
+        found = {(row["variant"], row["sentence"]): row["sentiment"] for row in outcome.rows("scores", system=name)}
+        for variant, column in (("original", "text"), ("es", "round_trip")):
+            alone, _ = score_texts(*model, [row[column] for row in rows], config)
+            assert np.ptp(alone) > 0.1
+            assert [found[variant, row["sentence"]] for row in rows] == pytest.approx(alone.tolist(), abs=1e-6)
 
 
 def test_a_text_too_long_for_a_model_has_no_round_trip(tmp_path):
@@ -114,13 +165,13 @@ def spanish():
     return find_round_trip("es", ApertiumTranslator("apertium", "es"), "en")
 
 
-def test_the_real_apertium_makes_round_trips(run_job, spanish, tmp_path):
-    outcome = run_job(
-        *("job=sentiment_rating", *FEW, "sentiment=[vader]", f"store={tmp_path}/store", f"run_dir={tmp_path}/run")
-    )
-    row = outcome.rows("translations", text="This woman feels happy.")[0]
-    assert (row["intermediate"], row["round_trip"]) == ("Esta mujer siente feliz.", "This woman feels happy.")
-    assert {row["variant"] for row in outcome.rows("ratings")} == {"original", "es"}
+def test_the_real_apertium_makes_round_trips(run_here, spanish, tmp_path):
+    needed = "+translator.needed={kind: apertium, language: es, if_missing: refuse}"
+    place = (f"store={tmp_path}/store", f"run_dir={tmp_path}/run")
+    outcome = run_here("job=sentiment_rating", *FEW, needed, "sentiment=[vader]", *place)
+    for row in outcome.rows("translations", text="This woman feels happy."):
+        assert (row["intermediate"], row["round_trip"]) == ("Esta mujer siente feliz.", "This woman feels happy.")
+    assert {row["variant"] for row in outcome.rows("ratings")} == {"original", "es", "needed"}
 
 
 def test_an_engine_that_dies_fails_its_unit_and_no_other(spanish, tmp_path):

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections import Counter
+from functools import cache
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -11,12 +12,13 @@ import polars as pl
 import pytest
 from scipy import stats
 
+from tests.jobs.sentiment.conftest import Traced
 from tiltmeter.operators.sentiment.deconfounding import deconfounding_impact, dependence, largest_impact
 from tiltmeter.operators.sentiment.mean_tests import Origins, mean_tests
 from tiltmeter.operators.statistics.multiplicity import benjamini_hochberg, holm
 from tiltmeter.operators.statistics.resampling import Estimate, resampled_counts
 from tiltmeter.operators.statistics.text_intervals import cut, resampled_interval
-from tiltmeter.operators.statistics.two_samples import DEFINITION, moments, pairwise_tests
+from tiltmeter.operators.statistics.two_samples import DEFINITION, PUBLISHED, moments, pairwise_tests
 from tiltmeter.operators.statistics.units import units_of
 
 SEED, NUM = 7, 40
@@ -77,12 +79,57 @@ def scored():
     return rows
 
 
+class Rules(NamedTuple):
+    """Settings of a run beside those of all runs."""
+
+    measure: str = "auto"
+    convention: str = "definition"
+    empty_cells: str = "renormalise"
+    interval: str = "centred"
+    decimals: int | None = None
+
+    @property
+    def is_published(self):
+        return self.convention == "published"
+
+
+class Rated(NamedTuple):
+    run: Traced
+    rules: Rules
+
+
+RUNS = {
+    "usual": Rules(),
+    "impacts": Rules("die", empty_cells="undefined", interval="percentile", decimals=1),
+    "published": Rules("wrs", "published", interval="reflected"),
+    "averaged": Rules(interval="averaged"),
+    "bias_corrected": Rules(interval="bias_corrected"),
+}
+
+
 @pytest.fixture(scope="module")
-def rated(run_here, scored, tmp_path_factory):
+def place(scored, tmp_path_factory):
     place = tmp_path_factory.mktemp("numbers")
     pl.DataFrame(scored, infer_schema_length=None).write_parquet(place / "scores.parquet")
-    run = ("job=sentiment_rating", f"scores={place}/scores.parquet", f"store={place}/store", f"run_dir={place}/run")
-    return run_here(*run, *SETTINGS)
+    return place
+
+
+@pytest.fixture(scope="module")
+def rated_by(run_here, place):
+    """A run by some of the rules; what it shares with others is done once."""
+
+    @cache
+    def rated_by(name):
+        settings = [f"rating.{key}={value}" for key, value in RUNS[name]._asdict().items() if value is not None]
+        run = ("job=sentiment_rating", f"scores={place}/scores.parquet", f"store={place}/store")
+        return Rated(run_here(*run, f"run_dir={place}/{name}", *SETTINGS, *settings), RUNS[name])
+
+    return rated_by
+
+
+@pytest.fixture(params=["usual", "impacts", "published"])
+def rated(request, rated_by):
+    return rated_by(request.param)
 
 
 class Data(NamedTuple):
@@ -96,6 +143,7 @@ class Data(NamedTuple):
     felt: Any
     talks: list[str] | None
     about: int
+    empty_cells: str
 
     def counts(self):
         """Resamples of texts of one gender and emotion where these are crossed, else of conversations of one gender."""
@@ -109,7 +157,7 @@ class Data(NamedTuple):
     def impact(self, counts=None):
         has = self.felt >= 0
         drawn = None if counts is None else counts[:, has]
-        return deconfounding_impact(self.scores[has], self.felt[has], self.cells[has], drawn)
+        return deconfounding_impact(self.scores[has], self.felt[has], self.cells[has], drawn, self.empty_cells)
 
 
 def code(values):
@@ -117,7 +165,7 @@ def code(values):
     return names, np.array([names.index(value) if value else -1 for value in values])
 
 
-def data_sets(scored, row):
+def data_sets(scored, row, rules):
     """Of the system, variant, group and attribute of a row."""
     of = [part for part in scored if all(part[name] == row[name] for name in ("variant", "system", "group"))]
     for name in dict.fromkeys(part["dataset"] for part in of):
@@ -129,7 +177,8 @@ def data_sets(scored, row):
         key = json.dumps([row["group"], name, row["protected"]]).encode()
         about = int.from_bytes(hashlib.blake2b(key, digest_size=8).digest(), "little")
         scores = np.array([part["sentiment"] for part in parts])
-        yield Data(name, values, scores, cells, emotions, felt, conversations, about)
+        scores = scores if rules.decimals is None else np.round(scores, rules.decimals)
+        yield Data(name, values, scores, cells, emotions, felt, conversations, about, rules.empty_cells)
 
 
 def score_of(p_values):
@@ -137,31 +186,45 @@ def score_of(p_values):
     return sum(weight * number for weight, number in zip(WEIGHTS, by_level, strict=True)), by_level
 
 
-def raw_scores(rated, measure):
-    rows = [row for row in rated.rows("raw_scores", measure=measure) if row["status"] == "ok"]
+def raw_scores(run, measure):
+    rows = [row for row in run.rows("raw_scores", measure=measure) if row["status"] == "ok"]
     assert Counter((row["group"], row["protected"]) for row in rows) == dict.fromkeys(
         [("crossed", "gender"), ("crossed", "race"), ("crossed", "gender_race"), ("talks", "gender")], 6
     )
     return rows
 
 
-def test_scores_are_those_of_the_file(rated, scored):
+def test_scores_are_those_of_the_file(rated_by, scored):
     names = ("variant", "system", "group", "dataset", "gender", "race", "emotion", "conversation", "sentiment")
     expected = [tuple(row[name] or None for name in names) for row in scored]
-    assert pl.DataFrame(rated.table("scores")).select(names).rows() == expected
+    assert pl.DataFrame(rated_by("usual").run.table("scores")).select(names).rows() == expected
+
+
+def t_test(first, second, rules):
+    """t, the degrees of freedom and p; the published program adds to the error, and pools what varies."""
+    if not rules.is_published:
+        welch = stats.ttest_ind(first, second, equal_var=False)
+        return welch.statistic, welch.df, welch.pvalue
+    error = np.sqrt(first.var(ddof=1) / len(first) + second.var(ddof=1) / len(second)) + 1e-4
+    t, df = (first.mean() - second.mean()) / error, len(first) + len(second) - 2
+    return t, df, 2 * stats.t.sf(abs(t), df)
 
 
 def test_tests_are_of_every_two_values_and_their_corrections_over_a_raw_score(rated, scored):
-    for raw in raw_scores(rated, "wrs"):
-        rows = rated.rows("tests", **{name: raw[name] for name in ("variant", "system", "group", "protected")})
+    run, rules = rated
+    for raw in raw_scores(run, "wrs"):
+        rows = run.rows("tests", **{name: raw[name] for name in ("variant", "system", "group", "protected")})
         counted, by_unit = [], []
-        for data in data_sets(scored, raw):
+        for data in data_sets(scored, raw, rules):
             origins = Origins(conversations=data.talks)
-            by_unit += mean_tests(data.scores, data.cells, len(data.values), origins, seed=SEED, about=data.about)
+            tests = mean_tests(data.scores, data.cells, len(data.values), origins, seed=SEED, about=data.about)
+            by_unit += [(test.p, test.kind, test.num_units) for test in tests]
             for first, second in combinations(range(len(data.values)), 2):
                 row, sides = rows[len(counted)], [data.scores[data.cells == cell] for cell in (first, second)]
-                t, p, df = (welch := stats.ttest_ind(*sides, equal_var=False)).statistic, welch.pvalue, welch.df
+                t, df, p = t_test(*sides, rules)
                 counted.append(p)
+                if rules.is_published:
+                    by_unit[len(counted) - 1] = (p, "text", len(sides[0]) + len(sides[1]))
                 values = data.name, data.values[first], data.values[second]
                 assert (row["dataset"], row["value_1"], row["value_2"]) == values
                 for side, scores in zip("12", sides, strict=True):
@@ -169,7 +232,7 @@ def test_tests_are_of_every_two_values_and_their_corrections_over_a_raw_score(ra
                     assert numbers == pytest.approx([len(scores), scores.mean(), scores.std(ddof=1)])
                 assert [row["t"], row["degrees_of_freedom"]] == pytest.approx([t, df])
                 assert [row[f"rejected_{level}"] for level in LEVELS] == [p < alpha for alpha in ALPHAS]
-        p_values = np.array([test.p for test in by_unit])
+        p_values = np.array([p for p, *_ in by_unit])
         corrected = {
             "p_value": p_values,
             "p_holm": holm(p_values),
@@ -177,7 +240,7 @@ def test_tests_are_of_every_two_values_and_their_corrections_over_a_raw_score(ra
         }
         for name, p in corrected.items():
             assert [row[name] for row in rows] == [None if np.isnan(value) else pytest.approx(value) for value in p]
-        assert [(row["unit"], row["num_units"]) for row in rows] == [(test.kind, test.num_units) for test in by_unit]
+        assert [(row["unit"], row["num_units"]) for row in rows] == [(kind, num) for _, kind, num in by_unit]
         score, _ = score_of(counted)
         assert (raw["raw_score"], raw["num_tests"]) == (pytest.approx(score), len(counted))
         for prefix, p in (("", counted), ("holm_", holm(p_values)), ("bh_", benjamini_hochberg(p_values))):
@@ -185,10 +248,11 @@ def test_tests_are_of_every_two_values_and_their_corrections_over_a_raw_score(ra
 
 
 def test_impacts_adjust_the_mean_of_each_emotion(rated, scored):
-    for raw in raw_scores(rated, "die"):
-        rows = rated.rows("effects", **{name: raw[name] for name in ("variant", "system", "group", "protected")})
+    run, rules = rated
+    for raw in raw_scores(run, "die"):
+        rows = run.rows("effects", **{name: raw[name] for name in ("variant", "system", "group", "protected")})
         expected = []
-        for data in data_sets(scored, raw):
+        for data in data_sets(scored, raw, rules):
             has, impact = data.felt >= 0, data.impact()
             assert [row["emotion"] for row in rows if row["dataset"] == data.name] == data.emotions
             for number in range(len(data.emotions)):
@@ -208,8 +272,8 @@ def test_impacts_adjust_the_mean_of_each_emotion(rated, scored):
         assert (raw["raw_score"], raw["num_tests"]) == (pytest.approx(max(expected)), len(expected))
 
 
-def test_a_group_of_an_unknown_design_is_tested_by_conversations(rated):
-    rows = list(talks())
+def test_a_group_of_an_unknown_design_is_tested_by_conversations(rated_by):
+    rated, rows = rated_by("usual").run, list(talks())
     felt = [row for row in rows if row["emotion"]]
     units = units_of([row["conversation"] for row in felt], "conversation")
     about = int.from_bytes(hashlib.blake2b(b'["talks", "all", "gender"]', digest_size=8).digest(), "little")
@@ -223,30 +287,33 @@ def test_a_group_of_an_unknown_design_is_tested_by_conversations(rated):
     assert {row["is_confounded"] for row in rated.rows("raw_scores", group="crossed")} == {False}
 
 
-def resampled(scored, raw):
+def resampled(scored, raw, rules):
     """The raw score of every resample, of data sets that are resampled each by itself."""
-    drawn = [(data, data.counts()) for data in data_sets(scored, raw)]
+    drawn = [(data, data.counts()) for data in data_sets(scored, raw, rules)]
     if raw["measure"] == "die":
         return np.max([largest_impact([data.impact(counts)]) for data, counts in drawn], axis=0)
-    rules = DEFINITION._replace(weights=WEIGHTS, alphas=ALPHAS)
-    p = [pairwise_tests(moments(data.scores, data.cells, len(data.values), counts), rules).p for data, counts in drawn]
+    by = (PUBLISHED if rules.is_published else DEFINITION)._replace(weights=WEIGHTS, alphas=ALPHAS)
+    p = [pairwise_tests(moments(data.scores, data.cells, len(data.values), counts), by).p for data, counts in drawn]
     return np.array([score_of(row)[0] for row in np.concatenate(p, axis=1)])
 
 
-def test_resamples_are_those_of_texts_or_conversations_and_make_the_intervals(rated, scored):
-    draws = {row["key"]: row for row in rated.rows("draws", table="raw_scores")}
-    by_key = {}
-    for raw in [*raw_scores(rated, "wrs"), *raw_scores(rated, "die")]:
-        names = ("variant", "group", "protected", "system", "measure")
-        drawn = draws.pop(json.dumps({name: raw[name] for name in names}))
-        values = by_key[tuple(raw[name] for name in names)] = resampled(scored, raw)
-        assert drawn["values"] == pytest.approx(values)
-        highest = np.inf if raw["measure"] == "die" else sum(WEIGHTS) * raw["num_tests"]
-        interval = resampled_interval(Estimate(raw["raw_score"], values), 0.8, scale=cut(0.0, highest))
-        assert [raw["raw_score_low"], raw["raw_score_high"]] == pytest.approx(
-            [float(interval.low), float(interval.high)]
-        )
-        parts = list(data_sets(scored, raw))
+NAMES = ("variant", "group", "protected", "system", "measure")
+
+
+def both_measures(run):
+    return [*raw_scores(run, "wrs"), *raw_scores(run, "die")]
+
+
+def test_resamples_are_those_of_texts_or_conversations(rated, scored):
+    run, rules = rated
+    draws = {row["key"]: row for row in run.rows("draws", table="raw_scores")}
+    undefined = 0
+    for raw in both_measures(run):
+        drawn = draws.pop(json.dumps({name: raw[name] for name in NAMES}))
+        values = np.array(drawn["values"], dtype=float)
+        assert values == pytest.approx(resampled(scored, raw, rules), nan_ok=True)
+        undefined += np.isnan(values).sum()
+        parts = list(data_sets(scored, raw, rules))
         has = [part for part in parts for felt in part.felt if felt >= 0 or raw["measure"] == "wrs"]
         turns = {
             talk
@@ -258,38 +325,52 @@ def test_resamples_are_those_of_texts_or_conversations_and_make_the_intervals(ra
         scheme = json.loads(drawn["scheme"])
         assert (scheme["seed"], scheme["num_items"]) == (SEED, len(turns) or len(has))
     assert not draws
-    rows = rated.rows("comparisons")
+    assert (undefined > 0) == (rules.empty_cells == "undefined"), "some lack an emotion of one gender"
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_resamples_make_the_intervals_of_scores_and_of_their_changes(rated_by, name):
+    run, rules = rated_by(name)
+    draws = {row["key"]: np.array(row["values"], dtype=float) for row in run.rows("draws", table="raw_scores")}
+    by_key = {}
+    for raw in both_measures(run):
+        key = {name: raw[name] for name in NAMES}
+        values = by_key[tuple(key.values())] = draws[json.dumps(key)]
+        highest = np.inf if raw["measure"] == "die" else sum(WEIGHTS) * raw["num_tests"]
+        interval = resampled_interval(Estimate(raw["raw_score"], values), 0.8, rules.interval, cut(0.0, highest))
+        assert [raw["raw_score_low"], raw["raw_score_high"]] == pytest.approx([*map(float, interval[:2])])
+    rows = run.rows("comparisons")
     assert len(rows) == len(by_key) // 2
     for row in rows:
-        key = tuple(row[name] for name in ("group", "protected", "system", "measure"))
-        of = {name: row[name] for name in ("group", "protected", "system", "measure")}
-        [before], [after] = (rated.rows("raw_scores", variant=variant, **of) for variant in ("original", "es"))
+        of = {name: row[name] for name in NAMES[1:]}
+        key = tuple(of.values())
+        [before], [after] = (run.rows("raw_scores", variant=variant, **of) for variant in ("original", "es"))
         old, new = before["raw_score"], after["raw_score"]
         assert [row["original_score"], row["raw_score"], row["change"]] == pytest.approx([old, new, new - old])
         assert row["percent_change"] == (pytest.approx(100 * (new - old) / old) if old else None)
-        interval = resampled_interval(Estimate(new - old, by_key["es", *key] - by_key["original", *key]), 0.8)
-        assert [row["change_low"], row["change_high"]] == pytest.approx([float(interval.low), float(interval.high)])
-        ratings = [rated.rows("ratings", variant=variant, **of) for variant in ("original", "es")]
+        changes = Estimate(new - old, by_key["es", *key] - by_key["original", *key])
+        interval = resampled_interval(changes, 0.8, rules.interval)
+        assert [row["change_low"], row["change_high"]] == pytest.approx([*map(float, interval[:2])])
+        ratings = [run.rows("ratings", variant=variant, **of) for variant in ("original", "es")]
         decides = [place["rating"] if place["decides"] else None for [place] in filter(None, ratings)]
         assert [row["original_rating"], row["rating"]] == (decides or [None, None])
 
 
 def test_ratings_order_the_systems_of_a_case_by_what_decides(rated):
-    rows = rated.rows("ratings")
-    cases = dict.fromkeys((row["variant"], row["group"], row["protected"], row["measure"]) for row in rows)
+    run, rules = rated
+    cases = dict.fromkeys(tuple(row[name] for name in NAMES if name != "system") for row in run.rows("ratings"))
     decisive = {("crossed", protected): "wrs" for protected in PROTECTED} | {("talks", "gender"): "die"}
-    both = [("talks", "gender")]
+    if rules.measure != "auto":
+        decisive = dict.fromkeys(decisive, rules.measure)
+    both = [("talks", "gender")] if rules.measure == "auto" else []
     assert len(cases) == 2 * (len(decisive) + len(both))
     for variant, group, protected, measure in cases:
         of = {"variant": variant, "group": group, "protected": protected, "measure": measure}
-        raw = {row["system"]: row["raw_score"] for row in rated.rows("raw_scores", **of)}
+        raw = {row["system"]: row["raw_score"] for row in run.rows("raw_scores", **of)}
         levels = np.array_split(sorted(set(raw.values())), 2)
-        for row in rated.rows("ratings", **of):
+        for row in run.rows("ratings", **of):
             score = raw[row["system"]]
             level = next(number for number, part in enumerate(levels, 1) if score in part)
             assert (row["raw_score"], row["rank"]) == (score, 1 + sum(other < score for other in raw.values()))
-            assert (row["rating"], row["num_levels"], row["decides"]) == (
-                level,
-                2,
-                decisive[group, protected] == measure,
-            )
+            decides = decisive[group, protected] == measure
+            assert (row["rating"], row["num_levels"], row["decides"]) == (level, 2, decides)

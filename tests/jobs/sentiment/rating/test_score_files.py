@@ -115,6 +115,8 @@ def test_an_emotion_without_a_gender_is_named_or_leaves_the_score_undefined(rate
     [happy] = [row for row in rate(rows).rows("effects") if row["emotion"] == "happy"]
     assert (happy["unseen"], happy["unseen_policy"], happy["die_percent"]) == (["female"], "renormalise", 0.0)
     outcome = rate(rows, "rating.empty_cells=undefined", "rating.design=confounded")
+    [effect] = outcome.rows("effects", emotion="happy")
+    assert (effect["unseen_policy"], effect["die_percent"], effect["status"]) == ("undefined", None, "unseen")
     [raw] = outcome.rows("raw_scores", measure="die")
     assert (raw["status"], raw["raw_score"]) == ("undefined", None)
     [rating] = outcome.rows("ratings")

@@ -92,9 +92,11 @@ def test_scores_are_those_of_each_system_rounded_as_published(rate):
 
 
 def test_sentences_are_those_of_the_settings_and_the_seed(rate, configured):
-    made = [make_sentences(configured("job=sentiment_rating", *FEW).sentences, seed) for seed in (0, 3)]
+    settings = [*FEW, "sentences.neutral=null"]
+    made = [make_sentences(configured("job=sentiment_rating", *settings).sentences, seed) for seed in (0, 3)]
     assert made[0] != made[1]
-    rows = rate(*FEW, "sentiment=[biased_female]", "seed=3").rows("sentences")
+    rows = rate(*settings, "sentiment=[biased_female]", "seed=3").rows("sentences")
+    assert {row["gender"] for row in rows} == {"male", "female"}
     assert [{name: row[name] for name in made[1][0]._fields} for row in rows] == [row._asdict() for row in made[1]]
 
 
@@ -152,11 +154,19 @@ def words_of(text):
 
 
 def test_words_that_a_round_trip_lost_are_counted(rate, rated, turns):
-    """The words before the texts of women come back behind another, and of those about men one alone."""
-    there, back = {"hey girl": "o hej pige", "hey boy": "dreng"}, {"o hej pige": "oh hey women", "dreng": "boy"}
+    """The words before the texts of women come back behind another, and of those about men one alone.
+
+    Three kinds of texts have one word, with which two of them start, of which one no longer does.
+    """
+    there, back = {"hey girl": "o hej pige", "boy hey": "dreng"}, {"o hej pige": "oh hey women", "dreng": "boy"}
     trip = "{" + ", ".join(f"{name}: {json.dumps(words)}" for name, words in (("there", there), ("back", back))) + "}"
     trip = trip.replace('"', "").replace("{there", "{kind: dictionary, language: da, there")
-    said = rate(*turns, "sentiment=[biased_female]", f"+translator.da={trip}")
+    of_users = ["sentences.speakers=null", "sentences.proxy_speakers=[user]", "sentences.proxies.male='Boy Hey, '"]
+    said = rate(*turns, *of_users, "sentiment=[biased_female]", f"+translator.da={trip}")
+    counted = Counter(row["conversation"] for row in said.rows("sentences"))
+    assert counted == {str(talk): 2 * 3 + 1 for talk in range(6)}, "what the others say stays as it is"
+    [hey] = said.rows("protected_words", word="Hey")
+    assert 0 < hey["num_not_starting"] < hey["num_starting"] < hey["num_texts"]
     for row in said.rows("translations"):
         [intermediate] = translate_words([row["text"]], there)
         assert (row["intermediate"], [row["round_trip"]]) == (intermediate, translate_words([intermediate], back))
@@ -282,7 +292,11 @@ KIND = "{kind: dictionary, language: es, there: {man: hombre, grim: feliz}, back
 def test_people_are_a_system_and_systems_agree_with_their_votes(rate, tmp_path):
     path = tmp_path / "people.csv"
     path.write_text("\n".join(["text,annotator_1,annotator_2,annotator_3", *(",".join(row) for row in PEOPLE)]))
+    others = tmp_path / "others.csv"
+    others.write_text("text,first,second\nThis girl feels grim.,meh,meh\nThis man feels grim.,awful,awful\n")
+    labels = "labels: {awful: -0.75, meh: 0.25, positive: 1}"
     people = ["sentiment=[annotators,biased_female,vader]", f"sentiment.annotators.path={path}", "seed=3"]
+    people += [f"+sentiment.others={{kind: annotators, path: {others}, annotators: [first, second], {labels}}}"]
     outcome = rate(*FEW, f"+translator.es={KIND}", *people)
     sentences = outcome.rows("sentences")
     votes = outcome.rows("scores", system="annotators", variant="original")
@@ -292,7 +306,13 @@ def test_people_are_a_system_and_systems_agree_with_their_votes(rate, tmp_path):
     expected = {"man": -1, "boy": -1, "girl": drawn[0], "woman": 1}
     assert {person: scores[f"This {person} feels grim."] for person in expected} == expected
     assert scores["They feel grim."] is None
-    [row], [after] = (outcome.rows("annotations", group="gender", variant=variant) for variant in ("original", "es"))
+    rows = outcome.rows("scores", system="others", variant="original", status="ok", group="gender")
+    assert {sentences[row["sentence"]]["text"]: row["sentiment"] for row in rows} == {
+        "This girl feels grim.": 0.25,
+        "This man feels grim.": -0.75,
+    }
+    of = {"group": "gender", "system": "annotators"}
+    [row], [after] = (outcome.rows("annotations", variant=variant, **of) for variant in ("original", "es"))
     # Equal pairs: 1 of 3, 3 of 3 and 0 of 3; the fourth text has one label. After it: 3 of 3, 3 of 3 and 1 of 3.
     assert (row["num_labelled"], row["num_unanimous"], row["num_drawn"]) == (3, 1, 1)
     assert [row[f"percent_{name}"] for name in ("unanimous", "drawn")] == pytest.approx([100 / 3, 100 / 3])
@@ -306,10 +326,9 @@ def test_people_are_a_system_and_systems_agree_with_their_votes(rate, tmp_path):
         signs = [tuple(np.sign(pair)) for pair in pairs if None not in pair]
         num_agreeing = sum(one == other for one, other in signs)
         assert (row["num_texts"], row["num_agreeing"]) == (len(signs), num_agreeing)
-        assert row["percent_agreeing"] == pytest.approx(100 * num_agreeing / len(signs))
-    [vader], [late] = (
-        outcome.rows("agreement", group="gender", system="vader", variant=of) for of in ("original", "es")
-    )
+        assert row["percent_agreeing"] == (pytest.approx(100 * num_agreeing / len(signs)) if signs else None)
+    of = {"group": "gender", "system": "vader", "annotated": "annotators"}
+    [vader], [late] = (outcome.rows("agreement", variant=variant, **of) for variant in ("original", "es"))
     assert vader["percent_agreeing"] != late["percent_agreeing"]
 
 
