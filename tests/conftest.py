@@ -18,7 +18,17 @@ pytest_plugins = [
     "tests.choices",
     *(
         f"tests.fixtures.{name}"
-        for name in ("checkpoints", "cluster", "compositions", "dialogues", "history", "pages", "stores", "weights")
+        for name in (
+            "checkpoints",
+            "cluster",
+            "compositions",
+            "dialogues",
+            "history",
+            "pages",
+            "payloads",
+            "stores",
+            "weights",
+        )
     ),
 ]
 

@@ -3,7 +3,6 @@
 import gzip
 import io
 import json
-import os
 import re
 import time
 from collections.abc import Callable
@@ -16,29 +15,6 @@ import pytest
 
 from tiltmeter.storage.store.ledger import Unit
 from tiltmeter.storage.store.runs import opened
-
-
-class Payload:
-    """A pickle of it makes a folder when it is loaded."""
-
-    def __init__(self, trace: Path) -> None:
-        self.trace = trace
-
-    def __reduce__(self):
-        return os.mkdir, (str(self.trace),)
-
-
-@pytest.fixture
-def trace(tmp_path):
-    """What a payload makes; it must not be there at the end."""
-    place = tmp_path / "was here"
-    yield place
-    assert not place.exists()
-
-
-@pytest.fixture
-def payload(trace):
-    return Payload(trace)
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,4 @@
 import json
-import os
 import pickle
 from pathlib import Path
 
@@ -10,14 +9,15 @@ from transformers import (
     AutoModel,
     BertConfig,
     BertForMaskedLM,
-    BertForSequenceClassification,
     BertModel,
     T5Config,
     T5EncoderModel,
     T5ForConditionalGeneration,
 )
+from transformers import BertForSequenceClassification as Classifier
 from transformers.utils import logging
 
+from tests.fixtures.stores import damage
 from tiltmeter.storage.models import load as models
 from tiltmeter.storage.models.checkpoints import CheckpointError, find_checkpoint
 
@@ -26,6 +26,7 @@ SIZES = {"hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "in
 BERT = BertConfig(vocab_size=6, max_position_embeddings=8, **SIZES)
 T5 = T5Config(vocab_size=6, d_model=8, d_kv=4, d_ff=8, num_layers=2, num_heads=2)
 LABELS = {0: "bad", 1: "so-so", 2: "good"}
+LABELLED = BertConfig(**BERT.to_dict() | {"id2label": LABELS})
 
 
 def load_encoder(folder):
@@ -44,13 +45,16 @@ def saved(folder, model):
     model.save_pretrained(folder)
     (folder / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\nnurse\ndoctor\n")
     (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "BertTokenizer"}')
-    return str(folder)
+    return folder
+
+
+def settings_of(kind):
+    return T5 if "T5" in kind.__name__ else LABELLED if kind is Classifier else BERT
 
 
 @pytest.fixture
 def bert(tmp_path):
-    folder = tmp_path / "bert"
-    return Path(saved(folder, BertModel(BERT)))
+    return saved(tmp_path / "bert", BertModel(BERT))
 
 
 def change(path, **keys):
@@ -97,75 +101,95 @@ def test_of_encoder_and_decoder_the_encoder(tmp_path, kind) -> None:
     assert len(found(torch.tensor([[4, 1]]), output_hidden_states=True).hidden_states) == 3
 
 
-def test_weights_that_are_missing_are_not_drawn(tmp_path) -> None:
-    folder = saved(tmp_path, BertModel(BERT))
-    without(folder, "pooler.dense.weight", "pooler.dense.bias")
-    load_encoder(folder)  # poolers take no part
-    without(folder, "encoder.layer.1.output.dense.bias", "embeddings.LayerNorm.weight")
-    with pytest.raises(CheckpointError, match=r"lacks 2 weights of the encoder \(embeddings\.LayerNorm\.weight, enc"):
-        load_encoder(folder)
+def test_poolers_take_no_part(bert) -> None:
+    without(bert, "pooler.dense.weight", "pooler.dense.bias")
+    load_encoder(bert)
 
 
-def test_weights_of_another_shape_are_refused(bert) -> None:
-    change(bert / "config.json", hidden_size=16)
-    with pytest.raises(CheckpointError, match="transformers cannot load this model"):
-        load_encoder(bert)
+def removed_vocabulary(folder):
+    """It lies elsewhere, and the tokenizer says where."""
+    (folder / "vocab.txt").rename(folder.parent / "elsewhere.txt")
+    change(folder / "tokenizer_config.json", vocab_file=str(folder.parent / "elsewhere.txt"))
 
 
-def test_an_encoder_without_its_weights_is_refused_whatever_its_decoder(tmp_path) -> None:
-    folder = saved(tmp_path, T5ForConditionalGeneration(T5))
-    without(folder, "encoder.final_layer_norm.weight", "decoder.final_layer_norm.weight")
-    with pytest.raises(CheckpointError, match=r"lacks 1 weights of the encoder \(encoder\.final_layer_norm\.weight\)"):
-        load_encoder(folder)
+def huge(folder):
+    change(folder / "config.json", hidden_size=100_000, intermediate_size=400_000, num_attention_heads=1)
+    save_file({"something": torch.zeros(1)}, folder / WEIGHTS, {"format": "pt"})
 
 
-def test_damaged_weights_are_refused(bert) -> None:
-    content = (bert / WEIGHTS).read_bytes()
-    (bert / WEIGHTS).write_bytes(content[: len(content) // 2])
-    with pytest.raises(CheckpointError, match=r"bert: transformers cannot load this model"):
-        load_encoder(bert)
+NORM, OUTPUT = "embeddings.LayerNorm.weight", "encoder.layer.1.output.dense.bias"
+NORMS = [f"{part}.final_layer_norm.weight" for part in ("encoder", "decoder")]
+ENCODER = r"weights of the encoder \("
+REFUSED = {
+    "missing weights": (load_encoder, BertModel, lambda to: without(to, NORM, OUTPUT), f"lacks 2 {ENCODER}{NORM}, enc"),
+    "no encoder": (
+        load_encoder,
+        T5ForConditionalGeneration,
+        lambda to: without(to, *NORMS),
+        f"lacks 1 {ENCODER}{NORMS[0]}",
+    ),
+    "shape": (
+        *(load_encoder, BertModel, lambda to: change(to / "config.json", hidden_size=16)),
+        "transformers cannot load this model",
+    ),
+    "damaged": (
+        *(load_encoder, BertModel, lambda to: damage(to / WEIGHTS, lambda content: content[: len(content) // 2])),
+        "model: transformers cannot load this model",
+    ),
+    "huge": (load_encoder, BertModel, huge, r"config describes 2\d\d,\d{3},\d{3},\d{3} weights, and its files have"),
+    "vocabulary elsewhere": (load_encoder, BertModel, removed_vocabulary, "tokenizer has no vocabulary"),
+    "no vocabulary": (
+        *(load_encoder, BertModel, lambda to: (to / "vocab.txt").unlink()),
+        r"tokenizer has no vocabulary.*vocab\.txt",
+    ),
+    "no head": (load_classifier, BertModel, None, r"sentiment\.mine\.model=.*: is a BertModel, which has no head"),
+    "other head": (
+        *(load_classifier, BertForMaskedLM, None),
+        r"is a BertForMaskedLM, which has no head that classifies.*set sentiment\.mine",
+    ),
+    "regression": (
+        *(load_classifier, Classifier, lambda to: change(to / "config.json", id2label={"0": "score"})),
+        "has one output, as a regression has, which tells no classes apart",
+    ),
+    "missing head": (
+        *(load_classifier, Classifier, lambda to: without(to, "classifier.weight", "bert.pooler.dense.bias")),
+        r"2 weights of the classifier \(bert\.pooler\.dense\.bias, classifier\.wei",
+    ),
+    "head that is not said": (
+        *(load_classifier, BertModel, lambda to: change(to / "config.json", architectures=None)),
+        r"lacks 2 weights of the classifier \(classifier\.bias, classifier\.weight",
+    ),
+    "no translator": (
+        *(load_translator, T5EncoderModel, None),
+        r"translator\.es\.there=.*lacks \d+ weights of the translator \(decoder\.",
+    ),
+    "encoder alone": (
+        *(load_translator, BertModel, None),
+        r"cannot load this model: .*BertConfig.*; set translator\.es\.there=<name",
+    ),
+}
+"""What it is loaded for, of what kind a model is, what happens to it, and what is said."""
+"""Of what kind a model is, what happens to it, and what is said, by which one sees for what it is loaded."""
 
 
-def test_a_config_of_more_weights_than_the_files_have_is_refused_before_they_are_drawn(bert) -> None:
-    change(bert / "config.json", hidden_size=100_000, intermediate_size=400_000, num_attention_heads=1)
-    save_file({"something": torch.zeros(1)}, bert / WEIGHTS, {"format": "pt"})
-    with pytest.raises(
-        CheckpointError, match=r"its config describes 2\d\d,\d{3},\d{3},\d{3} weights, and its files have"
-    ):
-        load_encoder(bert)
-
-
-def test_a_vocabulary_elsewhere_is_not_read(bert, tmp_path) -> None:
-    (bert / "vocab.txt").rename(tmp_path / "elsewhere.txt")
-    change(bert / "tokenizer_config.json", vocab_file=str(tmp_path / "elsewhere.txt"))
-    with pytest.raises(CheckpointError, match="tokenizer has no vocabulary"):
-        load_encoder(bert)
-
-
-def test_a_tokenizer_without_vocabulary_is_refused(bert) -> None:
-    (bert / "vocab.txt").unlink()
-    with pytest.raises(CheckpointError, match=r"tokenizer has no vocabulary.*vocab\.txt"):
-        load_encoder(bert)
-
-
-class Malice:
-    def __init__(self, trace):
-        self.trace = trace
-
-    def __reduce__(self):
-        return os.mkdir, (str(self.trace),)
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_does_not_hold_what_is_asked_of_it_is_refused(tmp_path, case) -> None:
+    load, kind, happen, message = REFUSED[case]
+    folder = saved(tmp_path / "model", kind(settings_of(kind)))
+    if happen:
+        happen(folder)
+    with pytest.raises(CheckpointError, match=message):
+        load(folder)
 
 
 @pytest.mark.parametrize("write", [torch.save, lambda content, path: path.write_bytes(pickle.dumps(content, 2))])
-def test_code_in_a_pickle_is_not_run(bert, tmp_path, write) -> None:
-    trace = tmp_path / "was here"
-    write({"embeddings.word_embeddings.weight": Malice(trace)}, bert / "pytorch_model.bin")
+def test_code_in_a_pickle_is_not_run(bert, payload, write) -> None:
+    write({"embeddings.word_embeddings.weight": payload}, bert / "pytorch_model.bin")
     load_encoder(bert)  # with safetensors beside it, a pickle is not even read
     (bert / WEIGHTS).unlink()
     find_checkpoint(str(bert), None, "embedding.model")
     with pytest.raises(CheckpointError, match=r"asks for code to be run, which is never done.*safetensors"):
         load_encoder(bert)
-    assert not trace.exists()
 
 
 def test_pickled_weights_are_loaded(bert) -> None:
@@ -184,15 +208,13 @@ def test_pickled_weights_are_loaded(bert) -> None:
         ("tokenizer_config.json", {"auto_map": {"AutoTokenizer": ["modeling.Malice", None]}}),
     ],
 )
-def test_python_code_in_a_folder_is_not_run(bert, tmp_path, name, keys) -> None:
-    trace = tmp_path / "was here"
+def test_python_code_in_a_folder_is_not_run(bert, trace, name, keys) -> None:
     (bert / "modeling.py").write_text(f"import os; os.mkdir({str(trace)!r})")
     change(bert / name, **keys)
     (bert / name).write_text((bert / name).read_text().replace("auto_map", r"auto\u005fmap"))
     for use in (lambda: find_checkpoint(str(bert), None, "embedding.model"), lambda: load_encoder(bert)):
         with pytest.raises(CheckpointError, match=rf"{name} asks for Python code.*auto_map.*never done"):
             use()
-    assert not trace.exists()
 
 
 def test_attention_is_not_computed_by_code_from_the_hub(bert) -> None:
@@ -200,48 +222,12 @@ def test_attention_is_not_computed_by_code_from_the_hub(bert) -> None:
     assert load_encoder(bert)[0].config._attn_implementation == "eager"
 
 
-@pytest.fixture
-def classifier(tmp_path):
-    folder = tmp_path / "classifier"
-    return Path(saved(folder, BertForSequenceClassification(BertConfig(**BERT.to_dict() | {"id2label": LABELS}))))
-
-
-def test_a_classifier_is_loaded_with_its_head(classifier) -> None:
-    found, tokenizer = load_classifier(classifier)
-    assert same_weights(found, BertForSequenceClassification.from_pretrained(classifier))
+def test_a_classifier_is_loaded_with_its_head(tmp_path) -> None:
+    model = Classifier(LABELLED)
+    found, tokenizer = load_classifier(saved(tmp_path, model))
+    assert same_weights(found, model)
     assert found.config.id2label == LABELS
     assert found(torch.tensor([tokenizer("nurse")["input_ids"]])).logits.shape == (1, 3)
-
-
-@pytest.mark.parametrize("kind", [BertModel, BertForMaskedLM])
-def test_a_model_without_a_head_that_classifies_is_refused(tmp_path, kind) -> None:
-    message = (
-        rf"sentiment\.mine\.model=.*: is a {kind.__name__}, which has no head that classifies.*set sentiment\.mine"
-    )
-    with pytest.raises(CheckpointError, match=message):
-        load_classifier(saved(tmp_path, kind(BERT)))
-
-
-def test_a_regression_tells_no_classes_apart(classifier) -> None:
-    change(classifier / "config.json", id2label={"0": "score"})
-    with pytest.raises(CheckpointError, match=r"has one output, as a regression has, which tells no classes apart"):
-        load_classifier(classifier)
-
-
-def test_a_head_that_is_missing_is_not_drawn(classifier) -> None:
-    without(classifier, "classifier.weight", "bert.pooler.dense.bias")
-    with pytest.raises(
-        CheckpointError, match=r"2 weights of the classifier \(bert\.pooler\.dense\.bias, classifier\.wei"
-    ):
-        load_classifier(classifier)
-
-
-def test_a_model_that_does_not_say_what_it_is_is_refused_by_its_weights(bert) -> None:
-    change(bert / "config.json", architectures=None)
-    with pytest.raises(
-        CheckpointError, match=r"lacks 2 weights of the classifier \(classifier\.bias, classifier\.weight"
-    ):
-        load_classifier(bert)
 
 
 def test_a_translator_is_loaded_with_its_decoder(tmp_path) -> None:
@@ -251,21 +237,8 @@ def test_a_translator_is_loaded_with_its_decoder(tmp_path) -> None:
     assert found.generation_config.eos_token_id == 1
 
 
-def test_an_encoder_is_no_translator(tmp_path, bert) -> None:
-    with pytest.raises(
-        CheckpointError, match=r"translator\.es\.there=.*lacks \d+ weights of the translator \(decoder\."
-    ):
-        load_translator(saved(tmp_path / "t5", T5EncoderModel(T5)))
-    with pytest.raises(
-        CheckpointError, match=r"cannot load this model: .*BertConfig.*; set translator\.es\.there=<name"
-    ):
-        load_translator(bert)
-
-
-def test_code_for_generating_is_not_run(tmp_path) -> None:
+def test_code_for_generating_is_not_run(tmp_path, trace) -> None:
     folder = saved(tmp_path / "t5", T5ForConditionalGeneration(T5))
-    code = Path(folder, "custom_generate", "generate.py")
-    code.parent.mkdir()
-    code.write_text(f"import os; os.mkdir({str(tmp_path / 'was here')!r})")
+    (folder / "custom_generate").mkdir()
+    (folder / "custom_generate/generate.py").write_text(f"import os; os.mkdir({str(trace)!r})")
     load_translator(folder)
-    assert not (tmp_path / "was here").exists()
