@@ -37,7 +37,7 @@ def queries_of(victim, sizes):
 
 
 @given(*CASES)
-@settings(max_examples=200)
+@settings(max_examples=80)
 def test_it_finds_what_reading_every_text_finds(sizes, num_scores, seed, spread):
     victim = victim_of(sizes, num_scores, seed, spread)
     assert isinstance(victim, BoundedVictim)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.stats import beta, t
+from scipy.stats import t
 
 from tiltmeter.operators.classifiers.adversary.controls import two_sided
 from tiltmeter.operators.classifiers.adversary.rates import flip_rates, resampled_rates, share_of, sized_excess
@@ -29,18 +29,6 @@ def test_rates_and_excess_are_means_over_texts_and_controls(units):
     assert rates.p_value == (1 + (controls.mean(axis=1) >= flips.mean()).sum()) / 20
     assert rates.rate == share(flips[0], units, level=0.9)
     assert rates.excess == mean(flips[0] - controls.mean(axis=0), units, level=0.9, scale=FISHER)
-
-
-def test_a_rate_of_texts_alone_has_the_interval_of_clopper_and_pearson():
-    rate = flip_rates((np.arange(50) < 20).astype(float)[None], NONE, TEXTS, level=0.95).rate
-    assert (rate.low, rate.high) == pytest.approx((beta.ppf(0.025, 20, 31), beta.ppf(0.975, 21, 30)))
-
-
-def test_texts_that_authors_share_widen_the_interval():
-    """Whole authors flip, 4 of 10: as 10 texts, and no better."""
-    flips = (np.arange(50) < 20).astype(float)[None]
-    alone, together = (flip_rates(flips, NONE, units, level=0.95).rate for units in (TEXTS, AUTHORS))
-    assert together.high - together.low > 1.9 * (alone.high - alone.low)
 
 
 def test_replicas_add_their_variance_and_leave_the_number():

@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 
 from tiltmeter.operators.classifiers.adversary import genetic as genetic_search
 from tiltmeter.operators.classifiers.adversary.genetic import GeneticConfig, _next_generation, _Search, genetic
-from tiltmeter.operators.classifiers.adversary.ladder import SearchConfig, ladder
+from tiltmeter.operators.classifiers.adversary.ladder import (
+    SearchConfig,
+    all_at_once,
+    greedy_attack,
+    ladder,
+    single_fall,
+)
 from tiltmeter.operators.classifiers.adversary.search import exhaustive, greedy, pruned
 from tiltmeter.operators.classifiers.adversary.shares import (
     sampled_shapley_values,
@@ -268,6 +274,22 @@ def test_a_flip_is_minimal_where_all_texts_with_fewer_changes_were_read(budget, 
     attack = ladder(Queries(victim, 0), sizes, 2, SearchConfig(budget=budget), 0, 0)
     assert attack.status == status
     assert attack.choices == (1, 1, *[0] * 8)
+
+
+def test_all_at_once_is_one_query_and_greedy_ends_where_its_steps_do():
+    queries = Queries(additive([[0.4], [0.7, 0.1], [-0.5]]), 0)
+    attack = all_at_once(queries, [1, 2, 1])
+    assert (attack.status, attack.choices, queries.num_distinct) == ("not_found", (1, 1, 1), 2)
+    attack = greedy_attack(queries, [1, 2, 1])
+    assert (attack.status, attack.choices) == ("flipped", (1, 1, 0))
+    assert attack.after == pytest.approx(1.0 / (1.0 + np.exp(0.1)))
+
+
+def test_the_largest_single_fall_is_none_where_nothing_falls():
+    queries, before = Queries(additive([[0.4], [0.7]]), 0), 1.0 / (1.0 + np.exp(-1.0))
+    assert single_fall(queries, [1, 1], before) == pytest.approx(before - 1.0 / (1.0 + np.exp(-0.3)))
+    assert single_fall(Queries(additive([[-0.4]]), 0), [1], before) == 0.0
+    assert single_fall(queries, [0, 0], before) == 0.0
 
 
 def test_what_the_victim_can_not_read_is_no_flip():

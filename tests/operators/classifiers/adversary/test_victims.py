@@ -7,14 +7,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.svm import LinearSVC
 
 from tiltmeter.operators.classifiers.adversary.fitting import LinearConfig, analyser, fitted
-from tiltmeter.operators.classifiers.adversary.ladder import (
-    SearchConfig,
-    all_at_once,
-    greedy_attack,
-    ladder,
-    single_fall,
-)
-from tiltmeter.operators.classifiers.adversary.spaces import Queries, levels
+from tiltmeter.operators.classifiers.adversary.spaces import levels
 from tiltmeter.operators.classifiers.adversary.victims import LinearReader, TextReader, class_weights
 
 DRAWS = np.random.default_rng(2)
@@ -84,43 +77,3 @@ def test_the_class_of_a_score_has_the_largest_weight_and_the_way_out_is_steady()
     assert (np.diff(weights[:, 0]) < 0.0).all()
     assert (np.diff(weights[:, 2]) > 0.0).all()
     assert np.isnan(class_weights(np.array([np.nan]), [0.0])).all()
-
-
-def margin(gains):
-    """A victim of two classes, whose margin falls by the gain of each change."""
-
-    def victim(choices):
-        values = 1.0 - sum(np.array([0.0, *row])[choices[:, place]] for place, row in enumerate(gains))
-        p = 1.0 / (1.0 + np.exp(-values))
-        return np.column_stack([p, 1.0 - p])
-
-    return victim
-
-
-def test_the_ladder_proves_what_it_can_and_searches_on_where_it_can_not():
-    gains = [[0.3, 0.1]] * 8
-    proven = ladder(Queries(margin(gains), 0), [2] * 8, 4, SearchConfig(), 0, 1)
-    assert (proven.status, proven.num_changes) == ("flipped_minimal", 4)
-    # Of texts with up to 1, 2, 3 and 4 changes there are 16, 128, 576 and 1,696.
-    for budget, status in ((1000, "flipped_minimal"), (400, "flipped")):
-        found = ladder(Queries(margin(gains), 0), [2] * 8, 4, SearchConfig(budget=budget), 0, 1)
-        assert (found.status, found.num_changes) == (status, 4)
-    assert ladder(Queries(margin(gains), 0), [2] * 8, 3, SearchConfig(), 0, 1).status == "robust_proven"
-
-
-def test_all_at_once_is_one_query_and_greedy_ends_where_its_steps_do():
-    gains = [[0.4], [0.7, 0.1], [-0.5]]
-    queries = Queries(margin(gains), 0)
-    attack = all_at_once(queries, [1, 2, 1])
-    assert (attack.status, attack.choices, queries.num_distinct) == ("not_found", (1, 1, 1), 2)
-    attack = greedy_attack(Queries(margin(gains), 0), [1, 2, 1])
-    assert (attack.status, attack.choices) == ("flipped", (1, 1, 0))
-    assert attack.after == pytest.approx(1.0 / (1.0 + np.exp(0.1)))
-
-
-def test_the_largest_single_fall_is_none_where_nothing_falls():
-    queries = Queries(margin([[0.4], [0.7]]), 0)
-    before = 1.0 / (1.0 + np.exp(-1.0))
-    assert single_fall(queries, [1, 1], before) == pytest.approx(before - 1.0 / (1.0 + np.exp(-0.3)))
-    assert single_fall(Queries(margin([[-0.4]]), 0), [1], before) == 0.0
-    assert single_fall(queries, [0, 0], before) == 0.0
