@@ -4,22 +4,13 @@ import math
 from collections import Counter
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tiltmeter.operators.classifiers.decoys.kinds import Text
 from tiltmeter.operators.classifiers.decoys.measures import measure, measure_pooled
 
 THREE = [Text("a fine Movie", "1"), Text("a bad movie", "0"), Text("dull movies", "0")]
-
-MIXED = [
-    Text("a fine movie", "1"),
-    Text("a bad movie", "0"),
-    Text("the Movie moves, honestly", "1"),
-    Text("honestly dull", "0"),
-    Text("lovely", "1"),
-    Text("awful acting", "0"),
-]
 
 
 @pytest.mark.parametrize(
@@ -49,11 +40,6 @@ def test_pooled_productivity_is_the_share_of_the_indicated_class(indicates, matc
     assert measure_pooled(THREE, indicates, match) == expected
 
 
-def test_pooled_measures_leave_out_texts_whose_words_indicate_several_classes():
-    assert measure_pooled(MIXED, {"movie": "1"}) == (3, 2 / 3, 3 / 6)
-    assert measure_pooled(MIXED, {"movie": "1", "honestly": "0"}) == (3, 2 / 3, 3 / 6)
-
-
 def test_a_word_that_no_text_holds_has_no_productivity():
     missing, pooled = measure(THREE, "zq"), measure_pooled(THREE, {"zq": "1"})
     assert (missing.applicability, missing.coverage, missing.majority) == (0, 0.0, None)
@@ -68,6 +54,7 @@ TEXTS = st.lists(
 )
 
 
+@settings(max_examples=40)
 @given(TEXTS)
 def test_a_word_is_counted_as_by_hand_and_indicates_no_class_more_often_than_its_own(texts):
     labels = [text.label for text in texts if "zq" in text.text.split()]

@@ -96,14 +96,6 @@ def test_ep_is_equation_1_by_sets_and_0_of_the_same_explanation(rows, config):
     assert itself.ep == 0.0 or (num == 0 and np.isnan(itself.ep))
 
 
-def test_a_model_without_listed_words_has_the_largest_ep_and_one_that_adds_some_a_negative_one():
-    config, is_listed = MetricConfig(), np.array([True, True, False])
-    general = np.array([0.5, -0.3, 0.2])
-    none, added = np.array([-0.1, 0.0, 3.0]), np.array([0.1, 0.7, 0.0])
-    assert emotion_privacy(general, none, is_listed, config).ep == 0.5
-    assert emotion_privacy(general, added, is_listed, config).ep == -0.7
-
-
 def test_words_that_a_model_has_not_read_explain_nothing():
     config = MetricConfig(sign="any")
     assert explanation(np.array([NAN, 0.0, -1.0]), config).tolist() == [False, False, True]

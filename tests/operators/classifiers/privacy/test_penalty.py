@@ -9,14 +9,12 @@ from tiltmeter.operators.classifiers.attribution.records import AttributionConfi
 from tiltmeter.operators.classifiers.networks import network_inputs, small_network, text_classifier
 from tiltmeter.operators.classifiers.privacy.metrics import (
     MetricConfig,
-    emotion_privacy,
     explanation,
     weights,
 )
 from tiltmeter.operators.classifiers.privacy.penalty import ep_penalty, general_attributions, word_attributions
 from tiltmeter.operators.classifiers.records import Head
 from tiltmeter.operators.classifiers.small import SmallEncoderConfig, Vocabulary
-from tiltmeter.operators.classifiers.training import Labelled, TrainingConfig, train
 from tiltmeter.operators.text.listed_words import WordList
 
 ENCODER = SmallEncoderConfig(dimensions=6, hidden=6, min_count=1, dropout=0.0, width=1)
@@ -31,19 +29,6 @@ IS_LISTED = [np.array([entry is not None for entry in GENDERED.entries(text.word
 
 GENERAL = [np.array([0.5, -0.1, 0.3])[: len(text.words)] for text in READ]
 """As a model might have them: of "he is awful", "he" is in the explanation, and of "awful he", "he" is not."""
-
-
-def mean_ep(network, general):
-    classifier = text_classifier(network, VOCABULARY.tokenise, HEADS)
-    results = attribute(classifier, TEXTS[:6], AttributionConfig(num_steps=8))
-    reference = attribute(
-        text_classifier(general, VOCABULARY.tokenise, HEADS), TEXTS[:6], AttributionConfig(num_steps=8)
-    )
-    eps = [
-        emotion_privacy(by_general.values, by_other.values, is_listed).ep
-        for by_general, by_other, is_listed in zip(reference, results, IS_LISTED, strict=False)
-    ]
-    return np.nanmean(eps)
 
 
 def test_gradient_x_input_in_training_is_that_of_captum():
@@ -85,7 +70,8 @@ def relaxed(general, other, is_listed, config):
     ],
 )
 def test_the_penalty_is_minus_the_mean_ep_of_texts_that_have_one_and_has_gradients(config):
-    network = small_network(VOCABULARY, ENCODER, HEADS, seed=0)
+    """Of a network whose explanations have listed words by all of these."""
+    network = small_network(VOCABULARY, ENCODER, HEADS, seed=1)
     texts = [READ[row] for row in ROWS]
     values = word_attributions(network, network_inputs(network, texts), texts).detach().double().numpy()
     by_hand = [
@@ -95,9 +81,11 @@ def test_the_penalty_is_minus_the_mean_ep_of_texts_that_have_one_and_has_gradien
     eps = [ep for ep in by_hand if ep is not None]
     loss = loss_of(network, config)
     assert loss.item() == pytest.approx(-2.0 * np.mean(eps), rel=1e-4)
-    [gradient] = torch.autograd.grad(loss, [network.get_input_embeddings().weight], allow_unused=True)
-    assert gradient is not None
-    assert torch.isfinite(gradient).all()
+    vectors = network.get_input_embeddings().weight
+    [gradient] = torch.autograd.grad(loss, [vectors])
+    with torch.no_grad():
+        vectors.sub_(1e-3 * gradient / gradient.norm())
+    assert loss_of(network, config).item() - loss.item() == pytest.approx(-1e-3 * gradient.norm().item(), rel=0.1)
 
 
 def test_texts_without_listed_words_in_generals_explanation_have_no_part_in_it():
@@ -106,24 +94,6 @@ def test_texts_without_listed_words_in_generals_explanation_have_no_part_in_it()
     assert loss_of(network, MetricConfig(), np.array([2])).item() == 0.0
     both, alone = (loss_of(network, MetricConfig(), np.array(rows)).item() for rows in ([0, 2], [0]))
     assert both == pytest.approx(alone, rel=1e-4)
-
-
-def blind(network):
-    """The network, to which listed words are padding, and no word's place in the sum depends on another."""
-    with torch.no_grad():
-        for word in ("he", "she"):
-            network.get_input_embeddings().weight[2 + VOCABULARY.words.index(word)] = 0.0
-    torch.nn.init.zeros_(network.encoder.attention.weight)
-    torch.nn.init.zeros_(network.encoder.convolution.bias)
-    return network
-
-
-def test_a_model_that_does_not_see_the_listed_words_has_the_largest_ep_in_training_and_in_the_metric():
-    network = blind(small_network(VOCABULARY, ENCODER, HEADS, seed=0))
-    # Of both texts with an EP, General gives the one listed word a weight of 0.5.
-    assert loss_of(network, MetricConfig(), weight=1.0).item() == pytest.approx(-0.5)
-    values = attribute(text_classifier(network, VOCABULARY.tokenise, HEADS), TEXTS[:1], AttributionConfig(num_steps=8))
-    assert emotion_privacy(GENERAL[0], values[0].values, IS_LISTED[0]).ep == 0.5
 
 
 def test_a_count_has_no_gradient_and_is_refused():
@@ -137,16 +107,3 @@ def test_attributions_of_many_texts_are_those_of_each():
     for text, values in zip(READ[:6], together, strict=True):
         alone = word_attributions(network, network_inputs(network, [text]), [text]).detach().numpy()[0]
         assert values == pytest.approx(alone, abs=1e-6)
-
-
-def test_a_model_that_is_trained_for_ep_leaves_words_of_general_and_is_as_right():
-    training = TrainingConfig(learning_rate=1e-2, max_epochs=15, patience=15, max_tokens=64)
-    data = Labelled(READ, VALENCE)
-    networks = [small_network(VOCABULARY, ENCODER, HEADS, seed=seed) for seed in (0, 0, 1)]
-    general, private, reseeded = networks
-    assert train(general, HEADS, data, data, training, 0)[-1].development_uar == 1.0
-    penalty = ep_penalty(READ, IS_LISTED, general_attributions(general, READ, 64), 2.0, MetricConfig())
-    assert train(private, HEADS, data, data, training, 0, penalty)[-1].development_uar == 1.0
-    train(reseeded, HEADS, data, data, training, 1)
-    assert mean_ep(private, general) > max(mean_ep(reseeded, general), 0.0)
-    assert mean_ep(general, general) == 0.0
