@@ -7,11 +7,17 @@ from types import SimpleNamespace
 import pytest
 
 from benchmarks.calibration.adversary_worlds import Held
-from tiltmeter.jobs.relations.instances import read_parts
+from tiltmeter.jobs.relations.instances import read_instances, read_parts
+from tiltmeter.jobs.relations.judging import judge_rules
 from tiltmeter.jobs.relations.matching import match_rules
 from tiltmeter.jobs.relations.rules import compile_rules, count_rules
 from tiltmeter.jobs.relations.sources import find_sources
 from tiltmeter.jobs.relations.supervising import evidence_of_rules, supervised_parts
+from tiltmeter.jobs.relations.tables import EXPLANATIONS
+from tiltmeter.jobs.runtime.rows import table_of
+from tiltmeter.operators.relations.learning.readers import InstanceReader
+from tiltmeter.operators.relations.learning.training import build, train
+from tiltmeter.operators.relations.learning.vocabularies import vocabulary_of
 from tiltmeter.operators.relations.synthetic import synthetic_instances, synthetic_rules
 from tiltmeter.storage.store.ledger import Unit
 
@@ -66,6 +72,28 @@ RULES = [
 """The first are always right, the last always wrong."""
 
 
+def history_of(config, training, labels, symbols, told, seed, *, model="joint", vectors=()):
+    """The epochs of a model that is trained once more.
+
+    Args:
+        told: what a reader makes of the training part and of the development part.
+        vectors: by word, that words start from.
+    """
+    encoder = replace(config.encoder.network, **({"words": len(next(iter(vectors.values())))} if vectors else {}))
+    is_read = encoder.untyped == "read"
+    vocabulary = vocabulary_of(training, labels, symbols, encoder.min_count, vectors, reads_untyped=is_read)
+    known = {number: vectors[word] for word, number in vocabulary.numbers["words"].items() if word in vectors}
+    decoder, classifies = None if model == "no_decoder" else config.decoder, model != "no_classifier"
+    network = build(encoder, decoder, config.training, vocabulary.sizes, seed, classifies=classifies, vectors=known)
+    return train(network, *told(InstanceReader(vocabulary, encoder.prune)), config.training, seed)
+
+
+def check_history(rows, history):
+    for row, epoch in zip(rows, history, strict=True):
+        losses = [row["relation_loss"], row["rule_loss"], row["rate"]]
+        assert losses == pytest.approx([epoch.relation_loss, epoch.rule_loss, epoch.rate], rel=1e-4)
+
+
 @pytest.fixture(scope="session")
 def texts(tmp_path_factory):
     """Settings: rules, and JSON lines with all names as mentions and what holds as facts."""
@@ -78,7 +106,7 @@ def texts(tmp_path_factory):
         "mentions": csv(folder / "mentions.csv", "text,type", MENTIONS),
         "facts": csv(folder / "facts.csv", "subject,relation,object", FACTS),
     }
-    files = [f"rules.path={folder}/rules.json", f"texts.path={folder}/texts.jsonl"]
+    files = [f"rules.path={folder}/rules.json", f"texts.path={folder}/texts.jsonl", "texts.format=jsonl"]
     return [*files, *(f"texts.{name}={path}" for name, path in lists.items())]
 
 
@@ -90,7 +118,7 @@ def ruled(run_here, tmp_path_factory, texts):
 
 @pytest.fixture(scope="session")
 def staged(configured):
-    """The stages up to what models are told, without a run."""
+    """The stages up to what models are told, and what becomes of rules that they write, without a run."""
 
     def stages(*settings):
         config, held = configured("job=relation_rules", *settings), Held()
@@ -102,8 +130,13 @@ def staged(configured):
         def supervised(share=1.0):
             return supervised_parts(held, unit, share, config.data.mode, config.data.inverses)
 
+        def judged(written):
+            made = judge_rules(held, config, parts, evidence, [held.put(table_of(written, EXPLANATIONS))])
+            return {name: held.read(ref).to_pylist() for name, [ref] in made.items()}
+
         counted = held.read(count_rules(held, config, rules, parts, matches)).to_pylist()
         rows = {split: held.read(ref).to_pylist() for split, ref in parts.items()}
-        return SimpleNamespace(rows=rows, rules=counted, supervised=supervised)
+        training = [one for _, one in read_instances(held, parts["training"])]
+        return SimpleNamespace(rows=rows, rules=counted, training=training, supervised=supervised, judged=judged)
 
     return stages

@@ -24,9 +24,7 @@ from tiltmeter.operators.relations.evaluation import (
     statistics,
 )
 from tiltmeter.operators.relations.learning.decoding import Writer
-from tiltmeter.operators.relations.learning.readers import InstanceReader
-from tiltmeter.operators.relations.learning.training import Labelled, build, held_out, relation_probabilities, train
-from tiltmeter.operators.relations.learning.vocabularies import vocabulary_of
+from tiltmeter.operators.relations.learning.training import Labelled, held_out, relation_probabilities
 from tiltmeter.operators.relations.masking import masked_tokens
 from tiltmeter.operators.relations.naming import named_tokens
 from tiltmeter.operators.relations.rules.matching import matches
@@ -41,7 +39,7 @@ from tiltmeter.operators.statistics.multiplicity import holm
 from tiltmeter.operators.statistics.text_intervals import cut, spread_out
 from tiltmeter.operators.statistics.units import each, units_of
 
-from .conftest import FACTS, INSTANCES, RULES, SMALL, words
+from .conftest import FACTS, INSTANCES, RULES, SMALL, check_history, history_of, words
 
 NO = "no_relation"
 PARTS = ("training", "development", "test")
@@ -195,22 +193,16 @@ def test_a_model_is_trained_once_more(ruled, by_hand, variant):
         name for one, names in zip(training, used, strict=True) for name in names if rules[name][0] == one.relation
     }
     symbols = [rule_symbols(parsed(rules[name][1])) for name in sorted(learnt)]
-    vocabulary = vocabulary_of(training, by_hand.gold("training"), symbols, config.encoder.min_count)
-    reader = InstanceReader(vocabulary, config.encoder.prune)
-    network = build(
-        config.encoder.network,
-        None if model == "no_decoder" else config.decoder,
-        config.training,
-        vocabulary.sizes,
+    history = history_of(
+        config,
+        training,
+        by_hand.gold("training"),
+        symbols,
+        lambda reader: (by_hand.labelled(reader, split, share_of_rules) for split in ("training", "development")),
         3 + number,
-        classifies=model != "no_classifier",
+        model=model,
     )
-    parts = (by_hand.labelled(reader, split, share_of_rules) for split in ("training", "development"))
-    history = train(network, *parts, config.training, 3 + number)
-    rows = ruled.rows("training", model=model, share=share_of_rules, seed=number)
-    for row, epoch in zip(rows, history, strict=True):
-        losses = [row["relation_loss"], row["rule_loss"], row["rate"]]
-        assert losses == pytest.approx([epoch.relation_loss, epoch.rule_loss, epoch.rate], rel=1e-4)
+    check_history(ruled.rows("training", model=model, share=share_of_rules, seed=number), history)
 
 
 def rows_by_texts(ruled, by_hand):

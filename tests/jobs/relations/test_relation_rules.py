@@ -11,19 +11,8 @@ from tests.jobs.relations.conftest import SMALL
 from tests.jobs.test_layouts import survive
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.draws import without_number
-from tiltmeter.operators.relations.induction import Induction, induced_rules
-from tiltmeter.operators.relations.rules.printing import printed
-from tiltmeter.operators.relations.synthetic import synthetic_instances
 from tiltmeter.operators.statistics.means import share
 from tiltmeter.operators.statistics.units import units_of
-
-ALL = {"instances", "explanations", "rules", "measures", "learning_curve", "training", "texts", "text_matches", "draws"}
-
-
-def test_tables_have_what_was_asked_for(ruled):
-    assert ruled.published == ALL
-    assert {row["model"] for row in ruled.rows("explanations")} == {"joint", "no_classifier"}
-
 
 # --- draws ----------------------------------------------------------------------------------------------------------
 
@@ -145,14 +134,26 @@ def test_rules_are_counted_over_documents_that_hold_several_sentences(staged, tm
         assert ends == pytest.approx([expected.value, expected.low, expected.high])
 
 
-def test_rules_are_mined_from_the_training_part_by_the_seed(staged):
-    for seed in (0, 1):
-        made = staged("data.sentences=200", "rules.source=induced", "rules.induction.least_support=4", f"seed={seed}")
-        rules = induced_rules(synthetic_instances(200, 0, seed), Induction(least_support=4), seed)
-        expected = [(one.rule.rule_id, one.rule.relation, printed(one.rule.rule), "induced") for one in rules]
-        rows = [row for row in made.rules if row["split"] == "test"]
-        assert [(row["rule_id"], row["relation"], row["text"], row["source"]) for row in rows] == expected
-        assert len({row["relation"] for row in rows}) >= 2
+def test_a_new_rule_stands_for_what_most_training_instances_that_it_matches_have(staged, tmp_path):
+    """In the test part most have another relation; what matches nothing in training stands for none."""
+    settings = [f"rules.path={tmp_path}/rules.json"]
+    verbs = {"training": "xxy", "development": "yyz", "test": "zyyyyx"}
+    for split, relations in verbs.items():
+        rows = [sentence(f"A{number}", "met", "King", relation=name) for number, name in enumerate(relations)]
+        rows += [sentence("Ada", "knew" if split == "training" else "saw", "King", relation="y")]
+        (tmp_path / f"{split}.json").write_text(json.dumps(rows))
+        settings.append(f"data.{'path' if split == 'training' else split}={tmp_path}/{split}.json")
+    (tmp_path / "rules.json").write_text(json.dumps([{"id": "a", "relation": "y", "pattern": 'SUBJ "knew" OBJ'}]))
+    written = {'SUBJ "met" OBJ': "x", 'SUBJ "saw" OBJ': None, 'SUBJ "knew" OBJ': "y"}
+    explained = [{"rule": text, "parses": True, "predicted": name} for text in written for name in "xy"]
+    made = staged(*settings).judged(explained)
+    for row in made["explanations"]:
+        implied = written[row["rule"]]
+        assert row["implied_relation"] == implied
+        assert row["is_faithful"] == (None if implied is None else implied == row["predicted"])
+        assert row["rule_id"] == ("a" if "knew" in row["rule"] else None)
+    counted = [tuple(row[name] for name in ("split", "text", "relation", "support", "recall")) for row in made["rules"]]
+    assert counted == [("training", 'SUBJ "met" OBJ', "x", 3, 1.0), ("test", 'SUBJ "met" OBJ', "x", 6, 1.0)]
 
 
 RULE = 'OBJ[ner="PERSON"] "leads" SUBJ'
@@ -281,19 +282,6 @@ def test_a_transformer_reads_in_place_of_the_bilstm(run_here, tmp_path, write_be
     written = run.rows("explanations", decoder="constrained", status="ok")
     assert written
     assert all(row["matches"] for row in written)
-
-
-@pytest.mark.slow
-def test_words_start_from_vectors(run_here, tmp_path):
-    words = ["born", "in", "native", "of", "works", "for", "engineer", "at", "married", "and", "wife", "based"]
-    vectors = {word: [(7 * place + number) % 5 for number in range(6)] for place, word in enumerate(words)}
-    rows = [" ".join(map(str, (word, *vector))) for word, vector in vectors.items()]
-    (tmp_path / "vectors.txt").write_text("\n".join(rows) + "\n")
-    settings = [f"encoder.vectors={tmp_path}/vectors.txt", "seeds=1", "ablations=[]", "shares=[]"]
-    run = run_here(*SMALL, *settings, f"store={tmp_path}/store")
-    assert run.record["inputs"]["vectors"]["name"].endswith("vectors.txt")
-    drawn = run_here(*SMALL, *settings[1:], f"store={tmp_path}/store", f"run_dir={tmp_path}/drawn")
-    assert run.rows("training")[0]["relation_loss"] != drawn.rows("training")[0]["relation_loss"]
 
 
 @pytest.mark.parametrize(

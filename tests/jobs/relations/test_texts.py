@@ -1,50 +1,22 @@
-"""Rules of `relation_rules` run over texts without lists of mentions; with them, see :mod:`.test_by_hand`."""
+"""What becomes of rules in texts that have few facts; see :mod:`.test_by_hand` and :mod:`.test_other_settings`."""
 
 from collections import Counter
 
 import pytest
 
-from tests.jobs.relations.conftest import INSTANCES, SMALL, written
+from tiltmeter.jobs.relations.sources import find_sources
 from tiltmeter.jobs.relations.texts.stage import _counted
-from tiltmeter.jobs.runtime.config import ConfigError
-from tiltmeter.operators.relations.rules.grammar import NamedRule
-from tiltmeter.operators.relations.rules.index import RuleIndex
-from tiltmeter.operators.relations.rules.parsing import parsed
-from tiltmeter.operators.relations.synthetic import synthetic_rules
-
-PAGE = "<page><title>{0}</title><ns>0</ns><id>{1}</id><revision><id>9</id><text>{2}</text></revision></page>"
+from tiltmeter.storage.errors import InputError
 
 
-@pytest.mark.slow
-def test_arguments_are_found_by_the_rules_in_a_dump_and_in_plain_text(run_here, tmp_path):
-    """Names alone tell arguments: known rules match what they match in the instances of both orders."""
-    pages = "".join(PAGE.format(f"P{number}", number, text) for number, text in enumerate(written(INSTANCES), start=1))
-    dump = '<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" xml:lang="en"><siteinfo></siteinfo>'
-    (tmp_path / "wiki.xml").write_text(f"{dump}{pages}</mediawiki>")
-    (tmp_path / "plain.txt").write_text("\n".join(written(INSTANCES)))
-    rules = [NamedRule(name, relation, parsed(text)) for name, relation, text in synthetic_rules()]
-    index = RuleIndex(rules)
-    expected = Counter(rule.rule_id for one in INSTANCES for rule in index.matching(one))
-    for path in ("wiki.xml", "plain.txt"):
-        form = "text" if path == "plain.txt" else "auto"
-        settings = [f"texts.path={tmp_path}/{path}", f"texts.format={form}", f"store={tmp_path}/store"]
-        run = run_here(*SMALL, "shares=[]", "seeds=1", *settings, f"run_dir={tmp_path}/{path}_run")
-        rows = [row for row in run.rows("rules", split="texts") if row["source"] == "made_up"]
-        assert {row["rule_id"] for row in rows} == {rule.rule_id for rule in rules}
-        assert all(row["support"] >= expected[row["rule_id"]] > 0 for row in rows)
-        assert {row["precision"] for row in rows} == {None}
-
-
-@pytest.mark.parametrize(
-    ("setting", "message"),
-    [
-        (["texts.mentions=a.csv"], r"texts\.mentions: is of no use without texts"),
-        (["texts.path=none.jsonl"], r"there is no file"),
-    ],
-)
-def test_refusals(run_here, setting, message):
-    with pytest.raises((ConfigError, Exception), match=message):
-        run_here("job=relation_rules", *setting)
+@pytest.mark.parametrize("form", ["text", "jsonl", "wikiextractor", "parquet"])
+def test_texts_are_read_in_the_form_that_is_chosen(configured, tmp_path, form):
+    """Whatever their file seems to be."""
+    (tmp_path / "a.txt").write_text("Ada met King .\n")
+    settings = [f"texts.path={tmp_path}/a.txt", f"texts.format={form.replace('text', 'auto')}"]
+    assert [one.format for one in find_sources(configured("job=relation_rules", *settings)).texts.sources] == [form]
+    with pytest.raises(InputError, match="there is no file"):
+        find_sources(configured("job=relation_rules", "texts.path=none.jsonl", *settings[1:]))
 
 
 def test_agreement_is_of_all_matches_and_precision_of_those_that_are_known():

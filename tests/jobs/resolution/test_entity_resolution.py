@@ -82,6 +82,10 @@ def ruled(request, resolve, tmp_path_factory):
     file = tmp_path_factory.mktemp("sources") / "sources.csv"
     pl.DataFrame([*RULES["sources"].items()], ["record", "origin"], orient="row").write_csv(file)
     links = {name: json.dumps(RULES[name]).replace('"', "") for name in ("must", "cannot")}
+    if request.param == "zero":
+        links = {name: file.with_name(f"{name}.csv") for name in links}
+        for name, path in links.items():
+            pl.DataFrame(RULES[name], ["left", "right"], orient="row").write_csv(path)
     settings = [f"{name}_link={pairs}" for name, pairs in links.items()]
     asked = [f"{{record: {one}, other: {other}}}" for one, other in ASKED]
     asked += [f"{{record: {one}, cluster: {number}}}" for one, number in ASKED_CLUSTERS]
@@ -273,8 +277,23 @@ def test_probabilities_become_weights_under_which_a_threshold_forgets_them(resol
 CHAINS = ["A", "B", "A", "A", "C", "B", "C"]
 
 
-def test_a_study_draws_scores_for_every_topic_class_seed_and_threshold(run_here, tmp_path):
-    """Of two topics that are chosen of three, in two classes; a class with one mention has no pair."""
+STUDIES = {
+    "topics that are chosen": (
+        ["mentions.topics=['1','2']"],
+        [("1", "event"), ("1", "entity"), ("2", "event")],
+        [0, 7],
+    ),
+    "classes that are chosen": (
+        ["mentions.classes=[event,time]"],
+        [("1", "event"), ("2", "event"), ("3", "event")],
+        [3],
+    ),
+}
+
+
+@pytest.mark.parametrize(("chosen", "wanted", "seeds"), STUDIES.values(), ids=STUDIES)
+def test_a_study_draws_scores_for_every_topic_class_seed_and_threshold(run_here, tmp_path, chosen, wanted, seeds):
+    """Of some of three topics, or of two of three classes; a class with one mention has no pair."""
     kinds = {
         "1": {"event": CHAINS, "entity": CHAINS[::-1]},
         "2": {"event": CHAINS[:4], "time": ["A"]},
@@ -289,21 +308,16 @@ def test_a_study_draws_scores_for_every_topic_class_seed_and_threshold(run_here,
     ]
     names = ["topic", "document", "mention_id", "mention_class", "chain_id"]
     pl.DataFrame(rows, schema=names, orient="row").write_parquet(tmp_path / "mentions.parquet")
-    settings = ["mentions.seeds=[0,7]", "mentions.thresholds=[null,-0.3]", "mentions.mean=0.4", "mentions.sd=0.6"]
+    settings = [f"mentions.seeds={seeds}", "mentions.thresholds=[null,-0.3]", "mentions.mean=0.4", "mentions.sd=0.6"]
     outcome = run_here(
         *("job=entity_resolution", "+mentions=study", f"mentions.path={tmp_path}/mentions.parquet", *settings),
-        *(
-            "mentions.topics=['1','2']",
-            "explain=[{record: d0/m0, cluster: 2}]",
-            f"store={tmp_path}/store",
-            f"run_dir={tmp_path}/run",
-        ),
+        *(*chosen, "explain=[{record: d0/m0, cluster: 2}]", f"store={tmp_path}/store", f"run_dir={tmp_path}/run"),
     )
     graphs = {
         f"topic {topic} {kind}, seed {seed}, {'all pairs' if threshold is None else 'T -0.3'}": (about, seed, threshold)
-        for about in (("1", "event"), ("1", "entity"), ("2", "event"))
+        for about in wanted
         for topic, kind in [about]
-        for seed in (0, 7)
+        for seed in seeds
         for threshold in (None, -0.3)
     }
     assert {row["graph"] for row in outcome.rows("clusters")} == graphs.keys()
@@ -326,6 +340,32 @@ def test_a_study_draws_scores_for_every_topic_class_seed_and_threshold(run_here,
         assert (counts["threshold"], counts["num_pairs"]) == (threshold, len(expected.scored))
 
 
+def scored(run_here, folder, records, scorer, settings, true):
+    """A run on records, what it learnt, and what it has to publish of those whose true clusters are given."""
+    records.write_csv(folder / "records.csv")
+    pl.DataFrame([*true.items()], ["record", "cluster"], orient="row").write_csv(folder / "gold.csv")
+    fields = [{"kind": field.kind, "within": [*field.within]} for field in scorer.fields.values()]
+    about = {"fields": dict(zip(scorer.fields, fields, strict=True)), "blocking": [*map(dict, scorer.blocking)]}
+    outcome = run_here(
+        *("job=entity_resolution", "+records=csv", f"records.path={folder}/records.csv", "records.id=key"),
+        *(f"records.{name}={json.dumps(value).replace(chr(34), '')}" for name, value in about.items()),
+        *(*settings, f"gold={folder}/gold.csv", f"store={folder}/store", f"run_dir={folder}/run"),
+    )
+    trained = pl.DataFrame(outcome.table("agreements"))
+    pairs = [(*ends, 2.0 * p - 1.0) for *ends, p in score_pairs(records, trained, scorer).iter_rows()]
+    return outcome, trained, pairs
+
+
+def check_partition(outcome, expected):
+    """Clusters, and how far they agree with the true ones."""
+    assert [(row["record"], row["cluster"]) for row in outcome.rows("clusters")] == [*expected.cluster.items()]
+    objectives = [row["objective"] for row in outcome.rows("components")]
+    assert sum(objectives) == pytest.approx(sum(one for one, _ in expected.solved))
+    values = {row["metric"]: row["value"] for row in outcome.rows("metrics")}
+    assert values == pytest.approx(pair_shares(expected.labels) | entropy_shares(expected.labels))
+    assert {row["num_records"] for row in outcome.rows("metrics")} == {len(expected.gold)}
+
+
 def test_records_are_scored_by_what_some_clusters_teach_and_measured_on_the_others(run_here, tmp_path):
     """People of one to four records, with names mistyped and years that are lacking."""
     rng = np.random.default_rng(5)
@@ -339,38 +379,46 @@ def test_records_are_scored_by_what_some_clusters_teach_and_measured_on_the_othe
     ]
     records = pl.DataFrame(rows)
     gold = records.select(record="key", cluster=pl.col("key").str.head(1))
-    records.write_csv(tmp_path / "records.csv")
     gold.write_csv(tmp_path / "clusters.csv")
     # In truth, Anna is Bruno, and so on.
     true = {record: ord(record[0]) // 2 for record in records["key"]}
-    pl.DataFrame([*true.items()], ["record", "cluster"], orient="row").write_csv(tmp_path / "gold.csv")
     fields = {"name": {"kind": "string"}, "born": {"kind": "number", "within": [1.0]}}
-    blocking = [{"name": 1}, {"born": None}]
-    scorer = Scorer(id="key", fields=fields, blocking=blocking, train_share=0.6, num_labelled=25)
-    outcome = run_here(
-        *("job=entity_resolution", "+records=csv", f"records.path={tmp_path}/records.csv", "records.id=key", "seed=3"),
-        *("records.fields={name: {kind: string}, born: {kind: number, within: [1]}}", "records.train_share=0.6"),
-        *("records.blocking=[{name: 1}, {born: null}]", f"records.clusters={tmp_path}/clusters.csv", "threshold=-0.9"),
-        *(f"gold={tmp_path}/gold.csv", "records.num_labelled=25", "records.num_parts=3"),
-        *(f"store={tmp_path}/store", f"run_dir={tmp_path}/run"),
-    )
-    trained = train_scorer(records, draw_labelled(records, gold, scorer, 3), scorer)
-    assert_frame_equal(pl.DataFrame(outcome.table("agreements")), trained, check_column_order=False)
-    pairs = [(*ends, 2.0 * p - 1.0) for *ends, p in score_pairs(records, trained, scorer).iter_rows()]
+    scorer = Scorer(id="key", fields=fields, blocking=[{"name": 1}, {"born": None}], train_share=0.6, num_labelled=25)
+    settings = [f"records.clusters={tmp_path}/clusters.csv", "records.train_share=0.6", "records.num_labelled=25"]
+    settings += ["records.num_parts=3", "threshold=-0.9", "seed=3"]
+    outcome, trained, pairs = scored(run_here, tmp_path, records, scorer, settings, true)
+    labelled = draw_labelled(records, gold, scorer, 3)
+    assert_frame_equal(trained, train_scorer(records, labelled, scorer), check_column_order=False)
     learnt = {*training_clusters(gold, scorer, 3)["record"]}
     held_out = {record: cluster for record, cluster in true.items() if record not in learnt}
     expected = Resolved(pairs, "forbid", -0.9, held_out, others=tuple(records["key"]))
-    assert [(row["record"], row["cluster"]) for row in outcome.rows("clusters")] == [*expected.cluster.items()]
-    assert sum(row["objective"] for row in outcome.rows("components")) == pytest.approx(
-        sum(one for one, _ in expected.solved)
-    )
-    values = {row["metric"]: row["value"] for row in outcome.rows("metrics")}
-    assert values == pytest.approx(pair_shares(expected.labels) | entropy_shares(expected.labels))
-    assert {row["num_records"] for row in outcome.rows("metrics")} == {len(held_out)}
+    check_partition(outcome, expected)
     assert outcome.rows("pair_counts")[0]["num_below_threshold"] == len(pairs) - len(expected.scored) > 0
     exported = pl.read_csv(outcome.path / "exports/clusters.csv")
     assert exported["cluster"].to_list() == sorted(expected.cluster.values())
     assert exported["key"].to_list() == [record for records in expected.clusters for record in records]
+
+
+def test_records_are_scored_by_labelled_pairs_of_a_file_and_measured_on_all(run_here, tmp_path):
+    """By codes, dates and what is equal or not; matches are rarer than among the labelled pairs."""
+    rng = np.random.default_rng(2)
+    rows = [
+        {"key": f"{'abcdefgh'[number]}{copy}", "code": f"{7 * number + int(rng.random() < 0.3):03}"}
+        | {"day": f"2001-0{1 + number % 3}-{10 + int(rng.integers(4))}", "city": "xyz"[int(rng.integers(3))]}
+        for number in range(8)
+        for copy in range(1 + number % 4)
+    ]
+    records, true = pl.DataFrame(rows), {row["key"]: row["key"][0] for row in rows}
+    pairs = [*itertools.combinations(true, 2)]
+    labelled = pl.DataFrame([(*pair, true[pair[0]] == true[pair[1]]) for pair in pairs[::2]], orient="row")
+    labelled.columns = ["left", "right", "is_match"]
+    labelled.write_csv(tmp_path / "labelled.csv")
+    fields = {"code": {"kind": "code"}, "day": {"kind": "date", "within": [2.0]}, "city": {"kind": "exact"}}
+    scorer = Scorer(id="key", fields=fields, blocking=[{"code": 1}, {"day": 7}], prior=0.05)
+    settings = [f"records.labelled={tmp_path}/labelled.csv", "records.prior=0.05"]
+    outcome, trained, pairs = scored(run_here, tmp_path, records, scorer, settings, true)
+    assert_frame_equal(trained, train_scorer(records, labelled, scorer), check_column_order=False)
+    check_partition(outcome, Resolved(pairs, "forbid", None, true, others=tuple(records["key"])))
 
 
 # --- refusals -------------------------------------------------------------------------------------------------------
