@@ -127,8 +127,13 @@ class Copy:
         return process.exitcode
 
     def durations(self, tests: Sequence[str]) -> dict[str, float]:
-        """How long tests take without a mistake, by their ids; those that fail take for ever."""
-        self.run(tests, HOUR, options=())
+        """How long tests take without a mistake, by their ids; those that fail take for ever.
+
+        Raises:
+            ValueError: with what pytest says, if it can't run them: of one that isn't there none are run.
+        """
+        if (status := self.run(tests, HOUR, options=())) not in (0, 1):
+            raise ValueError(f"status {status}: {self.path.with_suffix('.log').read_text()[-500:]}")
         seconds: dict[str, float] = json.loads(self.path.with_suffix(".json").read_text())
         return seconds
 
