@@ -2,6 +2,7 @@
 
 from functools import cache
 
+import huggingface_hub.constants
 import numpy as np
 import pytest
 import torch
@@ -15,6 +16,7 @@ TARGETS = {"target_x": ["rose", "tulip"], "target_y": ["ant", "wasp"]}
 ATTRIBUTES = {"attribute_a": ["love", "peace"], "attribute_b": ["war", "pain"]}
 SETS = TARGETS | ATTRIBUTES
 WORDS = [word for words in SETS.values() for word in words]
+COMMIT = "0123456789abcdef" * 2 + "01234567"
 
 
 @pytest.fixture(scope="module")
@@ -24,8 +26,19 @@ def folder(write_bert, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def model(folder):
-    return BertModel.from_pretrained(folder).eval()
+def cached(write_bert, tmp_path_factory):
+    """A cache of the hub that holds one commit of another model, which a tag names."""
+    place = tmp_path_factory.mktemp("cache") / "models--we--other"
+    write_bert(place / "snapshots" / COMMIT, WORDS, num_hidden_layers=2, max_position_embeddings=8)
+    (place / "refs").mkdir()
+    (place / "refs/v2").write_text(COMMIT)
+    return place.parent
+
+
+@pytest.fixture(scope="module")
+def models(folder, cached):
+    places = {"tiny-bert": folder, "we/other": cached / "models--we--other/snapshots" / COMMIT}
+    return {name: BertModel.from_pretrained(place).eval() for name, place in places.items()}
 
 
 @pytest.fixture(scope="module")
@@ -39,48 +52,63 @@ def measured(run_here, folder, word_lists, word_sets, tmp_path_factory):
         place = tmp_path_factory.mktemp("encoded")
         outcome = run_here(
             *("job=association", "embedding=encoder", f"embedding.model={folder}", *lists, "job.min_words=1"),
-            *("job.similarities=[cosine,mahalanobis]", "job.statistics=[mean]", "job.num_neighbours=5", *settings),
-            *(f"store={place}/store", f"run_dir={place}/run"),
+            *("job.similarities=[cosine,mahalanobis]", "job.statistics=[mean]", "job.num_neighbours=5"),
+            *(f"store={place}/store", f"run_dir={place}/run", *settings),
         )
-        return {(row["test"], row["similarity"]): row for row in outcome.rows("associations")}
+        rows = outcome.rows("associations")
+        return {(row["model"], row["test"], row["similarity"]): row for row in rows}
 
     return measure
 
 
-def _vector(model, word, layers, positions):
+def _vector(model, word, layers=(-1,), position=1):
     """From a forward pass of the word alone."""
     ids = torch.tensor([[2, 5 + WORDS.index(word), 3]])
     with torch.no_grad():
         states = model(ids, output_hidden_states=True).hidden_states
-    return sum(states[layer][0] for layer in layers)[positions].mean(axis=0).numpy().astype(np.float64)
+    return sum(states[layer][0] for layer in layers)[position].numpy().astype(np.float64)
 
 
-def _by_hand(model, layers, positions):
+def _by_hand(model, *which):
     """WEAT score of the mean cosine."""
-
-    def unit_vector(word):
-        found = _vector(model, word, layers, positions)
-        return found / np.linalg.norm(found)
-
-    x, y, a, b = (np.stack([unit_vector(word) for word in words]) for words in SETS.values())
+    unit = {word: vector / np.linalg.norm(vector) for word in WORDS for vector in [_vector(model, word, *which)]}
+    x, y, a, b = (np.stack([unit[word] for word in words]) for words in SETS.values())
     scores = [(side @ a.T).mean(axis=1) - (side @ b.T).mean(axis=1) for side in (x, y)]
     return scores[0].sum() - scores[1].sum()
 
 
-FIRST = ["embedding.encoder.pooling=first", "embedding.encoder.pool_special=true"]
+def test_layers_and_pooling_are_settings_and_so_is_the_commit_of_a_model(measured, models, folder, cached):
+    row = measured()["tiny-bert", "small", "cosine"]
+    assert row["score"] == pytest.approx(_by_hand(models["tiny-bert"]), abs=1e-5)
+    assert (row["status"], row["num_replicas"]) == ("ok", 0)
+    first = ["embedding.encoder.pooling=first", "embedding.encoder.pool_special=true"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(cached))
+        patch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+        both = f"embedding.model=[{folder},we/other]"
+        rows = measured(
+            both, "embedding.revision=v2", "embedding.encoder.layers=[-2,-1]", "embedding.device=cpu", *first
+        )
+    for name, model in models.items():
+        row = rows[name, "small", "cosine"]
+        assert row["score"] == pytest.approx(_by_hand(model, [-2, -1], 0), abs=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("settings", "layers", "positions"),
-    [
-        ([], [-1], [1]),
-        pytest.param(["embedding.encoder.layers=[-2,-1]", *FIRST], [-2, -1], [0], marks=pytest.mark.slow),
-    ],
-)
-def test_layers_and_pooling_are_settings(measured, model, settings, layers, positions):
-    row = measured(*settings)["small", "cosine"]
-    assert row["score"] == pytest.approx(_by_hand(model, layers, positions), abs=1e-5)
-    assert (row["model"], row["status"], row["num_replicas"]) == ("tiny-bert", "ok", 0)
+def test_private_vectors_are_studied_on_the_first_words_that_an_encoder_is_given(run_here, models, folder, tmp_path):
+    """At the last token, of a file in which a word comes twice and a line is blank."""
+    (tmp_path / "words.txt").write_text("\n".join([*WORDS[:2], WORDS[0], "", *WORDS[2:]]))
+    last = ["embedding.encoder.pooling=last", "embedding.encoder.pool_special=true"]
+    nothing_else = ["audit.pairs=0", "deniability.words=0", "distances.epsilons=[]", "mechanisms=[M1]"]
+    run = run_here(
+        *("job=private_vectors", "embedding=encoder", f"embedding.model={folder}", *last, *nothing_else),
+        *(f"vocabulary.word_file={tmp_path}/words.txt", "vocabulary.words=5", "epsilons=[2.0]", "exact_epsilons=[]"),
+        *("audit.epsilon=2.0", f"store={tmp_path}/store", f"run_dir={tmp_path}/run"),
+    )
+    vectors = np.stack([_vector(models["tiny-bert"], word, [-1], 2) for word in WORDS[:5]])
+    apart = np.linalg.norm(vectors[:, np.newaxis] - vectors, axis=2)[np.triu_indices(5, 1)]
+    [row] = run.rows("mechanisms")
+    distances = row["epsilon_x_median"], row["epsilon_x_diameter"]
+    assert distances == pytest.approx((2 * np.median(apart), 2 * apart.max()), rel=1e-4)
 
 
 @pytest.mark.slow
@@ -89,39 +117,35 @@ def test_a_layer_that_the_model_does_not_have_fails_with_its_number(measured):
         measured("embedding.encoder.layers=[9]")
 
 
-def test_a_covariance_rests_on_the_attribute_set_alone(measured, model):
-    row = measured()["small", "mahalanobis"]
-    x, y, a, b = (np.stack([_vector(model, word, [-1], [1]) for word in words]) for words in SETS.values())
+SYNONYMS = {"love": ["rose"], "war": ["ant"]}
+
+
+@pytest.mark.parametrize("enlargement", ["neighbours", "synonyms"])
+def test_a_covariance_rests_on_the_attribute_set_and_on_synonyms_if_these_are_asked_for(
+    measured, models, word_lists, enlargement
+):
+    [_, listed] = word_lists("en", synonyms={"source": "made up", "words": SYNONYMS})
+    asked = [listed, "job.enlargement=synonyms"] if enlargement == "synonyms" else []
+    row = measured(*asked)["tiny-bert", "small", "mahalanobis"]
+    vector = {word: _vector(models["tiny-bert"], word) for word in WORDS}
 
     def distances(words, side):
-        precision = np.linalg.inv(oas(side)[0])
-        apart = words[:, np.newaxis] - side
+        more = [word for other in side for word in SYNONYMS.get(other, []) if asked]
+        precision = np.linalg.inv(oas(np.stack([vector[word] for word in (*side, *more)]))[0])
+        apart = np.array([[vector[word] - vector[other] for other in side] for word in words])
         return np.sqrt(np.einsum("wad,de,wae->wa", apart, precision, apart)).mean(axis=1)
 
+    x, y, a, b = SETS.values()
     scores = [distances(words, b) - distances(words, a) for words in (x, y)]
     assert row["score"] == pytest.approx(scores[0].sum() - scores[1].sum(), abs=1e-4)
     assert (row["status"], row["covariance"]) == ("ok", "shrinkage")
 
 
-def test_a_covariance_rests_on_synonyms_too_if_these_are_asked_for(measured, model, word_lists):
-    [_, synonyms] = word_lists("en", synonyms={"source": "made up", "words": {"love": ["rose"], "war": ["ant"]}})
-    row = measured(synonyms, "job.enlargement=synonyms")["small", "mahalanobis"]
-    x, y, a, b = (np.stack([_vector(model, word, [-1], [1]) for word in words]) for words in SETS.values())
-
-    def distances(words, side, synonym):
-        precision = np.linalg.inv(oas(np.concatenate([side, [_vector(model, synonym, [-1], [1])]]))[0])
-        apart = words[:, np.newaxis] - side
-        return np.sqrt(np.einsum("wad,de,wae->wa", apart, precision, apart)).mean(axis=1)
-
-    scores = [distances(words, b, "ant") - distances(words, a, "rose") for words in (x, y)]
-    assert row["score"] == pytest.approx(scores[0].sum() - scores[1].sum(), abs=1e-4)
-
-
 def test_a_set_of_one_word_has_no_covariance(measured):
-    row = measured()["one word", "mahalanobis"]
+    row = measured()["tiny-bert", "one word", "mahalanobis"]
     assert (row["status"], row["score"], row["missing_words"]) == ("no_covariance", None, ["absent"])
     assert "shrinkage takes [n, dims] with n of 2 or more" in row["reason"]
-    assert measured()["one word", "cosine"]["status"] == "ok"
+    assert measured()["tiny-bert", "one word", "cosine"]["status"] == "ok"
 
 
 def test_a_gpu_that_is_asked_for_must_be_there(measured):

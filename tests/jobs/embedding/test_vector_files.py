@@ -1,7 +1,10 @@
 """Embeddings in files: how they spell listed words, which are replicas of one, and files that are of no use."""
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from gensim.models import KeyedVectors
 
 from tiltmeter.cluster.stages import UnitsFailed
 from tiltmeter.jobs.embedding.corpus.texts import WordSetError
@@ -38,6 +41,67 @@ def overrides(word_lists, word_sets):
     ]
 
 
+LINE = {"Rose": float(np.frombuffer(b"0.50", np.float32)[0]), "tulip": 1.5, "ant": 4.0, "wasp": -3.0}
+LINE |= {"love": 1.0, "peace": -1.0, "war": 2.5, "pain": 7.0}
+"""Words by their place on a line; as four bytes, the first place reads like a number."""
+
+
+def _rows(places, more=""):
+    return "".join(f"{word} {place}{more}\n" for word, place in places.items())
+
+
+def _keyed(path, places):
+    keyed = KeyedVectors(1)
+    keyed.add_vectors([*places], np.float32([*places.values()])[:, np.newaxis])
+    keyed.save(str(path))
+
+
+def _table(path, places):
+    pq.write_table(pa.table({"word": [*places], "vector": [[place] for place in places.values()]}), path)
+
+
+FORMATS = {
+    "word2vec_text": lambda path, places: path.write_text(f"9 2\nbad 1\n{_rows(places, ' 0')}"),
+    "glove": lambda path, places: path.write_text(f"9 2\n{_rows(places)}"),
+    "word2vec_binary": lambda path, places: path.write_bytes(
+        b"8 1\n"
+        + b"".join(word.encode() + b" " + np.float32(place).tobytes() + b"\n" for word, place in places.items())
+    ),
+    "keyedvectors": _keyed,
+    "parquet": _table,
+}
+"""Writers of files, of which the first three look like files of another format."""
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_file_is_read_in_the_format_that_is_said(run_here, overrides, tmp_path, form):
+    FORMATS[form](tmp_path / "line.dat", LINE)
+    where = [f"embedding.path={tmp_path}/line.dat", f"store={tmp_path}/store", "reading.max_bad_share=0.2"]
+    chosen = [f"embedding.format={form}", f"embedding.allow_pickle={form == 'keyedvectors'}"]
+    for number in range(2 if form == "word2vec_text" else 1):  # what the store has, too, is counted
+        run = run_here(*overrides, *where, *chosen, "tests=[shared]", "job.similarities=[euclidean]")
+        [row] = run.rows("associations")
+        near = {
+            word: np.mean([[abs(LINE[word] - LINE[to]) for to in ATTRIBUTES[side]] for side in ATTRIBUTES], axis=1)
+            for word in ("Rose", "tulip", "ant", "wasp")
+        }
+        scores = [to_b - to_a for to_a, to_b in near.values()]
+        assert row["score"] == pytest.approx(sum(scores[:2]) - sum(scores[2:]), rel=1e-6)
+        assert (row["missing_words"], row["status"]) == (["rose"], "ok")
+        left = {"file": f"{tmp_path}/line.dat", "reason": "not 2 numbers after a word", "kind": "bad", "num": 1}
+        assert run.record["left_out"] == ([left | {"first": "line 2"}] if form == "word2vec_text" else []), number
+
+
+def test_a_file_of_too_many_bad_rows_is_refused(run_here, write, overrides, tmp_path):
+    good, bad = write(tmp_path / "good.bin", ANGLES), tmp_path / "bad.txt"
+    bad.write_text(_rows(LINE) + "x nan\n" * 12)
+    where = [*overrides, f"store={tmp_path}/store"]
+    with pytest.raises(UnitsFailed, match=r"bad\.txt: 12 of 20 records are bad \(60%\), more than reading"):
+        run_here(*where, f"embedding.path=[{good},{bad}]", f"run_dir={tmp_path}/both")
+    with pytest.raises(InputError, match=r"reading\.max_bad_share=0\.5 allows"):
+        run_here(*where, f"embedding.path={bad}", "reading.max_bad_share=0.5", f"run_dir={tmp_path}/alone")
+
+
 @pytest.fixture(scope="module")
 def outcomes(run_here, write, overrides, tmp_path_factory):
     """Of the same files with each setting of fold_case."""
@@ -64,18 +128,19 @@ def _score(x, y):
     return scores[0] - scores[1]
 
 
-@pytest.mark.parametrize(
-    ("fold", "model", "spelled"),
-    [
-        ("auto", "cased", ["Rose"]),
-        ("auto", "lower", ["rose", "tulip"]),
-        ("true", "cased", ["Rose", "tulip"]),
-        ("true", "lower", ["rose", "tulip"]),
-        ("false", "cased", ["Rose"]),
-    ],
-)
-def test_a_word_is_taken_as_it_is_listed_before_it_is_taken_in_lower_case(outcomes, fold, model, spelled):
+SPELLED = {
+    ("auto", "cased"): ["Rose"],
+    ("auto", "lower"): ["rose", "tulip"],
+    ("true", "cased"): ["Rose", "tulip"],
+    ("true", "lower"): ["rose", "tulip"],
+    ("false", "cased"): ["Rose"],
+}
+
+
+@pytest.mark.parametrize(("fold", "model"), SPELLED)
+def test_a_word_is_taken_as_it_is_listed_before_it_is_taken_in_lower_case(outcomes, fold, model):
     [row] = outcomes[fold].rows("associations", model=model, test="spelling")
+    spelled = SPELLED[fold, model]
     assert row["score"] == pytest.approx(_score(spelled, ["ant", "wasp"]), abs=1e-6)
     assert row["missing_words"] == ["Rose", "Tulip"][len(spelled) :]
 
@@ -85,13 +150,20 @@ def test_a_file_in_lower_case_has_no_capitals_to_find_unless_they_are_folded(out
     assert (row["status"], row["missing_words"]) == ("too_few_words", ["Rose", "Tulip"])
 
 
-def test_entries_that_a_file_spells_alike_count_once(outcomes):
-    [row] = outcomes["auto"].rows("associations", model="lower", test="alike")
-    assert (row["num_targets"], row["missing_words"], row["status"]) == (4, [], "ok")
-    assert row["score"] == pytest.approx(_score(["rose", "tulip"], ["ant", "wasp"]), abs=1e-6)
-    [row] = outcomes["auto"].rows("associations", model="cased", test="alike")
-    assert row["num_targets"] == 5
-    assert row["score"] == pytest.approx(_score(["Rose", "rose", "tulip"], ["ant", "wasp"]), abs=1e-6)
+@pytest.mark.parametrize(
+    ("model", "words", "missing"),
+    [
+        ("lower", ["rose", "tulip"], []),
+        ("cased", ["Rose", "rose", "tulip"], []),
+        ("zero", ["Rose", "rose"], ["tulip"]),
+    ],
+)
+def test_entries_that_a_file_spells_alike_count_once_and_vectors_of_length_0_as_missing(
+    outcomes, model, words, missing
+):
+    [row] = outcomes["auto"].rows("associations", model=model, test="alike")
+    assert (row["num_targets"], row["missing_words"], row["status"]) == (len(words) + 2, missing, "ok")
+    assert row["score"] == pytest.approx(_score(words, ["ant", "wasp"]), abs=1e-6)
 
 
 def test_targets_that_a_file_spells_alike_leave_nothing_to_test(outcomes):
@@ -100,12 +172,6 @@ def test_targets_that_a_file_spells_alike_leave_nothing_to_test(outcomes):
     assert row["reason"] == "the embedding spells ['Rose'] of target_x like words of target_y"
     [row] = outcomes["auto"].rows("associations", model="cased", test="shared")
     assert (row["status"], row["num_targets"]) == ("ok", 5)
-
-
-def test_a_vector_of_length_0_counts_as_missing(outcomes):
-    [row] = outcomes["auto"].rows("associations", model="zero", test="alike")
-    assert (row["num_targets"], row["missing_words"], row["status"]) == (4, ["tulip"], "ok")
-    assert row["score"] == pytest.approx(_score(["Rose", "rose"], ["ant", "wasp"]), abs=1e-6)
 
 
 @pytest.mark.parametrize(
