@@ -24,15 +24,6 @@ def test_items_that_are_units_have_students_interval():
     assert means.mean(wide, each(15, "text"), level=0.9).p == pytest.approx(stats.ttest_1samp(wide, 0.0).pvalue)
 
 
-def test_clusters_have_cr2_and_kish_by_hand():
-    # Two texts of the first speaker, one of each other: sums of deviations from 2 are 2, -1, 0, -1, 0.
-    values = np.array([3.0, 3.0, 1.0, 2.0, 1.0, 2.0])
-    found = means.mean(values, units_of(["a", "a", "b", "c", "d", "e"], "speaker"), level=0.95)
-    assert found.variance == pytest.approx((4 / (1 - 2 / 6) + 1 / (1 - 1 / 6) + 1 / (1 - 1 / 6)) / 36)
-    assert found.df == pytest.approx(36 / 8 - 1)
-    assert found.num_units == 5
-
-
 def test_values_that_are_missing_are_left_out_with_their_units():
     values = np.array([1.0, np.nan, 3.0, 2.0, np.nan, 5.0])
     found = means.mean(values, each(6, "text"), level=0.95)
