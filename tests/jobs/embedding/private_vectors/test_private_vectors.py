@@ -87,34 +87,6 @@ def test_audits_of_few_words_are_told_apart(run_here, folder):
     assert len({tuple(row[key] for key in key_columns(AUDITS)) for row in rows}) == 6 * 7 == len(rows)
 
 
-@pytest.mark.parametrize(
-    ("override", "message"),
-    [
-        ("epsilons=[0.0]", "greater than 0"),
-        ("audit.epsilon=-1", "greater than 0"),
-        ("release.mechanism=M2", "private vectors are in none; choose one of M1"),
-        ("release.mechanism=gaussian", "set release.radius"),
-        ("release.key_file=key", "^release.epsilon: is missing, and has no usual value: .* odds of up to exp"),
-        ("release.key_file=key release.epsilon=11", "is more than release.max_epsilon=10"),
-        (
-            "release.key_file=key release.epsilon=11 release.max_epsilon=20",
-            "is more than 10; say in release.most_epsilon how",
-        ),
-        ("audit.draws=5000", "must be at least 8 times audit.batch"),
-        (
-            "release.words=private.txt",
-            "^release.words=private.txt: .* nothing is released without a key; set release.key_",
-        ),
-        ("release.radius=2", "^release.radius=2.*: .* nothing is released without a key"),
-        ("release.epsilon=2", "^release.epsilon=2.*: .* nothing is released without a key"),
-        ("vocabulary.word_file=a.txt", "^vocabulary.word_file=a.txt: is for an encoder"),
-    ],
-)
-def test_settings_that_make_no_sense_are_refused(configured, folder, override, message):
-    with pytest.raises(Refusal, match=message):
-        configured(*settings(folder, "x", *override.split()))
-
-
 @pytest.mark.parametrize(("stretch", "is_broken"), [(1.899, False), (1.901, True)])
 def test_the_page_says_that_a_map_breaks_the_published_promise(stretch, is_broken):
     about = {"projection": "gaussian", "dimensions": 6, "beta": 0.9}
@@ -180,22 +152,11 @@ def test_lines_end_where_a_line_ends(tmp_path):
     ("content", "message"), [(b"a\n\xff\n", "is no text in UTF-8"), (b"a\nb\na\n", "has 2 different words")]
 )
 def test_words_that_no_encoder_could_take_are_refused(configured, tmp_path, content, message):
-    config, sources = encoding(configured, tmp_path, content)
-    with pytest.raises(InputError, match=f"^vocabulary.word_file: {message}"):
-        words_to_encode(config, sources)
-
-
-def encoding(configured, tmp_path, content, *more):
     (tmp_path / "words.txt").write_bytes(content)
     encoder = ["embedding=encoder", "embedding.model=none", f"vocabulary.word_file={tmp_path}/words.txt"]
     sources = PrivateSources(words=find_file(str(tmp_path / "words.txt"), "vocabulary.word_file"))
-    return configured("job=private_vectors", *encoder, *more), sources
-
-
-def test_an_encoder_is_given_the_first_words_that_are_asked_for(configured, tmp_path):
-    content = b"a\nb\na\n\nc\nd\n"
-    assert words_to_encode(*encoding(configured, tmp_path, content)) == ("a", "b", "c", "d")
-    assert words_to_encode(*encoding(configured, tmp_path, content, "vocabulary.words=3")) == ("a", "b", "c")
+    with pytest.raises(InputError, match=f"^vocabulary.word_file: {message}"):
+        words_to_encode(configured("job=private_vectors", *encoder), sources)
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from tests.jobs.embedding.private_vectors.certificates import (
 from tests.jobs.embedding.private_vectors.leaks import left
 from tests.jobs.embedding.private_vectors.places import KEY, NUM_WORDS, SEED, WIDTH, settings
 from tiltmeter.operators.embedding.private_release.profile import gaussian_epsilon_of
-from tiltmeter.storage.errors import InputError, Refusal
+from tiltmeter.storage.errors import InputError
 
 SECRETS = ["unknownsecret", "planted3", "planted3", "planted41", *("anothersecret", "planted7", "planted8") * 300]
 """Words without a vector, words that come again, and three that come often."""
@@ -148,8 +148,3 @@ def test_a_published_map_that_breaks_its_promise_releases_nothing(run_here, priv
     with pytest.raises(InputError, match=r"release.mechanism=M2: promises nothing, .* by 1.840, and 1 \+ beta is 1.8"):
         run_here(*private("broken", "M2", "beta=0.8"))
     assert not (folder / "broken" / "accounts").exists()
-
-
-def test_a_radius_is_refused_for_words(configured, private):
-    with pytest.raises(Refusal, match=r"release.radius=2: is for private vectors"):
-        configured(*private("x", "M1", "release.radius=2"))

@@ -91,14 +91,6 @@ def test_noise_that_no_double_holds_beside_the_vectors_is_refused_before_anythin
     assert not (folder / f"fine{epsilon}" / "accounts").exists()
 
 
-def test_more_rows_are_never_released_than_were_asked_for(configured, given):
-    """The first words of a vocabulary are no choice of private vectors: all of these are given away."""
-    few = given("x", "vocabulary.words=5", TEN)
-    with pytest.raises(Refusal, match=r"^vocabulary.words=5: all vectors of embedding.path are released"):
-        configured(*few)
-    configured(*few, "release.words=words.txt")
-
-
 @pytest.mark.parametrize(
     ("place", "mode", "content", "message"),
     [

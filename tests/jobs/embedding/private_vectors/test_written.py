@@ -223,10 +223,14 @@ def test_normal_noise_is_as_private_as_its_epsilon_says_per_unit_of_distance(con
     assert for_any_vectors(unbounded, WIDTH).rounding(100, WIDTH) is None
 
 
-def test_a_release_is_refused_where_near_vectors_would_be_told_apart(run_here, folder):
-    given = [f"release.key_file={folder}/key", "release.epsilon=20", "release.max_epsilon=20", "release.most_epsilon=1"]
-    with pytest.raises(Refusal, match=r"^release.epsilon=20: .* more than release.most_epsilon=1"):
-        run_here(*settings(folder, "near", *given))
+def test_a_release_is_refused_where_near_vectors_would_be_told_apart_by_more_than_is_allowed(run_here, folder, vectors):
+    made = {"delta": 0.0, "scale": 1 / 20, "sensitivity": 1.0}
+    exact = exact_privacy(made, np.eye(WIDTH), vectors.astype(np.float64), 1e-6, is_private=True)["exact_nearest"]
+    given = ["seed=7", f"release.key_file={folder}/key", "release.epsilon=20", "release.max_epsilon=20"]
+    [row] = run_here(*settings(folder, "far", *given, f"release.most_epsilon={1.01 * exact}")).rows("releases")
+    assert row["exact_nearest"] == pytest.approx(exact)
+    with pytest.raises(Refusal, match=r"^release.epsilon=20: .* more than release.most_epsilon="):
+        run_here(*settings(folder, "near", *given, f"release.most_epsilon={0.99 * exact}"))
     assert not (folder / "near" / "accounts").exists()
 
 
