@@ -64,7 +64,7 @@ def roberta(tmp_path_factory):
 
 
 def by_captum(model, tokenizer, text, target, num_steps):
-    """Attributions of tokens by a plain call, of the text alone, and their convergence delta."""
+    """Attributions of tokens by a plain call, of the text alone."""
     inputs = tokenizer(text, return_tensors="pt", return_special_tokens_mask=True)
     is_special = inputs.pop("special_tokens_mask").bool()
     baseline = inputs["input_ids"].where(is_special, torch.tensor(tokenizer.pad_token_id))
@@ -73,21 +73,20 @@ def by_captum(model, tokenizer, text, target, num_steps):
         return model(input_ids=ids, attention_mask=mask).logits
 
     method = LayerIntegratedGradients(forward, model.get_input_embeddings())
-    mask = inputs["attention_mask"]
-    asked = {"target": target, "additional_forward_args": mask, "n_steps": num_steps, "return_convergence_delta": True}
-    found, delta = method.attribute(inputs["input_ids"], baselines=baseline, **asked)
-    return found.sum(dim=2)[0].numpy(), delta.item()
+    asked = {"target": target, "additional_forward_args": inputs["attention_mask"], "n_steps": num_steps}
+    return method.attribute(inputs["input_ids"], baselines=baseline, **asked).sum(dim=2)[0].numpy()
 
 
-def test_values_are_those_of_a_plain_call_of_captum(bert) -> None:
-    model, tokenizer = bert
+@pytest.mark.parametrize("name", ["bert", "gpt2", "roberta"])
+def test_values_are_those_of_a_plain_call_of_captum_of_each_text_alone(name, request) -> None:
+    model, tokenizer = request.getfixturevalue(name)
     config = AttributionConfig(output="logit", num_steps=20, max_tokens=300)
-    for text, found in zip(TEXTS, attribute(transformers_classifier(*bert), TEXTS, config), strict=True):
-        tokens, delta = by_captum(model, tokenizer, text, found.predicted, 20)
+    for text, found in zip(TEXTS, attribute(transformers_classifier(model, tokenizer), TEXTS, config), strict=True):
+        tokens = by_captum(model, tokenizer, text, found.predicted, 20)
         [read] = tokenise(model, tokenizer, [text])
         sums = [tokens[read.word_of == word].sum() for word in range(len(found.words))]
         np.testing.assert_allclose(found.values, sums, atol=1e-4 * np.abs(tokens).max())
-        assert found.delta == pytest.approx(delta, abs=1e-4)
+        assert abs(found.delta) < 2e-3 * max(1.0, abs(found.output - found.baseline))
         assert tokens[read.word_of == NO_WORD] == pytest.approx(0.0, abs=1e-12)
 
 
@@ -97,24 +96,6 @@ def test_tokens_are_added_up_to_words(bert) -> None:
     assert read.inputs["input_ids"] == [2, 9, 11, 6, 8, 1, 3]
     assert read.word_of.tolist() == [NO_WORD, 0, 1, 2, 2, 3, NO_WORD]
     assert not read.truncated
-
-
-@pytest.mark.parametrize("name", ["bert", "gpt2", "roberta"])
-@pytest.mark.parametrize("method", ["integrated_gradients", "occlusion"])
-def test_a_text_has_the_same_attributions_alone_and_among_others(name, method, request) -> None:
-    classifier = transformers_classifier(*request.getfixturevalue(name))
-    config = AttributionConfig(method=method, output="logit", num_steps=10)
-    for text, found in zip(TEXTS, attribute(classifier, TEXTS, config), strict=True):
-        [alone] = attribute(classifier, [text], config)
-        np.testing.assert_allclose(found.values, alone.values, atol=1e-4 * np.abs(alone.values).max())
-        assert np.abs(found.values).max() > 0.01
-
-
-@pytest.mark.parametrize("name", ["bert", "gpt2", "roberta"])
-def test_attributions_add_up_to_the_change_in_the_output(name, request) -> None:
-    classifier = transformers_classifier(*request.getfixturevalue(name))
-    for found in attribute(classifier, TEXTS, AttributionConfig(num_steps=400)):
-        assert abs(found.delta) < 2e-3 * max(1.0, abs(found.output - found.baseline))
 
 
 def test_outputs_of_whole_texts_are_those_of_the_model(roberta) -> None:
@@ -161,11 +142,6 @@ def test_models_and_tokenizers_that_cannot_serve_are_refused(bert) -> None:
     t5 = T5ForSequenceClassification(T5Config(vocab_size=13, d_model=4, d_kv=2, d_ff=4, num_layers=1, num_heads=1))
     with pytest.raises(ValueError, match="T5ForSequenceClassification reads a text by an encoder and again"):
         transformers_classifier(t5, tokenizer)
-
-
-def test_a_tokenizer_without_offsets_is_refused(bert) -> None:
-    class Slow:
-        is_fast = False
-
+    slow = type("Slow", (), {"is_fast": False})
     with pytest.raises(ValueError, match=r"Slow does not say which characters .* tokenizer\.json"):
-        tokenise(bert[0], Slow(), ["good"])
+        tokenise(model, slow(), ["good"])

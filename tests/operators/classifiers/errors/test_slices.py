@@ -26,6 +26,10 @@ from tiltmeter.operators.classifiers.errors.slices.search import (
     leading,
     plain,
 )
+from tiltmeter.operators.statistics.designs.one_sided import positive_p
+from tiltmeter.operators.statistics.means import mean, share
+from tiltmeter.operators.statistics.multiplicity import holm
+from tiltmeter.operators.statistics.text_intervals import between
 from tiltmeter.operators.statistics.units import each, units_of
 
 TEXTS = each(2000, "text")
@@ -269,46 +273,36 @@ def test_a_slice_is_not_shortened_to_one_that_is_not_significant():
 # --- rates ------------------------------------------------------------------------------------------------------------
 
 
-def test_intervals_of_texts_are_those_of_scipy_and_of_groups_are_wider():
-    errors = np.arange(10) < 3
-    members = np.array([np.arange(10) >= 3, np.ones(10, dtype=bool), np.arange(10) < 3])
-    rates = rates_of(members, errors, each(10, "text"), 0.95)
-    for place, hits in enumerate((0, 3, 3)):
-        interval = binomtest(hits, int(members[place].sum())).proportion_ci(method="exact")
-        assert (rates.low[place], rates.high[place]) == pytest.approx((interval.low, interval.high))
-    by_group = rates_of(members, errors, units_of([0, 0, 0, 1, 1, 1, 2, 2, 3, 3], "group"), 0.95)
-    assert by_group.rate.tolist() == rates.rate.tolist()
-    assert by_group.low[1] < rates.low[1]
-    assert rates.high[1] < by_group.high[1]
+def test_rates_are_shares_by_unit():
+    rng = np.random.default_rng(0)
+    members, errors, codes = bernoulli(rng, 60, [0.3, 0.9, 0.5]), rng.random(60) < 0.4, np.arange(60) // 4
+    for units in (each(60, "text"), units_of(codes, "group")):
+        rates = rates_of(members, errors, units, 0.8)
+        known = [share(errors[inside], units.part(inside), level=0.8) for inside in members]
+        for name, found in zip(("value", "low", "high"), rates, strict=True):
+            assert found == pytest.approx([getattr(one, name) for one in known])
+    assert all(len(part) == 0 for part in rates_of(members[:0], errors, each(60, "text"), 0.8))
 
 
-def test_a_change_spreads_as_the_paired_difference_of_groups_does():
+def test_a_change_is_the_paired_difference_of_units():
     before, after = np.arange(10) < 2, (np.arange(10) > 0) & (np.arange(10) < 9)
-    everyone, pairs = np.ones(10, dtype=bool), units_of(list(np.arange(10) // 2), "group")
-    alone, grouped = (change_of(everyone, before, after, units, 0.95) for units in (each(10, "text"), pairs))
-    assert (alone.before, alone.after, alone.change.value) == pytest.approx((0.2, 0.8, 0.6))
-    differences = after.astype(float) - before
-    assert alone.change.variance == pytest.approx(differences.var(ddof=1) / 10)
-    assert grouped.change.variance == pytest.approx(differences.reshape(5, 2).mean(axis=1).var(ddof=1) / 5)
+    inside, units = np.arange(10) != 4, units_of(list(np.arange(10) // 2), "group")
+    found = change_of(inside, before, after, units, 0.8)
+    differences = (after.astype(int) - before)[inside]
+    assert (found.before, found.after) == (2 / 9, 7 / 9)
+    assert found.change == mean(differences, units.part(inside), level=0.8, scale=between(-1.0, 1.0))
     assert change_of(before, before, before, each(10, "text"), 0.95).change.too_few
-    still = change_of(everyone, before, before, each(10, "text"), 0.95).change
+    still = change_of(inside, before, before, each(10, "text"), 0.95).change
     assert still.low < 0.0 == still.value < still.high  # nothing moved, and others might
 
 
-def test_confirmation_weighs_how_many_slices_were_chosen():
+def test_slices_are_confirmed_by_the_scores_of_units_and_by_how_many_were_chosen():
     members, errors, strata = planted(9)
-    alone = confirmed_p(members, [(0, 1)], errors, strata, TEXTS)
-    p_values = confirmed_p(members, [(0, 1), (4,)], errors, strata, TEXTS)
-    assert p_values[0] == pytest.approx(2 * alone[0])
-    assert p_values[0] < 1e-6
-    assert p_values[1] > 0.05
-
-
-def test_groups_confirm_what_they_say_and_not_what_their_texts_do():
-    """Ten groups of 200 texts: one of them alone is wrong more often, and has the feature."""
-    groups = np.arange(2000) // 200
-    members = (groups < 1)[np.newaxis] | (np.random.default_rng(0).random((1, 2000)) < 0.05)
-    errors = np.random.default_rng(1).random(2000) < np.where(groups < 1, 0.8, 0.2)
-    strata = np.zeros(2000, dtype=int)
-    assert confirmed_p(members, [(0,)], errors, strata, TEXTS)[0] < 1e-9
-    assert np.isnan(confirmed_p(members, [(0,)], errors, strata, units_of(groups, "group"))[0])
+    for units in (TEXTS, units_of(np.arange(2000) // 100, "group"), units_of(np.arange(2000) // 500, "group")):
+        known = []
+        for slice_ in ((0, 1), (4,)):
+            scores = group_scores(members[list(slice_)].all(axis=0), errors, strata, strata >= 0, units)
+            known.append(positive_p(*scores, units.kind)[0])
+        found = confirmed_p(members, [(0, 1), (4,)], errors, strata, units)
+        np.testing.assert_array_equal(found, holm(np.array(known)))
+    assert np.isnan(found).all()  # by four groups
