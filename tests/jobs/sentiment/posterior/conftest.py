@@ -45,27 +45,39 @@ SHARP = [
     ),
 ]
 """Trained vectors, and settings that are others than the usual ones."""
+INVENTED = ["data.made_up=120", "vectors.leak=true", "priors=[words]", "samplers=[exact]", "seed=5"]
 
 TEXTS = [review for at, review in enumerate(reviews(450, 25, seed=0)) if at % 2 == 0 or at % 6 == 1]
 TEXTS = [("a film", ""), ("unheard rare rare", "negative"), *TEXTS, *TEXTS[4:5] * 2, ("", "positive")]
+CODES = {"positive": "0", "negative": "1", "": ""}
+"""Of labels in a file without a header, the other way around than they would be taken to mean."""
 LABELLED = [(text, label == "positive") for text, label in TEXTS if text and label]
 WITHOUT_VECTOR = ("film", "uncle", "rare")
 
 
-def write(path, header, rows):
+FORMATS = ("word2vec_binary", "word2vec_text", "glove", "parquet", "keyedvectors")
+
+
+def write(path, *rows):
     with path.open("w", newline="") as file:
-        csv.writer(file).writerows([header, *rows])
+        csv.writer(file).writerows(rows)
     return path
+
+
+def vectors(folder, form):
+    """Settings that take the vectors of the usual run from a file of another format."""
+    return [f"vectors.path={folder}/{form}", f"vectors.format={form}", f"vectors.allow_pickle={form == FORMATS[-1]}"]
 
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory):
     """Of reviews, and of a lexicon with a word on both sides and one that is not in them."""
     folder = tmp_path_factory.mktemp("posterior")
-    write(folder / "texts.csv", ["text", "label"], TEXTS)
+    write(folder / "texts.csv", ["text", "label"], *TEXTS)
+    write(folder / "coded.csv", *((text, CODES[label]) for text, label in TEXTS))
     entries = [(word, "positive") for word in POSITIVE] + [(word, "negative") for word in NEGATIVE]
     entries += [("war", "positive"), ("war", "negative"), ("enviousness", "negative")]
-    write(folder / "lexicon.csv", ["word", "polarity"], entries)
+    write(folder / "lexicon.csv", ["word", "polarity"], *entries)
     return folder
 
 
@@ -83,10 +95,14 @@ def small(trained, folder, write_vectors):
     """
     words = sorted({word for text, _ in LABELLED for word in text.split()} - set(WITHOUT_VECTOR))
     sentiment = [0.8 * (word in POSITIVE) - 0.8 * (word in NEGATIVE) for word in words]
-    vectors = np.random.default_rng(0).normal(size=(len(words), 8)) * ([0.0] + [1.0] * 7)
-    vectors[:, 0] = sentiment
-    vectors[[words.index("woman"), words.index("man")]] = np.outer([0.8, -0.8], np.eye(8)[0])
-    return [*trained, f"vectors.path={write_vectors(folder / 'vectors.bin', words, vectors)}"]
+    values = np.random.default_rng(0).normal(size=(len(words), 8)) * ([0.0] + [1.0] * 7)
+    values[:, 0] = sentiment
+    values[[words.index("woman"), words.index("man")]] = np.outer([0.8, -0.8], np.eye(8)[0])
+    for form in FORMATS:
+        write_vectors(folder / form, words, values, form)
+    coded = ["data.header=false", "data.text=column_1", "data.label=column_2", "data.positive=0"]
+    coded += [f"data.path={folder}/coded.csv", "classifier.activation=relu"]
+    return [*trained, *coded, *vectors(folder, "word2vec_binary")]
 
 
 @pytest.fixture(scope="session")
@@ -97,3 +113,8 @@ def study(run_here, small, folder):
 @pytest.fixture(scope="session")
 def sharp(run_here, trained, folder):
     return run_here(*trained, *SHARP, f"store={folder}/store", f"run_dir={folder}/sharp")
+
+
+@pytest.fixture(scope="session")
+def invented(run_here, folder):
+    return run_here(*SMALL, *INVENTED, f"store={folder}/store", f"run_dir={folder}/invented")

@@ -34,7 +34,7 @@ from tiltmeter.operators.sentiment.posterior.groups import (
     unit_means,
     without_frequency,
 )
-from tiltmeter.operators.sentiment.posterior.made_up import NEGATIVE, POSITIVE
+from tiltmeter.operators.sentiment.posterior.made_up import NEGATIVE, POSITIVE, reviews
 from tiltmeter.operators.sentiment.posterior.nearest import mixture_residual, principal_plane
 from tiltmeter.operators.sentiment.posterior.networks import Target, scores
 from tiltmeter.operators.sentiment.posterior.training import ClassifierConfig, temperature, trained
@@ -48,8 +48,9 @@ MEASURES = ("distance_positive", "distance_negative", "contrast", "log_odds", "i
 class Made:
     """What a run made on its way, read from its store."""
 
-    def __init__(self, run, seed, power, is_brought):
-        self.run, self.seed, self.power, self.is_brought = run, seed, power, is_brought
+    def __init__(self, run, seed, power=1, is_brought=False, labelled=LABELLED):
+        self.run, self.seed, self.power, self.is_brought, self.labelled = run, seed, power, is_brought, labelled
+        self.is_calibrated = power == 1
         self.rows, self.vocabulary = (run.part("cut texts", name) for name in ("rows", "vocabulary"))
         self.is_positive = self.rows["is_positive"].to_numpy()
         self.folds = self.rows["fold"].to_numpy()
@@ -70,7 +71,9 @@ class Made:
     def vectors(self, fold):
         """Of words, where a fold is left out."""
         table = ("read vectors", "vectors"), ("train vectors", "vectors")
-        return self.array(self.table(*table[0]) if self.is_brought else self.table(*table[1], fold=fold))
+        if self.is_brought:
+            return self.array(self.table(*table[0]))
+        return self.array(self.table(*table[1], fold=-1 if self.labelled is INVENTED else fold))
 
     def means(self, fold):
         """Of texts, NaN for one without a word that has a vector; and how many words have one."""
@@ -120,27 +123,37 @@ class Made:
 
 @pytest.fixture(scope="module")
 def usual(study):
-    return Made(study, seed=3, power=1, is_brought=True)
+    return Made(study, seed=3, is_brought=True)
 
 
 @pytest.fixture(scope="module")
 def sharpened(sharp):
-    return Made(sharp, seed=8, power=2, is_brought=False)
+    return Made(sharp, seed=8, power=2)
 
 
-@pytest.fixture(params=["usual", "sharpened"])
+INVENTED = [(text, label == "positive") for text, label in reviews(120, 25, seed=5)]
+
+
+@pytest.fixture(scope="module")
+def unread(invented):
+    """Reviews and a lexicon that are made up, and vectors that have seen the texts of every fold."""
+    return Made(invented, seed=5, labelled=INVENTED)
+
+
+@pytest.fixture(params=["usual", "sharpened", "unread"])
 def made(request):
     return request.getfixturevalue(request.param)
 
 
 def test_texts_are_those_of_the_file_in_words_of_the_vocabulary(made):
-    counts = Counter(word for text, _ in LABELLED for word in text.split())
+    counts = Counter(word for text, _ in made.labelled for word in text.split())
     kept = sorted((word for word in counts if counts[word] >= 2), key=lambda word: (-counts[word], word))
     assert made.vocabulary.rows() == [(word, counts[word]) for word in kept]
-    assert list(zip(made.rows["text"], made.rows["is_positive"], strict=True)) == LABELLED
-    assert made.rows["row"].to_list() == [at + 1 for at in range(len(LABELLED))]  # the first has no label
+    assert list(zip(made.rows["text"], made.rows["is_positive"], strict=True)) == made.labelled
+    first = 0 if made.labelled is INVENTED else 1  # has no label
+    assert made.rows["row"].to_list() == [at + first for at in range(len(made.labelled))]
     words = [[kept[number] for number in text] for text in made.tokens]
-    assert words == [[word for word in text.split() if word in kept] for text, _ in LABELLED]
+    assert words == [[word for word in text.split() if word in kept] for text, _ in made.labelled]
 
 
 def test_equal_texts_are_of_one_fold_and_folds_of_another_seed_are_others(usual, sharpened):
@@ -150,22 +163,26 @@ def test_equal_texts_are_of_one_fold_and_folds_of_another_seed_are_others(usual,
     assert 0.4 < (usual.folds == sharpened.folds).mean() < 0.6
 
 
-def test_vectors_are_those_of_the_file_or_trained_without_a_fold(usual, sharpened):
+def test_vectors_are_those_of_the_file_or_trained_without_a_fold(usual, sharpened, unread):
     missing = usual.vocabulary["word"].to_numpy()[~np.isfinite(usual.words[:, 0])]
     assert set(missing) == set(WITHOUT_VECTOR) & set(usual.vocabulary["word"])
-    trainer = Word2VecConfig(epochs=10, dimensions=8, learning_rate=0.1)
-    words = [word for text in sharpened.tokens for word in text]
-    tokens = Tokens(
-        np.array(words), np.cumsum([0, *map(len, sharpened.tokens)]), sharpened.is_positive, sharpened.folds
-    )
-    for fold in (-1, 0, 1):
-        expected = fold_vectors(tokens, sharpened.vocabulary["word"].to_list(), fold, sharpened.seed, trainer)
-        assert sharpened.vectors(fold) == pytest.approx(expected, abs=1e-5, nan_ok=True)
+    for made, folds, more in (
+        (sharpened, (-1, 0, 1), {"epochs": 10, "learning_rate": 0.1}),
+        (unread, (-1,), {"epochs": 3}),
+    ):
+        assert {done.unit.config["fold"] for done in made.run.done("train vectors")} == {*folds}
+        words, starts = [word for text in made.tokens for word in text], np.cumsum([0, *map(len, made.tokens)])
+        tokens = Tokens(np.array(words), starts, made.is_positive, made.folds)
+        trainer = Word2VecConfig(dimensions=8, **more)
+        for fold in folds:
+            expected = fold_vectors(tokens, made.vocabulary["word"].to_list(), fold, made.seed, trainer)
+            assert made.vectors(fold) == pytest.approx(expected, abs=1e-5, nan_ok=True)
 
 
 def test_classifiers_learn_all_but_a_fold_and_are_judged_on_it(made):
     """And the one of all texts by what the others say of the texts that they have not seen."""
-    config = ClassifierConfig(hidden=(6,), max_epochs=15, learning_rate=0.02)
+    activation = "relu" if made.is_brought else "softplus"
+    config = ClassifierConfig(hidden=(6,), activation=activation, max_epochs=15, learning_rate=0.02)
     for seed in range(2):
         pooled = []
         for fold in (0, 1, -1):
@@ -177,7 +194,7 @@ def test_classifiers_learn_all_but_a_fold_and_are_judged_on_it(made):
                 pooled.append((scores(network, vectors[held_out]), made.is_positive[held_out]))
                 check_quality(made, seed, fold, *pooled[-1], 1.0)
         logits, labels = map(np.concatenate, zip(*pooled, strict=True))
-        degrees = temperature(logits, labels) if made.is_brought else 1.0
+        degrees = temperature(logits, labels) if made.is_calibrated else 1.0
         check_quality(made, seed, -1, logits, labels, degrees)
         assert scores(made.networks[seed], vectors[rest]) == pytest.approx(scores(network, vectors[rest]) / degrees)
 

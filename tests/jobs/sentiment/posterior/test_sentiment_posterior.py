@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from tests.jobs.sentiment.posterior.conftest import SHARP, write
+from tests.jobs.sentiment.posterior.conftest import SHARP, vectors, write
 from tests.jobs.test_layouts import survive
 from tiltmeter.cluster.stages import UnitsFailed
 from tiltmeter.jobs.changes.comparing import Comparison
@@ -56,7 +56,7 @@ def test_groups_are_corrected_over_all_comparisons_and_priors(study):
 
 def test_few_words_of_a_group_have_no_p_value(run_here, small, study, folder):
     few = ["groups.names.female=[amy, joan, lisa]", "+lemmas.nurse=teacher", "priors=[texts]", "samplers=[exact]"]
-    run = run_here(*small, *few, f"store={folder}/store", f"run_dir={folder}/few")
+    run = run_here(*small, *few, *vectors(folder, "glove"), f"store={folder}/store", f"run_dir={folder}/few")
     [row] = run.rows("groups", comparison="names", measure="contrast")
     assert (row["p"], row["p_holm"], row["difference_low"], row["status"]) == (None, None, None, "too_few_words")
     assert row["reason"].endswith("and 4 are needed")
@@ -105,8 +105,9 @@ def test_numbers_with_an_interval_leave_draws_and_no_others_do(study):
 def test_a_night_with_a_word_less_in_its_lexicon_is_paired_with_the_one_before(run_here, study, small, folder):
     """And what differs is far surer than two lexicons of their own would have it."""
     entries = [(word, "positive") for word in POSITIVE[1:]] + [(word, "negative") for word in NEGATIVE]
-    path = write(folder / "fewer.csv", ["word", "polarity"], entries)
-    night = run_here(*small, f"lexicon.path={path}", f"store={folder}/store", f"run_dir={folder}/fewer")
+    path = write(folder / "fewer.csv", ["word", "polarity"], *entries)
+    more = [f"lexicon.path={path}", *vectors(folder, "parquet")]
+    night = run_here(*small, *more, f"store={folder}/store", f"run_dir={folder}/fewer")
     rows = Comparison(past_run(study.path), past_run(night.path)).differences().to_pylist()
     widths = {json.dumps(key_of(row)): row["high"] - row["low"] for row in study.rows("lexicon")}
     judged = {row["key"]: row for row in rows if row["table"] == "lexicon"}
@@ -120,7 +121,7 @@ def key_of(row):
 
 
 def test_nights_on_the_same_words_and_texts_are_paired(run_here, study, small, folder):
-    more = ["job.level=0.8", "cues.texts=40"]
+    more = ["job.level=0.8", "cues.texts=40", *vectors(folder, "keyedvectors")]
     again = run_here(*small, *more, f"store={folder}/store", f"run_dir={folder}/narrower")
     rows = Comparison(past_run(study.path), past_run(again.path)).differences().to_pylist()
     by_words = [row for row in rows if row["table"] in ("lexicon", "groups") and row["num_draws"]]
@@ -146,7 +147,7 @@ def test_without_its_packages_nuts_says_what_to_install_and_exact_draws_run(
 ):
     monkeypatch.setattr(sources.nuts, "PACKAGES", ("jax", "no_such_package"))
     assert chains.missing_packages() == ["no_such_package"]
-    settings = ["samplers=[exact, nuts]", "priors=[texts]"]
+    settings = ["samplers=[exact, nuts]", "priors=[texts]", *vectors(folder, "word2vec_text")]
     run = run_here(*small, *settings, f"store={folder}/store", f"run_dir={folder}/without")
     rows = run.rows("chains", sampler="nuts")
     assert {row["status"] for row in rows} == {"not_installed"}
@@ -157,8 +158,9 @@ def test_without_its_packages_nuts_says_what_to_install_and_exact_draws_run(
 
 
 def test_chains_that_have_not_converged_mark_whatever_is_made_of_them(run_here, small, study, folder):
-    settings = ["elliptical.draws=8", "elliptical.warmup=1", "priors=[texts]"]
+    settings = ["elliptical.draws=8", "elliptical.warmup=1", "priors=[texts]", "data.limit=150", "exact.draws=200"]
     run = run_here(*small, *settings, f"store={folder}/store", f"run_dir={folder}/short")
+    assert run.part("cut texts", "rows").height == 149, "one of them has no text"
     for table in ("lexicon", "groups"):
         for row in run.rows(table):
             is_short = row["sampler"] == "elliptical" and row["measure"].startswith(("distance", "contrast"))
@@ -191,17 +193,21 @@ def test_settings_that_make_no_sense_are_refused(configured, more, message):
 
 
 def test_a_lexicon_without_a_word_of_the_texts_is_refused_before_vectors_are_trained(run_here, trained, tmp_path):
-    path = write(tmp_path / "lexicon.csv", ["word", "polarity"], [("klasse", "positive"), ("bad", "negative")])
+    path = write(tmp_path / "lexicon.csv", ["word", "polarity"], ("klasse", "positive"), ("bad", "negative"))
     with pytest.raises(InputError, match=r"none of the 1 positive words \(klasse\)"):
         run_here(*trained, f"lexicon.path={path}", f"store={tmp_path}/store", f"run_dir={tmp_path}/run")
     stages = json.loads((tmp_path / "run/run.json").read_text())["stages"]
     assert [stage["name"] for stage in stages] == ["read texts", "cut texts"]
 
 
-def test_vectors_of_another_language_are_refused(run_here, small, tmp_path):
+@pytest.mark.parametrize(
+    ("form", "message"), [("auto", "none of the words of the texts"), ("parquet", "vectors.txt: .*[Pp]arquet")]
+)
+def test_vectors_of_another_language_or_format_are_refused(run_here, small, tmp_path, form, message):
     (tmp_path / "vectors.txt").write_text("hund 1 2\nkatze 2 1\n")
-    with pytest.raises(UnitsFailed, match="none of the words of the texts"):
-        run_here(*small, f"vectors.path={tmp_path}/vectors.txt", f"store={tmp_path}/store")
+    more = [f"vectors.path={tmp_path}/vectors.txt", f"vectors.format={form}"]
+    with pytest.raises(UnitsFailed, match=message):
+        run_here(*small, *more, f"store={tmp_path}/store")
 
 
 # --- layouts --------------------------------------------------------------------------------------------------------
