@@ -77,16 +77,14 @@ def by_captum(model, tokenizer, text, target, num_steps):
     return method.attribute(inputs["input_ids"], baselines=baseline, **asked).sum(dim=2)[0].numpy()
 
 
-@pytest.mark.parametrize("name", ["bert", "gpt2", "roberta"])
-def test_values_are_those_of_a_plain_call_of_captum_of_each_text_alone(name, request) -> None:
-    model, tokenizer = request.getfixturevalue(name)
+def test_values_are_those_of_a_plain_call_of_captum(bert) -> None:
+    model, tokenizer = bert
     config = AttributionConfig(output="logit", num_steps=20, max_tokens=300)
-    for text, found in zip(TEXTS, attribute(transformers_classifier(model, tokenizer), TEXTS, config), strict=True):
+    for text, found in zip(TEXTS, attribute(transformers_classifier(*bert), TEXTS, config), strict=True):
         tokens = by_captum(model, tokenizer, text, found.predicted, 20)
         [read] = tokenise(model, tokenizer, [text])
         sums = [tokens[read.word_of == word].sum() for word in range(len(found.words))]
         np.testing.assert_allclose(found.values, sums, atol=1e-4 * np.abs(tokens).max())
-        assert abs(found.delta) < 2e-3 * max(1.0, abs(found.output - found.baseline))
         assert tokens[read.word_of == NO_WORD] == pytest.approx(0.0, abs=1e-12)
 
 
@@ -96,6 +94,18 @@ def test_tokens_are_added_up_to_words(bert) -> None:
     assert read.inputs["input_ids"] == [2, 9, 11, 6, 8, 1, 3]
     assert read.word_of.tolist() == [NO_WORD, 0, 1, 2, 2, 3, NO_WORD]
     assert not read.truncated
+
+
+@pytest.mark.parametrize("name", ["bert", "gpt2", "roberta"])
+@pytest.mark.parametrize("method", ["integrated_gradients", "occlusion"])
+def test_a_text_has_the_same_attributions_alone_and_among_others(name, method, request) -> None:
+    classifier = transformers_classifier(*request.getfixturevalue(name))
+    config = AttributionConfig(method=method, output="logit", num_steps=100)
+    for text, found in zip(TEXTS, attribute(classifier, TEXTS, config), strict=True):
+        [alone] = attribute(classifier, [text], config)
+        np.testing.assert_allclose(found.values, alone.values, atol=1e-4 * np.abs(alone.values).max())
+        assert np.abs(found.values).max() > 0.01
+        assert method == "occlusion" or abs(found.delta) < 2e-3 * max(1.0, abs(found.output - found.baseline))
 
 
 def test_outputs_of_whole_texts_are_those_of_the_model(roberta) -> None:
