@@ -1,6 +1,7 @@
-"""A real web server and a real S3 server process, both on this machine."""
+"""A real web server on this machine, and files by hand."""
 
 import asyncio
+import json
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -9,6 +10,8 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 from fsspec.implementations.http import HTTPStreamFile
+
+from tests.fixtures.corpora import written
 
 
 @dataclass
@@ -74,6 +77,18 @@ class WebServer:
             return piece
 
         return read_and_count
+
+
+@pytest.fixture
+def file(tmp_path):
+    """Writes text, bytes, or what else there is as JSON; returns the path."""
+
+    def write(content, name="rows.json"):
+        if not isinstance(content, str | bytes):
+            content = json.dumps(content)
+        return str(written(tmp_path / name, content))
+
+    return write
 
 
 @pytest.fixture

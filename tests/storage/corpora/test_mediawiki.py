@@ -161,23 +161,6 @@ def test_damage_in_a_compressed_dump_is_named_where_it_lies(tmp_path):
         pages(path)
 
 
-@pytest.mark.parametrize(
-    ("xml", "message"),
-    [
-        ("<mediawiki><page></page><page><id></", "damaged near byte 34: unclosed token"),
-        ("<mediawiki>", "damaged near byte 11: no element found"),
-        ("<html><body/></html>", "its outermost element is <html>, not <mediawiki>"),
-        ('<?xml version="1.0" encoding="klingon"?><mediawiki/>', "encoding that cannot be read.*klingon"),
-        ('<?xml version="1.0" encoding="rot13"?><mediawiki/>', "encoding that cannot be read"),
-    ],
-)
-def test_damaged_dumps_are_refused(tmp_path, xml, message):
-    path = tmp_path / "dump.xml"
-    path.write_text(xml)
-    with pytest.raises(InputError, match=message):
-        pages(path, format="mediawiki")
-
-
 def _revisions(*moments: str) -> str:
     written = (f"<revision><timestamp>{moment}</timestamp><text>of {moment}</text></revision>" for moment in moments)
     return f"<page><title>Ada</title><ns>0</ns><id>1</id>{''.join(written)}</page>"

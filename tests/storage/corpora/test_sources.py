@@ -145,24 +145,6 @@ def test_one_file_by_two_names_is_read_once_or_refused(folder):
             _sources(folder / other, folder / link)
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (_PROSE, r"neither a MediaWiki XML dump.* begins with 'Some prose.*corpus.format=text"),
-        ('["text"]', "neither a MediaWiki XML dump"),
-        (" \n\n", "neither a MediaWiki XML dump"),
-        ("<rss></rss>", "its outermost element is <rss>, not <mediawiki>"),
-        ("PAR2", "neither"),
-    ],
-)
-def test_unknown_content_is_refused(tmp_path, content, message):
-    path = tmp_path / "corpus"
-    path.write_text(content)
-    with pytest.raises(InputError, match=message) as refusal:
-        _sources(path)
-    assert str(path) in str(refusal.value)
-
-
 _MUCH_PROSE = "".join(f"{number} words of prose.\n" for number in range(3000)).encode()
 
 

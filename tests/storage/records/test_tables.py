@@ -8,36 +8,26 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.fixtures.corpora import parquet
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.records import check_columns, labels, one_spelling, read_records, record_columns
 
 ROWS = {"text": ["a", "b, c", None], "score": [0.5, -1.0, 2.0]}
 
 
-@pytest.fixture
-def file(tmp_path):
-    def write(name: str, content: bytes | str):
-        path = tmp_path / name
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
-        return str(path)
-
-    return write
-
-
-def test_parquet_is_told_by_its_content_and_keeps_its_types(tmp_path):
-    path = tmp_path / "rows.data"
-    pl.DataFrame(ROWS).write_parquet(path)
-    assert read_records(str(path)).to_dict(as_series=False) == ROWS
-    assert read_records(str(path), ["score"]).columns == ["score"]
+def test_parquet_is_told_by_its_content_and_keeps_its_types(file):
+    path = file(parquet(ROWS), "rows.data")
+    assert read_records(path).to_dict(as_series=False) == ROWS
+    assert read_records(path, ["score"]).columns == ["score"]
 
 
 def test_cells_of_csv_are_text_and_empty_ones_are_null(file):
-    path = file("rows.csv", 'text,score\na,0.50\n"b, c",-1\n,2\n')
+    path = file(name="rows.csv", content='text,score\na,0.50\n"b, c",-1\n,2\n')
     assert read_records(path).to_dict(as_series=False) == {"text": ["a", "b, c", None], "score": ["0.50", "-1", "2"]}
 
 
 def test_tsv_has_no_quotes_and_may_have_no_header(file):
-    path = file("rows.tsv", '" a quote\t1\nb\t0\n')
+    path = file(name="rows.tsv", content='" a quote\t1\nb\t0\n')
     read = read_records(path, header=False)
     assert read.to_dict(as_series=False) == {"column_1": ['" a quote', "b"], "column_2": ["1", "0"]}
     assert record_columns(path, header=False) == ["column_1", "column_2"]
@@ -45,34 +35,20 @@ def test_tsv_has_no_quotes_and_may_have_no_header(file):
 
 def test_the_columns_of_a_large_file_are_told_by_its_beginning(file):
     rows = "".join(f'"a ""quoted"" text\nof two lines, {number}",{number}\n' for number in range(40_000))
-    path = file("rows.csv", f"text,score\n{rows}")
+    path = file(name="rows.csv", content=f"text,score\n{rows}")
     assert record_columns(path) == ["text", "score"]
     assert len(record_columns(path, header=False)) == 2
 
 
-def test_the_columns_of_parquet_are_told_by_its_footer(tmp_path):
-    path = tmp_path / "rows.parquet"
-    pl.DataFrame({"n": range(1000)}).write_parquet(path)
-    content = path.read_bytes()
-    path.write_bytes(content[:4] + bytes(len(content) - 1004) + content[-1000:])
-    assert record_columns(str(path)) == ["n"]
+def test_the_columns_of_parquet_are_told_by_its_footer(file):
+    content = parquet({"n": range(1000)})
+    assert record_columns(file(content[:4] + bytes(len(content) - 1004) + content[-1000:], "rows.parquet")) == ["n"]
 
 
 def test_a_missing_column_is_named_beside_those_that_there_are(file):
-    path = file("rows.csv", "texts,score\na,1\n")
-    with pytest.raises(
-        InputError, match=r"sentences.columns: .*rows.csv has no column 'text'; its columns are 'texts'"
-    ):
-        check_columns(path, ["text", "score"], "sentences.columns")
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [("cut.parquet", b"PAR1 and then nothing of the sort"), ("empty.csv", "")],
-)
-def test_a_damaged_file_is_named(file, name, content):
-    with pytest.raises(InputError, match=name):
-        read_records(file(name, content))
+    message = r"sentences.columns: .*rows.csv has no column 'text'; its columns are 'texts'"
+    with pytest.raises(InputError, match=message):
+        check_columns(file("texts,score\na,1\n", "rows.csv"), ["text", "score"], "sentences.columns")
 
 
 def spelled_alike(*columns):
@@ -111,29 +87,24 @@ def test_labels_of_one_class_are_written_as_the_first_file_writes_them(other, ex
     ],
     ids=lambda value: str(value.type) if isinstance(value, pa.Array) else "",
 )
-@pytest.mark.parametrize("name", ["rows.parquet", "rows.arrow"])
-def test_columns_of_every_type_that_is_text_or_numbers_are_read(tmp_path, column, expected, name):
-    table, path = pa.table({"a": column}), tmp_path / name
-    if name == "rows.parquet":
-        pq.write_table(table, path)
-    else:
-        with pa.ipc.new_file(path, table.schema) as sink:
-            sink.write_table(table)
-    assert read_records(str(path))["a"].to_list() == expected
-    assert record_columns(str(path)) == ["a"]
+def test_columns_of_every_type_that_is_text_or_numbers_are_read(tmp_path, column, expected):
+    table = pa.table({"a": column})
+    pq.write_table(table, tmp_path / "rows.parquet")
+    with pa.ipc.new_file(tmp_path / "rows.arrow", table.schema) as sink:
+        sink.write_table(table)
+    for name in ("rows.parquet", "rows.arrow"):
+        assert read_records(str(tmp_path / name))["a"].to_list() == expected
+        assert record_columns(str(tmp_path / name)) == ["a"]
 
 
-def test_bytes_that_are_no_text_are_refused_with_their_column(tmp_path):
-    path = str(tmp_path / "rows.parquet")
-    pl.DataFrame({"id": [b"\xff\xfe"]}).write_parquet(path)
+def test_bytes_that_are_no_text_are_refused_with_their_column(file):
     with pytest.raises(InputError, match=r"rows.parquet: column 'id' has bytes that are no text in UTF-8"):
-        read_records(path)
+        read_records(file(parquet({"id": [b"\xff\xfe"]}), "rows.parquet"))
 
 
 def test_of_very_many_columns_those_are_listed_that_are_like_the_missing_one(file):
-    path = file("rows.csv", ",".join(f"column {number}" for number in range(2_000)) + "\n")
-    with pytest.raises(
-        InputError, match=r"has no column 'colum 77'; its columns are 'column 77'.* and 1,\d+ others"
-    ) as told:
+    path = file(",".join(f"column {number}" for number in range(2_000)) + "\n", "rows.csv")
+    message = r"has no column 'colum 77'; its columns are 'column 77'.* and 1,\d+ others"
+    with pytest.raises(InputError, match=message) as told:
         check_columns(path, ["colum 77"], "data.path")
     assert len(str(told.value)) < 1000

@@ -1,8 +1,5 @@
 """CoNLL-U with the trees of sentences."""
 
-import pytest
-
-from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.relations.trees import read_trees
 
 SENTENCES = """# sent_id = 1
@@ -16,15 +13,6 @@ SENTENCES = """# sent_id = 1
 """
 
 
-@pytest.fixture
-def file(tmp_path):
-    def write(content):
-        (tmp_path / "trees.conllu").write_text(content, encoding="utf-8")
-        return str(tmp_path / "trees.conllu")
-
-    return write
-
-
 def test_annotations_are_told_by_the_tokens(file):
     again = SENTENCES.partition("\n\n")[0].replace("root", "ROOT")
     trees = read_trees(file(f"{SENTENCES}\n{again}\n"))
@@ -35,17 +23,3 @@ def test_annotations_are_told_by_the_tokens(file):
         "deprel": ["nsubj", "root", "advmod"],
     }
     assert trees["Kings",] == {"lemma": None, "pos": ["NOUN"], "head": None, "deprel": None}
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("1\tAda\tAda\n", "line 1: has 3 columns"),
-        ("2\ta\t_\t_\t_\t_\t0\troot\t_\t_\n", "before line 2 are not numbered from 1"),
-        ("1\ta\t_\t_\t_\t_\t7\tdep\t_\t_\n", "head '7' before line 2 is no token of its sentence, 0 to 1"),
-        ("# nothing\n", "has no sentences"),
-    ],
-)
-def test_refusals(file, content, message):
-    with pytest.raises(InputError, match=message):
-        read_trees(file(content))

@@ -197,49 +197,9 @@ def test_words_that_are_not_utf8_are_told_apart(tmp_path):
     assert read(path).words == ["caf\ufffd", "caf\ufffd#2", "na\ufffdve", "cafe"]
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("2 2\na 1 2\nb 1\n", r"embedding: line 3: has 1 numbers after its word, not 2"),
-        ("2 2\na 1 2\nb 1.25001 2.00001 3.25\n", "line 3: has 3 numbers after its word, not 2"),
-        ("2 2\na 1 2\nb 1 x\n", "line 3: b'x' is no number; vectors have 2 dimensions"),
-        ("2 2\na 1 2\n\nb 1 2\n", "line 3: is blank"),
-        ("2 2\na 1 2\n 1 2\n", "line 3: has 1 numbers after its word"),
-        ("2 2\na 1 2\nb 1 nan\n", "line 3: holds a number that is not finite"),
-        ("3 2\na 1 2\nb 1 2\n", "line 1 announces 3 words, but 2 come"),
-        ("1 2\na 1 2\nb 1 2\n", "line 1 announces 1 words, but 2 come"),
-        ("3 2\na 1 2\nb 1 2\na 3 4\n", "line 4: 'a' has come before, at 2"),
-        ("a 1 2\nb 1 2\na 3 4\n", "line 3: 'a' has come before, at 1"),
-        ("a 1 2\nb 1 2\nc 1\n", "line 3: has 1 numbers after its word, not 2"),
-        ("", "is in no known format"),
-        ("once upon a time\n", "is in no known format .*begins with b'once upon"),
-        (b"PK\x03\x04rest", "is a zip archive"),
-        (b"\xba\x16\x4f\x2frest", "is a model of the fastText program"),
-    ],
-)
-def test_what_is_wrong_in_a_text_file_is_named(content, message, tmp_path):
-    with pytest.raises(EmbeddingFileError, match=message):
-        read_embedding(put(tmp_path, content))
-
-
-def binary(num_words, dimensions, rows):
-    return b"%d %d\n" % (num_words, dimensions) + b"".join(word + struct.pack("<2f", *row) for word, row in rows)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (binary(2, 2, [(b"a ", (1, 2)), (b"b ", (1, 2))])[:-1], "word 2: the file breaks off here; .* 2 words of 2"),
-        (binary(3, 2, [(b"a ", (1, 2)), (b"b ", (1, 2))]), "word 3: the file breaks off here"),
-        (binary(1, 2, [(b"a ", (1, 2)), (b"b ", (1, 2))]), r"goes on with b'b .*after the 1 words"),
-        (binary(2, 2, [(b"a ", (1, 2)), (b"a ", (1, 2))]), "word 2: 'a' has come before, at 1"),
-        (binary(2, 2, [(b"a ", (1, 2)), (b" ", (1, 2))]), "word 2: is no word"),
-        (binary(2, 2, [(b"a ", (1, 2)), (b"x" * 70_000, (1, 2))]), "word 2: is no word"),
-        (b"a 1 2\n", "line 1 must give the numbers of words and dimensions.*format=glove"),
-    ],
-)
-def test_what_is_wrong_in_a_binary_file_is_named(content, message, tmp_path):
-    with pytest.raises(EmbeddingFileError, match=message):
+def test_a_word_of_a_binary_file_has_an_end(tmp_path):
+    content = b"2 2\n" + b"".join(word + struct.pack("<2f", 1, 2) for word in (b"a ", b"x" * 70_000))
+    with pytest.raises(EmbeddingFileError, match="word 2: is no word"):
         read_embedding(put(tmp_path, content), "word2vec_binary")
 
 
