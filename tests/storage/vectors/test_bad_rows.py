@@ -43,7 +43,9 @@ def assert_good(path, reasons, row="line", first=0, num_records=None):
         read_embedding(str(path))
 
 
-def test_bad_lines_are_left_out(tmp_path):
+@pytest.mark.parametrize("chunk", [2**20, 40])
+def test_bad_lines_are_left_out(tmp_path, monkeypatch, chunk):
+    monkeypatch.setattr("tiltmeter.storage.vectors.text._CHUNK_BYTES", chunk)
     (tmp_path / "glove.txt").write_text("\n".join(LINES))
     assert_good(tmp_path / "glove.txt", REASONS, num_records=10)
     (tmp_path / "word2vec.vec").write_text("\n".join(["9 2", *LINES, ""]))
@@ -55,12 +57,6 @@ def test_vectors_are_as_long_as_most_of_the_first_lines_have_them(tmp_path):
     path.write_text("odd 1\n" + "".join(f"w{number} 1 {number}\n" for number in range(3)) + "last 1 2 3\n")
     assert read_embedding(str(path), bad=bad).words == ["w0", "w1", "w2", "last 1"]
     assert [(row["num"], row["first"]) for row in bad.rows()] == [(1, "line 1")]
-
-
-def test_lines_behind_the_first_piece_are_numbered_on(tmp_path, monkeypatch):
-    monkeypatch.setattr("tiltmeter.storage.vectors.text._CHUNK_BYTES", 40)
-    (tmp_path / "glove.txt").write_text("\n".join(LINES))
-    assert_good(tmp_path / "glove.txt", REASONS, num_records=10)
 
 
 def test_bad_words_of_binary_files_are_left_out(tmp_path):
