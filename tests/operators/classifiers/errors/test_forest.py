@@ -40,26 +40,25 @@ def wrong():
     return features, rng.random(400) < 0.9 * first, [str(row // 2) for row in range(400)]
 
 
-def test_a_forest_tells_errors_of_texts_that_it_has_not_seen(wrong):
+@pytest.fixture(scope="module")
+def forest(wrong):
+    return train_forest(*(part[:300] for part in wrong), SMALL, seed=0)
+
+
+def test_a_forest_tells_errors_of_texts_that_it_has_not_seen_and_needs_errors_and_others(wrong, forest):
     features, errors, groups = wrong
-    forest = train_forest(features[:300], errors[:300], groups[:300], SMALL, seed=0)
     assert auroc(forest.scores(features[300:]), errors[300:]) > 0.7
     assert forest.leaf_size in SMALL.leaf_sizes
     again = train_forest(features[:300], errors[:300], groups[:300], SMALL, seed=0)
     assert (again.scores(features) == forest.scores(features)).all()
-
-
-def test_a_forest_needs_errors_and_others(wrong):
-    features, _, groups = wrong
     with pytest.raises(ValueError, match="0 of 400 texts are errors: a forest needs both kinds"):
         train_forest(features, np.zeros(400, dtype=bool), groups, SMALL, seed=0)
 
 
-def test_features_that_stand_in_for_each_other_are_shuffled_together(wrong):
-    features, errors, groups = wrong
+def test_features_that_stand_in_for_each_other_are_shuffled_together(wrong, forest):
+    features, errors, _ = wrong
     parts = correlated_parts(features, ["first", "again", "noise"])
     assert parts == {"first": [0, 1], "noise": [2]}
-    forest = train_forest(features[:300], errors[:300], groups[:300], SMALL, seed=0)
     falls = permutation_importance(forest, features[300:], errors[300:], parts | {"alone": [0]}, seed=0, num_repeats=30)
     assert falls["first"].shape == (30,)
     assert falls["first"].mean() > max(0.15, falls["alone"].mean() + 0.04)
@@ -81,9 +80,6 @@ def test_no_group_is_in_two_parts(groups):
         assert len({(folds[row], tested[row]) for row in rows}) == 1
     assert set(folds) == {0, 1, 2}
     assert 0 < len({name for name, out in zip(groups, tested, strict=True) if out}) < len(set(groups))
-
-
-def test_folds_are_as_many_as_groups_at_most():
     with pytest.raises(ValueError, match="2 groups of texts: must be at least 3"):
         folds_of(["a", "b"], 3, seed=0, about=0)
 
@@ -105,9 +101,8 @@ def test_texts_without_a_label_are_in_the_fold_of_their_group(wrong):
     assert np.bincount(found[100:], minlength=3).min() > 60
 
 
-def test_trees_as_arrays_say_what_the_forest_says_and_why(wrong):
-    features, errors, groups = wrong
-    forest = train_forest(features[:300], errors[:300], groups[:300], SMALL, seed=0)
+def test_trees_as_arrays_say_what_the_forest_says_and_why(wrong, forest):
+    features = wrong[0]
     trees = trees_of(forest.model)
     scores, added = trees.judged(features)
     assert scores == pytest.approx(forest.scores(features), abs=1e-12)
@@ -115,8 +110,7 @@ def test_trees_as_arrays_say_what_the_forest_says_and_why(wrong):
     assert roots + added.sum(axis=1) == pytest.approx(scores)
     # The first two columns say the same, and the third is noise.
     assert np.abs(added[:, :2]).sum(axis=1).mean() > 2 * np.abs(added[:, 2]).mean()
-    high = scores.argmax()
-    assert reasons(["first", "again", "noise"], features, added)[high][0].split()[0] in ("first", "again")
+    assert reasons(["first", "again", "noise"], features, added)[scores.argmax()][0].split()[0] in ("first", "again")
 
 
 def share_of(values, test_share, units):
@@ -141,7 +135,9 @@ def test_the_mean_of_splits_by_hand():
     assert np.isnan(share_of([0.6], 0.5, 10.0).low)
 
 
-def test_splits_that_agree_are_as_sure_as_there_are_units():
+def test_splits_that_agree_or_nearly_do_are_as_sure_as_there_are_units():
+    few, many = (share_of([0.99, 1.0, 1.0, 1.0, 1.0], 0.2, units) for units in (20.0, 2000.0))
+    assert few.low < many.low < 0.998 < many.high < few.high < 1.0
     few, many = (share_of([1.0] * 5, 0.2, units) for units in (20.0, 2000.0))
     assert (few.mean, few.high, few.band_high) == (1.0, 1.0, 1.0)
     assert few.band_low < few.low < many.low < 1.0
@@ -149,11 +145,6 @@ def test_splits_that_agree_are_as_sure_as_there_are_units():
     assert few.low == pytest.approx(in_all / (in_all + student.ppf(0.975, 4) ** 2))
     level = difference_of([0.0] * 5, 0.2, 20.0)
     assert level.low < 0.0 == level.mean < level.high
-
-
-def test_a_share_of_splits_that_nearly_agree_spreads_as_one_of_its_units():
-    few, many = (share_of([0.99, 1.0, 1.0, 1.0, 1.0], 0.2, units) for units in (20.0, 2000.0))
-    assert few.low < many.low < 0.998 < many.high < few.high < 1.0
 
 
 def test_differences_of_what_mostly_agrees_are_as_wide_as_they_spread():
@@ -164,12 +155,9 @@ def test_differences_of_what_mostly_agrees_are_as_wide_as_they_spread():
     assert (found.low, found.high) == pytest.approx((0.03 - reach, 0.03 + reach), abs=2e-4)
 
 
-def test_the_band_of_splits_without_an_error_in_most_of_them_holds_none():
+def test_the_band_of_splits_without_an_error_in_most_of_them_holds_none_and_few_units_have_no_band():
     band = share_of([0.05, 0.0, 0.0, 0.05, 0.0, 0.0, 0.1, 0.0], 0.2, 20.0)
     assert (band.band_low, band.band_high > 0.1) == (0.0, True)
-
-
-def test_what_few_units_decide_has_no_band():
     auroc = mean_of(np.array([0.6, 0.9, 0.8]), 0.2, 4.0, 0.95, LOGIT, is_share=False)
     assert auroc.low < auroc.mean < auroc.high
     assert np.isnan([auroc.band_low, auroc.band_high]).all()
@@ -210,19 +198,21 @@ TEXTS = ["good flight", "lovely good crew", "late bad bag", "bad late gate"] * 5
 LABELS = ["positive", "positive", "negative", "negative"] * 5
 
 
-def test_words_tell_classes_and_disagree_with_what_is_wrong():
+def test_words_tell_classes_and_disagree_with_what_is_wrong_and_those_of_a_fold_are_judged_by_the_others():
     model = train_word_model(TEXTS, LABELS)
     probabilities = model.probabilities(["good crew", "late bag"], ("negative", "neutral", "positive"))
     assert probabilities.argmax(axis=1).tolist() == [2, 0]
     assert probabilities[:, 1].tolist() == [0.0, 0.0]
     scores = disagreement(probabilities, ["positive", "positive"], ("negative", "neutral", "positive"))
     assert scores[0] < 0.5 < scores[1]
-
-
-def test_words_of_a_fold_are_judged_by_the_others():
-    groups = [str(row % 4) for row in range(20)]
+    groups = [str(row % 5) for row in range(20)]
     values = out_of_fold_probabilities(TEXTS, LABELS, groups, ("negative", "positive"), 4, seed=0)
-    assert values.sum(axis=1) == pytest.approx(np.ones(20))
+    folds = folds_of(groups, 4, seed=0, about=0)
+    for fold in range(4):
+        others = train_word_model(*([part[row] for row in np.flatnonzero(folds != fold)] for part in (TEXTS, LABELS)))
+        inside = np.flatnonzero(folds == fold)
+        known = others.probabilities([TEXTS[row] for row in inside], ("negative", "positive"))
+        np.testing.assert_allclose(values[inside], known)
     with pytest.raises(ValueError, match="all 2 texts are 'a'"):
         train_word_model(["x", "y"], ["a", "a"])
 
