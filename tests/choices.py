@@ -22,6 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import pydantic
 import pytest
 import yaml
 
@@ -44,12 +45,19 @@ VARIABLE = "TILTMETER_CHOICES"
 
 
 def arms(kind: Any) -> tuple[Any, ...]:
-    """What a type may be, without annotations."""
+    """What a type may be, without annotations; what a validator after it makes another arm of is only a spelling."""
     if typing.get_origin(kind) is Annotated:
-        return arms(typing.get_args(kind)[0])
+        inner, *notes = typing.get_args(kind)
+        hints = [typing.get_type_hints(note.func) for note in notes if isinstance(note, pydantic.AfterValidator)]
+        made = {_plain(arm) for hint in hints if "return" in hint for arm in arms(hint["return"])}
+        return tuple(arm for arm in arms(inner) if _plain(arm) in made) or arms(inner)
     if typing.get_origin(kind) in (typing.Union, types.UnionType):
         return tuple(arm for member in typing.get_args(kind) for arm in arms(member))
     return (kind,)
+
+
+def _plain(arm: Any) -> Any:
+    return typing.get_origin(arm) or arm
 
 
 def _fields(kind: Any) -> Iterator[tuple[str, str, Any]]:
@@ -77,7 +85,7 @@ def _named(arm: Any, is_alone: bool) -> list[Any]:
         return values if len(values) > 1 or not is_alone else []
     if arm is bool:
         return [True, False]
-    return [] if is_alone else [None if arm is types.NoneType else (typing.get_origin(arm) or arm).__name__]
+    return [] if is_alone else [None if arm is types.NoneType else _plain(arm).__name__]
 
 
 @cache

@@ -10,7 +10,7 @@ from tiltmeter.jobs.changes.comparing import Comparison, common_tables
 from tiltmeter.jobs.changes.detail import Detail
 from tiltmeter.jobs.changes.differences import Limits, corrected
 from tiltmeter.jobs.changes.moves import moves
-from tiltmeter.jobs.runtime.draws import DRAWS, draws_of, with_draws
+from tiltmeter.jobs.runtime.draws import draws_of, with_draws
 from tiltmeter.operators.statistics.differences import paired_difference, paired_means, unpaired_difference
 
 SCHEME = {"paired_by": "replicas", "seed": 0}
@@ -167,13 +167,3 @@ def test_the_table_of_draws_is_no_table_to_compare(run):
     before, after = run({"a": 1.0}), run({"a": 1.1}, own=OWN)
     assert (common_tables(before, after), before.draws) == (["tests"], ["draws"])
     assert set(pl.DataFrame(Comparison(before, after).changes())["table"].drop_nulls()) == {"tests"}
-    table = before.read("draws")
-    assert table.schema.equals(DRAWS)
-    assert table["column"].to_pylist() == ["d"]
-    assert json.loads(table["key"][0].as_py()) == {"model": "en", "word": "a"}
-    assert table["values"][0].as_py() == (1.0 + WIDE).tolist()
-
-
-def test_numbers_without_a_finite_draw_leave_none(history):
-    rows = [{**history.table({"a": {}}).to_pylist()[0], **draws_of("d", np.array([np.nan, np.nan]))}]
-    assert list(dict(with_draws({"tests": (rows, history.schema)}, SCHEME))) == ["tests"]

@@ -1,7 +1,6 @@
 """A night of jobs, each a process of its own, and what is told of them."""
 
 import json
-import re
 import signal
 import socket
 import time
@@ -24,6 +23,8 @@ from tiltmeter.jobs.upkeep.overnight.child import _reason, words
 from tiltmeter.jobs.upkeep.overnight.config import read_jobs
 from tiltmeter.jobs.upkeep.overnight.notifying import TOKEN
 from tiltmeter.jobs.upkeep.overnight.outcome import JobsFailed
+from tiltmeter.storage.errors import StorageError
+from tiltmeter.storage.store.registry import Registry
 from tiltmeter.storage.store.runs import opened
 
 
@@ -34,12 +35,12 @@ def confined(hydra_restored):
 
 @pytest.fixture
 def night(configured, outcome_of, tmp_path):
-    """Runs a list of jobs, of which some do not succeed."""
+    """Runs a list of jobs, which must not succeed; gives what came of it, and the message."""
 
-    def run(text, *overrides):
+    def run(text, *overrides, ends=JobsFailed):
         (tmp_path / "night.yaml").write_text(text)
         command = ["job=overnight", f"jobs={tmp_path}/night.yaml", f"store={tmp_path}/store"]
-        with pytest.raises(JobsFailed) as failure:
+        with pytest.raises(ends) as failure:
             execute(configured(*command, f"run_dir={tmp_path}/night", *overrides))
         return outcome_of(tmp_path / "night"), str(failure.value)
 
@@ -62,7 +63,7 @@ def test_a_night_goes_on_past_jobs_that_do_not_succeed_and_says_why(night):
     assert lost["reason"].startswith("tiltmeter: corpus.path=nowhere.xml: there is no file")
     assert gone["reason"].startswith("tiltmeter: pairs=nowhere.csv: there is no file")
     assert (pruned["reason"], pruned["run_dir"]) == ("", str(run.path / "runs/store"))
-    assert outcome_of_child(run, "store")["job"] == "prune"
+    assert json.loads((run.path / "runs/store/run.json").read_text())["job"] == "prune"
     assert (run.path / "exports/gone.log").read_text().strip().endswith(gone["reason"].splitlines()[-1])
     assert "nowhere.xml" in (run.path / "report.html").read_text()
 
@@ -77,12 +78,43 @@ def test_a_night_goes_on_past_jobs_that_do_not_succeed_and_says_why(night):
         ("--multirun seed=1,2", "--multirun: of all options, a line of a night has --config-dir alone"),
     ],
 )
-def test_a_line_that_no_job_takes_is_refused_before_any_runs(confined, configured, tmp_path, line, message):
-    (tmp_path / "night.yaml").write_text(f"first: job=prune\nsecond: {line}\n")
-    command = ["job=overnight", f"jobs={tmp_path}/night.yaml", f"store={tmp_path}/store", f"run_dir={tmp_path}/night"]
-    with pytest.raises(ConfigError, match=rf"^jobs=\S+night.yaml: second: {re.escape(message)}"):
-        execute(configured(*command))
+def test_a_line_that_no_job_takes_is_refused_before_any_runs(confined, night, tmp_path, line, message):
+    _, said = night(f"first: job=prune\nsecond: {line}\n", ends=ConfigError)
+    assert said.startswith(f"jobs={tmp_path}/night.yaml: second: {message}")
     assert [path.name for path in tmp_path.iterdir()] == ["night.yaml"]
+
+
+@pytest.mark.parametrize("place", ["exports/a.log", "runs", "runs/a"])
+def test_no_link_is_followed(night, tmp_path, place):
+    outside, link = tmp_path / "outside", tmp_path / "night" / place
+    (outside / "thesis").mkdir(parents=True)
+    link.parent.mkdir(parents=True)
+    link.symlink_to(outside)
+    assert f"/{place}: is a symbolic link" in night("a: job=prune", ends=StorageError)[1]
+    assert [path.name for path in outside.rglob("*")] == ["thesis"]
+
+
+def test_no_log_is_replaced_that_no_night_has_written(night, tmp_path):
+    log = tmp_path / "night/exports/a.log"
+    log.parent.mkdir(parents=True)
+    log.write_text("years of work")
+    assert "its exports/a.log is not one of ours" in night("a: job=prune", ends=StorageError)[1]
+    assert log.read_text() == "years of work"
+
+
+@pytest.mark.slow
+def test_a_night_that_is_interrupted_while_it_compares_says_so(night, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Registry, "last_succeeded", interrupted)
+    run, _ = night("first: job=prune\nsecond: job=prune\n", ends=KeyboardInterrupt)
+    outcome = json.loads((run.path / "exports/outcome.json").read_text())
+    assert (run.record["status"], outcome["status"]) == ("interrupted", "interrupted")
+    assert [(row["status"], row["reason"]) for row in outcome["jobs"]] == [
+        ("interrupted", "the night was interrupted before it was compared"),
+        ("interrupted", "the night was interrupted before it began"),
+    ]
 
 
 def test_a_line_may_name_a_folder_of_its_own_beside_the_night_s():
@@ -106,10 +138,6 @@ def test_the_reason_is_what_a_job_says_last_of_itself(tmp_path):
     assert _reason(log, "refused", 2, None) == "tiltmeter: x=1: refused\nand why"
     log.write_text("no word\n" * 30)
     assert _reason(log, "failed", -9, None).splitlines() == ["ended by signal 9", *["no word"] * 20]
-
-
-def outcome_of_child(run, name):
-    return type(run)(run.path / "runs" / name).record
 
 
 def test_a_job_that_takes_too_long_is_stopped(night):
@@ -191,28 +219,27 @@ def test_a_list_that_makes_no_sense_is_refused_with_the_line(text, message):
 
 @pytest.fixture
 def past_night(history, tmp_path):
-    """The directory of a night of two jobs, whose inputs and tables are given."""
+    """The directory of a night of these jobs, whose inputs and tables are given."""
+
+    def write(place, job, tables, settings, inputs):
+        with opened(place) as directory:
+            directory.begin([*tables], job=job, versions={})
+            for table, content in tables.items():
+                directory.write_table(table, content)
+            directory.record["inputs"] = inputs
+            directory.write_text("config.yaml", f"{settings}\nrun_dir: {place}\n")
+            directory.write_record(status="succeeded")
 
     def make(name, versions, words):
-        night_dir = tmp_path / name
-        with opened(night_dir) as directory:
-            directory.begin(["jobs", "changes"], job="overnight", versions={})
-            directory.write_table(
-                "jobs", pa.Table.from_pylist([{"name": job, "status": "ok"} for job in versions], tables.JOBS)
-            )
-            directory.write_table("changes", tables.CHANGES.empty_table())
-            directory.write_text("config.yaml", f"jobs: night.yaml\nrun_dir: {night_dir}\n")
-            directory.write_record(status="succeeded")
+        jobs = pa.Table.from_pylist([{"name": job, "status": "ok"} for job in versions], tables.JOBS)
+        made = {"jobs": jobs, "changes": tables.CHANGES.empty_table()}
+        write(tmp_path / name, "overnight", made, "jobs: night.yaml", {})
         for job, version in versions.items():
-            with opened(night_dir / "runs" / job) as directory:
-                directory.begin(["tests"], job="association", versions={})
-                directory.write_table("tests", history.table(words[job]))
-                directory.record["inputs"] = {"pairs": {"name": f"{job}.csv", "bytes": 9, "version": version}}
-                directory.write_text(
-                    "config.yaml", f"seed: {len(job)}\nrun_dir: {night_dir}/runs/{job}\nseries: {job}\n"
-                )
-                directory.write_record(status="succeeded")
-        return past_run(night_dir)
+            inputs = {"pairs": {"name": f"{job}.csv", "bytes": 9, "version": version}}
+            settings = f"seed: {len(job)}\nseries: {job}"
+            made = {"tests": history.table(words[job])}
+            write(tmp_path / name / "runs" / job, "association", made, settings, inputs)
+        return past_run(tmp_path / name)
 
     return make
 

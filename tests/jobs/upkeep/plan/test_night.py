@@ -69,8 +69,8 @@ def test_before_a_first_night_stages_of_the_same_corpora_are_counted_once(first,
     assert planned == {"one": 3, "again": 3, "more": 5, "reseeded": 3}
 
 
-def test_units_of_two_jobs_are_missing_once_as_they_are_done(first, plan, night, line, words, run_job, folder):
-    run_job("job=bootstrap", *words(3))
+def test_units_of_two_jobs_are_missing_once_as_they_are_done(first, plan, night, line, words, run_here, folder):
+    run_here("job=bootstrap", *words(3))
     before = contents(folder / "store")
     planned = plan(
         *night(five=["job=bootstrap", *line(5)], four=["job=bootstrap", *line(4)], same=["job=bootstrap", *line(5)])
@@ -80,21 +80,21 @@ def test_units_of_two_jobs_are_missing_once_as_they_are_done(first, plan, night,
     assert shared(planned, "four") == {"train": 1}
     assert shared(planned, "same") == {"co-occurrence": 1, "merge": 1, "train": 2}
     assert [planned_units(planned, name=name) for name in ("five", "four")] == [
-        units(run_job("job=bootstrap", *words(num))) for num in (5, 4)
+        units(run_here("job=bootstrap", *words(num))) for num in (5, 4)
     ]
     same = planned.rows("plan_jobs", name="same")[0]
     assert (same["num_missing"], same["num_shared"], same["seconds"]) == (0, 4, 0.0)
 
 
 def test_jobs_that_can_not_be_planned_stay_with_their_reason_and_the_others_are_planned(
-    confined, plan, night, line, run_job, words, capsys
+    confined, plan, night, line, run_here, words, capsys
 ):
     lost = "job=bootstrap corpus=file corpus.language=en corpus.path=nowhere.xml"
     bootstrap = ["job=bootstrap", *line(3)]
     too_large = [*bootstrap, "cluster.worker_megabytes=5000", "cluster.memory_megabytes=4000", "seed=2"]
     lines = {"lost": lost, "mistyped": "job=prune job.keeep=1", "store": "job=prune", "release": RELEASE}
     lines |= {"plan": "job=plan job.of=survey", "two": bootstrap, "large": too_large}
-    run_job("job=bootstrap", *words(3))
+    run_here("job=bootstrap", *words(3))
     outcome = plan(*night(**lines))
     rows = {row["name"]: row for row in outcome.rows("plan_jobs")}
     of_lines = {"lost": "refused", "mistyped": "refused", "store": "not_planned", "release": "not_planned"}

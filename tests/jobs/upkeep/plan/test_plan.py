@@ -46,7 +46,7 @@ def test_after_it_nothing_is_missing(first, plan, capsys):
 
 
 def test_more_replicas_miss_exactly_what_their_run_does_and_the_store_stays_as_it_is(
-    first, folder, plan, words, run_job
+    first, folder, plan, words, run_here
 ):
     before = contents(folder / "store")
     planned = plan(5)
@@ -56,13 +56,13 @@ def test_more_replicas_miss_exactly_what_their_run_does_and_the_store_stays_as_i
     assert (expected["co-occurrence"], expected["merge"], expected["train"]) == ((0, 1), (0, 1), (4, 2))
     statuses = {row["stage"]: row["status"] for row in planned.rows("plan")}
     assert (statuses["co-occurrence"], statuses["train"]) == ("ok", "expected")
-    assert units(run_job("job=bootstrap", *words(5))) == expected
+    assert units(run_here("job=bootstrap", *words(5))) == expected
 
 
-def test_fewer_replicas_and_another_seed(first, plan, words, run_job):
+def test_fewer_replicas_and_another_seed(first, plan, words, run_here):
     fewer = plan(2)
     assert planned_units(fewer)["train"] == (3, 0)
-    assert units(run_job("job=bootstrap", *words(2))) == planned_units(fewer)
+    assert units(run_here("job=bootstrap", *words(2))) == planned_units(fewer)
     # Draws of another seed are others: nothing is taken to come out as before.
     reseeded = {row["stage"]: row for row in plan(3, "seed=1").rows("plan")}
     assert (reseeded["vocabulary"]["num_missing"], reseeded["co-occurrence"]["num_missing"]) == (0, 1)
