@@ -1,8 +1,6 @@
 """The arithmetic of `python -m benchmarks.coverage`, on values whose truth is known."""
 
 import dataclasses
-import json
-from itertools import chain
 
 import numpy as np
 import polars as pl
@@ -21,14 +19,11 @@ from benchmarks.coverage.arithmetic import (
     replica_spread,
     sample_spread,
     share,
-    spread_interval,
-    standard_deviation,
     widened,
 )
 from benchmarks.coverage.quantities import measured
-from benchmarks.coverage.samples import CORPORA, Article, dealt, write_samples
+from benchmarks.coverage.samples import Article, dealt
 from benchmarks.coverage.study import KINDS, Recipe, Study, interval_of
-from benchmarks.coverage.tables import tables
 from benchmarks.coverage.training import Models
 from benchmarks.coverage.values import WHOLE, arrays, table
 from tiltmeter.operators.association.scores import effect_scale
@@ -87,11 +82,6 @@ def test_replicas_that_spread_too_little_need_wider_intervals_by_as_much():
     assert ratios(sample_spread(estimates), replica_spread(replicas)).mean == pytest.approx(2.0, rel=0.1)
 
 
-def test_the_interval_of_a_spread_holds_it():
-    replicas = np.random.default_rng(4).normal(scale=3.0, size=(1, 4000, 8))
-    assert holds(spread_interval(replicas), np.full((1, 4000), 3.0)).mean() == pytest.approx(0.95, abs=0.012)
-
-
 def test_studentised_intervals_follow_the_error_of_each_replica():
     estimates, errors = np.array([[1.0]]), np.array([[[0.5, 1.0, 1.0, 2.0]]])
     ends = interval("studentised", estimates, np.array([[[0.0, 1.0, 5.0]]]), errors)
@@ -108,14 +98,6 @@ def test_samples_that_differ_make_a_share_uncertain():
     assert (value, reach) == pytest.approx((0.8, 2.776445 * np.std([1, 1, 0, 1, 1], ddof=1) / np.sqrt(5)))
 
 
-def test_missing_quantities_are_left_out():
-    values = np.array([[1.0, np.nan], [2.0, 1.0], [6.0, 3.0]])
-    assert np.isnan(mean_of_others(values)[:, 1]).all()
-    assert sample_spread(values).tolist()[0] == pytest.approx(np.std([1, 2, 6], ddof=1))
-    assert np.isnan(sample_spread(values)[1])
-    assert standard_deviation(np.array([np.nan, 1.0, 3.0])) == pytest.approx(np.sqrt(2.0))
-
-
 # --- samples --------------------------------------------------------------------------------------------------------
 
 
@@ -128,25 +110,6 @@ def test_samples_are_whole_articles_and_disjoint():
     lines = [article.line for sample in samples for article in sample]
     assert len(lines) == len(set(lines)) < len(articles)
     assert all(abs(sum(article.num_tokens for article in sample) - 3000) < 90 for sample in samples)
-
-
-def test_a_small_corpus_is_dealt_out_whole():
-    samples = dealt([Article(f"a{n}", 10, n * 7919 % 101) for n in range(60)], num_samples=3)
-    assert [len(sample) for sample in samples] == [20, 20, 20]
-
-
-def test_samples_are_read_from_the_corpus(tmp_path, monkeypatch):
-    monkeypatch.setattr("benchmarks.coverage.samples.DATA", tmp_path)
-    source = tmp_path / CORPORA["simple"].file
-    source.parent.mkdir(parents=True)
-    pages = [{"id": str(n), "title": f"t{n}", "text": f"one two three {n}\n\nfour"} for n in range(30)]
-    source = source.with_name("simplewiki.jsonl")
-    monkeypatch.setitem(CORPORA, "simple", CORPORA["simple"].__class__("en", f"corpora/en/{source.name}", 3))
-    source.write_text("".join(json.dumps(page) + "\n" for page in pages))
-    files = write_samples(CORPORA["simple"], tmp_path / "samples")
-    found = [[json.loads(line)["id"] for line in file.read_text().splitlines()] for file in files]
-    assert sorted(chain.from_iterable(found), key=int) == [page["id"] for page in pages]
-    assert found != [sorted(ids, key=int) for ids in found]
 
 
 # --- values ---------------------------------------------------------------------------------------------------------
@@ -253,12 +216,3 @@ def test_a_study_holds_intervals_against_every_target():
     assert study.coverage(["simple"], list(KINDS), narrow, "all samples together").value == 0.0
     assert study.coverage(["simple"], list(KINDS), narrow, "its own estimate").value == 1.0
     assert np.isnan(study.coverage(["simple"], list(KINDS), recipe._replace(num_replicas=100), "another sample").value)
-
-
-def test_every_table_has_a_row_for_what_there_is():
-    texts = tables(_study())
-    assert "| simple | PSE of an occupation | 2 | 2 |" in texts["coverage_spread"]
-    assert texts["coverage_noise"].count("\n") == 2
-    assert texts["coverage_methods"].count("lines, Poisson | centred") == 1
-    assert texts["coverage_default"].count("| simple | all |") == 1
-    assert texts["coverage_sizes"].count("\n") == 2

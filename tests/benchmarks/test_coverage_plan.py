@@ -1,4 +1,4 @@
-"""`python -m benchmarks.coverage` on a small corpus: it trains once, and every table comes of it."""
+"""`python -m benchmarks.coverage` on a small corpus: it is read and trained once, and every table comes of it."""
 
 import json
 

@@ -1,8 +1,7 @@
-"""Figures of the psychophysics and the association tests: what they show, by number."""
+"""Figures of the psychophysics: occupations without a fit, and words with tags."""
 
 import polars as pl
 import pytest
-from scipy.special import ndtri
 
 from tests.fixtures.figures import drawn
 from tiltmeter.jobs.psychophysics.figures import (
@@ -19,32 +18,10 @@ def rows(embeddings):
     return embeddings.psychometrics().head(5)
 
 
-# --- curves ---------------------------------------------------------------------------------------------------------
-
-
-def test_the_fitted_curve_runs_through_its_marks(embeddings, rows):
-    steps, fit, marks = drawn(psychometric_curves(rows.head(1), embeddings.points(rows).head(101))).data
-    assert list(marks.x) == pytest.approx([0.2, 0.3, 0.4])
-    # PSE 0.3 and JND 0.2, so that the standard deviation is 0.2 / 1.349.
-    assert fit.x[24] == pytest.approx(0.4)
-    assert fit.y[24] == pytest.approx(0.75)
-    assert 0.3 + ndtri(0.75) * 0.2 / 1.3489795 == pytest.approx(0.4)
-    assert list(steps.x) == [0.0, 0.31, 1.0], "corners only"
-
-
 def test_an_occupation_without_a_fit_shows_its_steps_alone(embeddings, rows):
     without = rows.head(1).with_columns(pl.lit(None, pl.Float64).alias("jnd_fit"))
     (steps,) = drawn(psychometric_curves(without, embeddings.points(rows))).data
     assert steps.name == "guard: no fit"
-
-
-# --- dots -----------------------------------------------------------------------------------------------------------
-
-
-# --- scatter plots --------------------------------------------------------------------------------------------------
-
-
-# --- words ----------------------------------------------------------------------------------------------------------
 
 
 def test_every_word_is_escaped_for_plotly_which_reads_tags(embeddings, rows):

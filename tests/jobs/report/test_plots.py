@@ -1,12 +1,11 @@
-"""The plots that all capabilities share: which number stands where, and what it is called."""
+"""The plots that all capabilities share, where the models of pages do not show it: which number stands where."""
 
 import polars as pl
 import pytest
 
 from tests.fixtures.figures import drawn
-from tiltmeter.jobs.report.plots.bars import bars
 from tiltmeter.jobs.report.plots.curves import curves
-from tiltmeter.jobs.report.plots.dots import beside, dots, sides
+from tiltmeter.jobs.report.plots.dots import dots, sides
 from tiltmeter.jobs.report.plots.heat import heat
 from tiltmeter.jobs.report.plots.scatter import scatter
 from tiltmeter.jobs.report.plots.style import FEMALE, LOOKS, MALE, NEUTRAL, Look, kinds
@@ -42,20 +41,6 @@ def test_rows_without_a_number_keep_their_lines(rows):
     assert len(interval.x) == 9
 
 
-def test_dots_stand_on_their_lines_and_the_first_one_at_the_top(rows):
-    figure = drawn(dots(rows, "bias", "word", neutral=0.0, hover=lambda row: f"{row['bias']}"))
-    neutral, interval, points = figure.data
-    assert list(neutral.x) == [0.0, 0.0]
-    assert list(interval.x[:3]) == [0.2, 0.5, None]
-    assert list(points.x) == [0.3, 0.1, -0.2, 0.0]
-    assert list(points.y) == [3.0, 2.0, 1.0, 0.0]
-    assert list(figure.layout.yaxis.ticktext) == ["judge", "guard", "cook", "&lt;b&gt;"]
-    assert points.customdata[0] == "0.3"
-    low, high = figure.layout.xaxis.range
-    assert low < -0.4
-    assert high > 0.5
-
-
 def test_sides_are_named_by_intervals_alone(rows):
     named, looks = sides(rows, Lean("bias"), ("female side", FEMALE), ("male side", MALE))
     points = traces(drawn(dots(named, "bias", "word", by="side", looks=looks)))
@@ -67,35 +52,13 @@ def test_sides_are_named_by_intervals_alone(rows):
     }
     assert [trace.marker.line.color for trace in points.values()][:3] == [FEMALE, NEUTRAL, MALE]
     assert points["interval includes 0"].marker.color == "white", "the line does not show through"
-
-
-def test_a_dot_that_contradicts_its_interval_has_the_colour_of_no_side(rows):
-    turned = rows.with_columns(bias=-pl.col("bias"))
-    named, looks = sides(turned, Lean("bias"), ("female side", FEMALE), ("male side", MALE))
+    named, looks = sides(rows.with_columns(bias=-pl.col("bias")), Lean("bias"), ("female side", FEMALE), ("male", MALE))
     points = traces(drawn(dots(named, "bias", "word", by="side", looks=looks)))
     assert list(points["contradicts its interval"].x) == [-0.3, 0.2]
     assert points["contradicts its interval"].marker.line.color == NEUTRAL
-    assert not {"female side", "male side"} & set(points)
-
-
-def test_without_any_interval_no_side_is_named(rows):
+    assert not {"female side", "male"} & set(points)
     named, looks = sides(rows.tail(1), Lean("bias"), ("a", FEMALE), ("b", MALE))
-    assert traces(drawn(dots(named, "bias", "word", by="side", looks=looks))) == {}
-
-
-def test_kinds_of_one_line_stand_above_each_other(rows):
-    both = pl.concat([rows.with_columns(kind=pl.lit(kind)) for kind in ("before", "after")])
-    points = traces(
-        drawn(dots(both, "bias", "word", by="kind", looks={"before": Look(shift=0.2), "after": Look(shift=-0.2)}))
-    )
-    assert list(points["before"].y) == [3.2, 2.2, 1.2, 0.2]
-    assert list(points["after"].y) == [2.8, 1.8, 0.8, -0.2]
-
-
-def test_panels_keep_their_axes(rows):
-    figure = drawn(beside(dots(rows, "bias", "word", title="left"), dots(rows, "bias_low", "word", title="right")))
-    assert [axis.title.text for axis in (figure.layout.xaxis, figure.layout.xaxis2)] == ["left", "right"]
-    assert figure.data[-1].xaxis == "x2"
+    assert traces(drawn(dots(named, "bias", "word", by="side", looks=looks))) == {}, "without any interval"
 
 
 def test_a_wide_band_lies_below_the_thin_interval(rows):
@@ -119,12 +82,6 @@ def test_cells_without_a_number_are_grey_and_those_of_no_row_empty():
     assert [list(line) for line in missing.customdata] == [["cook", "cook"], ["guard", ""]]
 
 
-def test_a_scale_has_a_title_or_is_not_shown():
-    rows = pl.DataFrame({"x": ["a"], "y": ["b"], "z": [1.0]})
-    assert not drawn(heat(rows, "x", "y", "z")).data[1].showscale
-    assert drawn(heat(rows, "x", "y", "z", title="bias")).data[1].colorbar.title.text == "bias"
-
-
 # --- curves, scatter plots, bars ------------------------------------------------------------------------------------
 
 
@@ -141,14 +98,6 @@ def test_the_words_of_many_dots_are_those_of_the_ends():
     (dots,) = drawn(scatter(words, "x", "y", "word", note="r = 1")).data
     assert [word for word in dots.text if word] == ["w0", "w1", "w2", "w27", "w28", "w29"]
     assert all(drawn(scatter(words.head(20), "x", "y", "word")).data[0].text)
-
-
-def test_bars_lie_where_the_categories_are_y():
-    rows = pl.DataFrame({"language": ["en", "de"], "num": [3, 4], "kind": ["a", "a"]})
-    (lying,) = drawn(bars(rows, "num", "language", by="kind")).data
-    (standing,) = drawn(bars(rows, "language", "num", by="kind")).data
-    assert (lying.orientation, standing.orientation) == ("h", "v")
-    assert (list(lying.x), list(standing.x)) == ([3, 4], ["en", "de"])
 
 
 def test_kinds_without_a_look_differ_from_each_other():
