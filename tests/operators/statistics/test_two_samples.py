@@ -11,7 +11,6 @@ from tiltmeter.operators.statistics.two_samples import (
     PUBLISHED,
     ROUNDING,
     Moments,
-    coded,
     moments,
     pairwise_tests,
     two_sample_t,
@@ -24,12 +23,6 @@ def compared(*samples, convention=DEFINITION):
     """All pairs of samples of scores."""
     cells = np.repeat(np.arange(len(samples)), [len(sample) for sample in samples])
     return pairwise_tests(moments(np.concatenate(samples).astype(float), cells, len(samples)), convention)
-
-
-def test_values_are_numbered_as_they_are_first_seen() -> None:
-    codes, values = coded([("neutral", None), ("male", "European"), ("neutral", None), ("male", None)])
-    assert codes.tolist() == [0, 1, 0, 2]
-    assert values == [("neutral", None), ("male", "European"), ("male", None)]
 
 
 def test_moments_of_replicates_are_those_of_repeated_texts() -> None:

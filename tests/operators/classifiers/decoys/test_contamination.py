@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 
 from tiltmeter.operators.classifiers.attribution.attribute import softmax
 from tiltmeter.operators.classifiers.decoys.contamination import (
@@ -62,27 +61,15 @@ def test_influence_of_three_texts_counted_by_hand():
     assert influence == pytest.approx(expected)
 
 
-def test_influence_is_what_the_removal_of_a_text_adds_to_its_own_loss():
-    rng, num, damping = np.random.default_rng(0), 1200, 0.05
-    states, labels = rng.normal(size=(num, 2)), rng.integers(0, 2, num)
-    inputs = np.column_stack([states, np.ones(num)])
-
-    def fitted(kept):
-        def objective(flat):
-            probabilities = softmax(inputs @ flat.reshape(2, 3).T)
-            fit = losses(probabilities, labels)[kept].sum() / num
-            errors = (probabilities - np.eye(2)[labels])[kept]
-            return fit + damping / 2 * flat @ flat, (errors.T @ inputs[kept] / num).ravel() + damping * flat
-
-        flat = minimize(objective, np.zeros(6), jac=True, method="BFGS", options={"gtol": 1e-9}).x
-        return softmax(inputs @ flat.reshape(2, 3).T)
-
-    everything = fitted(np.ones(num, dtype=bool))
-    influence = self_influence(states, everything, labels, damping)
-    before = losses(everything, labels)
-    for row in (0, 1, 2, int(influence.argmax()), int(influence.argmin())):
-        added = losses(fitted(np.arange(num) != row), labels)[row] - before[row]
-        assert added == pytest.approx(influence[row] / num, rel=0.02)
+def test_influence_is_that_of_koh_and_liang_by_whole_matrices():
+    rng, damping = np.random.default_rng(0), 0.05
+    inputs = np.column_stack([rng.normal(size=(30, 2)), np.ones(30)])
+    shares, labels = softmax(rng.normal(size=(30, 3))), rng.integers(0, 3, 30)
+    spreads = [np.kron(np.diag(p) - np.outer(p, p), np.outer(x, x)) for p, x in zip(shares, inputs, strict=True)]
+    inverse = np.linalg.inv(np.mean(spreads, axis=0) + damping * np.eye(9))
+    slopes = [np.kron(p - np.eye(3)[label], x) for p, label, x in zip(shares, labels, inputs, strict=True)]
+    expected = [slope @ inverse @ slope for slope in slopes]
+    np.testing.assert_allclose(self_influence(inputs[:, :2], shares, labels, damping), expected)
 
 
 def test_the_most_suspicious_come_first_and_equal_ones_in_an_order_of_their_texts():
