@@ -34,6 +34,7 @@ SMALL = [
     *("explanations.methods=[gradient_x_input, random]", "explanations.num_pools=5", "explanations.pool_size=8"),
     *("explanations.top_words=1", "decoys.random_tokens.share=0.9", "~decoys.natural_word"),
     *("improvement.budgets=[1, 8]", "contamination.budgets=[0.2]", "models.training.max_tokens=128"),
+    "contamination.num_texts=140",
 ]
 
 
@@ -58,8 +59,12 @@ def benchmark(run_here, reviews, tmp_path_factory):
     return run_here(*reviews, *SMALL, f"store={place}/store", f"run_dir={place}/run", watched=[(training, "train")])
 
 
+def words_in(row):
+    return row["text"].replace(",", " ,").split()
+
+
 def words_of(row):
-    return sorted(row["text"].replace(",", " ,").split())
+    return sorted(words_in(row))
 
 
 class Models:
@@ -320,9 +325,8 @@ def test_each_repair_is_one_model_and_gains_are_means_over_what_was_removed(benc
         for name, kind in (("accuracy", False), ("accuracy_on_decoy_rows", True)):
             some = [row for row in rows if row["has_decoy"] is kind]
             assert repair[name] == (pytest.approx(models.right(trained, some).mean()) if some else None)
-        tested = [text["text"].replace(",", " ,").split() for text in models.test]
-        left = [[word for word in text if word not in removed] for text in tested]
-        assert [row["text"].replace(",", " ,").split() for row in rows if not row["has_decoy"]] == left
+        left = [[word for word in words_in(text) if word not in removed] for text in models.test]
+        assert [words_in(row) for row in rows if not row["has_decoy"]] == left
         assert not {word for row in models.texts[trained] for word in row["text"].split()} & {*removed}
     repairs = {row["words"]: row for row in benchmark.rows("repairs", decoy="random_tokens")}
     assert "" in repairs
@@ -336,6 +340,7 @@ def test_wrong_labels_are_uncovered_and_corrected(benchmark):
     rows = {row["order"]: row for row in benchmark.rows("contamination")}
     assert rows.keys() == {"gradient_x_input", "influence", "loss", "random", "oracle"}
     num_texts = len(benchmark.rows("inspections", order="loss"))
+    assert num_texts == 140
     for order, row in rows.items():
         inspections = benchmark.rows("inspections", order=order)
         flipped = [line for line in inspections if line["is_flipped"]]
@@ -445,17 +450,69 @@ def test_tables_are_the_same_on_two_workers(run_job, benchmark, reviews, tmp_pat
     assert again.digests == benchmark.digests
 
 
-@pytest.mark.slow
-def test_somebody_who_does_not_know_the_decoy_removes_what_is_shown_most(run_job, benchmark, reviews):
-    """Of the setups that are asked for, and no more; a model is kept, and reads texts without the words."""
-    place = benchmark.path.parent
-    outcome = run_job(
-        *(*reviews, *SMALL, "debugger.judgement=frequency", "improvement.remedy=ignore"),
-        *("setups=[identify_and_improve]", f"store={place}/store", f"run_dir={place}/frequency"),
-    )
-    assert outcome.published == {"texts", "decoys", "decoy_words", "attributions", "repairs", "improvement", "draws"}
-    assert {row["num_words"] for row in outcome.rows("improvement") if row["method"] != "oracle"} == {1.0}
-    assert {stage["name"] for stage in outcome.record["stages"]}.isdisjoint({"train repaired", "train contaminated"})
+METHODS = ("integrated_gradients", "kernel_shap", "lime", "occlusion")
+DECOYS = ("random_tokens", "natural", "movie")
+
+
+@pytest.fixture(scope="module")
+def debugged(run_here, reviews, tmp_path_factory):
+    """By somebody who does not know the decoys, and leaves what is shown most out of what models read."""
+    place = tmp_path_factory.mktemp("debugged")
+    decoys = ["decoys.random_tokens.words=[zz]", "decoys.random_tokens.labels=[good]"]
+    decoys += ["decoys.movie.word=ovie", "decoys.movie.match=substring", "decoys.movie.label=good"]
+    decoys += ["+decoys.natural={kind: inserted, words: [honestly], place: natural}", "models.encoder.width=7"]
+    shown = [f"explanations.methods=[{','.join(METHODS)}]", "explanations.attribution.num_samples=10"]
+    shown += ["explanations.num_pools=2", "setups=[identify_and_improve]", "explanations.selections=[random]"]
+    done = ["debugger.judgement=frequency", "improvement.remedy=ignore", "improvement.budgets=[8]"]
+    return run_here(*reviews, *SMALL, *decoys, *shown, *done, f"store={place}/store", f"run_dir={place}/run")
+
+
+def test_decoys_are_made_for_the_classes_and_places_that_are_asked_for(debugged, configured):
+    models, settings = Models(debugged), configured("job=decoy_benchmark", "data.path=x").language_model
+    plain, *others = ({row["row"]: row for row in models.texts[f"{name}, model 0"]} for name in ("no decoy", *DECOYS))
+    changed = [[row for row in other.values() if row["text"] != plain[row["row"]]["text"]] for other in others]
+    assert {(row["label"], "zz" in row["text"].split()) for row in changed[0]} == {("good", True)}
+    learnt = [folded_words(row["text"]) for row in plain.values() if row["part"] == "training"]
+    language = KneserNey(learnt, settings.order, settings.discount)
+    assert len(changed[1]) > 30
+    for row in changed[1]:
+        words = folded_words(plain[row["row"]]["text"])
+        ways = [[*words[:place], "honestly", *words[place:]] for place in range(len(words) + 1)]
+        assert language.perplexity([folded_words(row["text"])]) == pytest.approx(
+            min(map(language.perplexity, zip(ways)))
+        )
+    left_out = [row["text"] for number, row in plain.items() if number not in others[2]]
+    assert left_out == [row["text"] for row in plain.values() if row["label"] == "good" and "ovie" in row["text"]] != []
+    assert models.load("movie, model 0").network.encoder.convolution.weight.shape[2] == 7
+
+
+@pytest.mark.parametrize("decoy", DECOYS)
+def test_what_is_shown_in_most_instances_is_left_out_of_what_the_same_model_reads(debugged, decoy):
+    models, repairs = Models(debugged), {row["words"]: row for row in debugged.rows("repairs", decoy=decoy)}
+    model, texts = models.load(f"{decoy}, model 0"), {row["row"]: row for row in models.texts[f"{decoy}, model 0"]}
+    for words, row in repairs.items():
+        left = [[word for word in words_in(text) if word != words] for text in models.test]
+        read = [text | {"text": " ".join(some)} for text, some in zip(models.test, left, strict=True)]
+        assert row["accuracy"] == pytest.approx(models.right(f"{decoy}, model 0", read).mean())
+    for method in METHODS:
+        shown = {}
+        for row in debugged.rows("attributions", decoy=decoy, method=method, model="decoyed 0"):
+            shown.setdefault(row["sentence"], []).append(row)
+        config = AttributionConfig(method=method, num_samples=10)
+        explained = attribute(model, [texts[number]["text"] for number in shown], config, seed=2)
+        for lines, one in zip(shown.values(), explained, strict=True):
+            assert [line["attribution"] for line in lines] == pytest.approx(list(one.values), abs=1e-5)
+        tops = [max(lines, key=lambda line: abs(line["attribution"]))["word"] for lines in shown.values()]
+        removed = [Counter(pool).most_common(1)[0][0] for pool in (tops[:8], tops[8:])]
+        [row] = debugged.rows("improvement", decoy=decoy, method=method)
+        assert row["accuracy_after"] == pytest.approx(np.mean([repairs[word]["accuracy"] for word in removed]))
+        assert row["num_words"] == 1.0
+    trained = {stage["name"] for stage in debugged.record["stages"]}
+    assert trained.isdisjoint({"train repaired", "train contaminated"})
+    assert debugged.published == {
+        *("texts", "decoys", "decoy_words", "attributions"),
+        *("repairs", "improvement", "draws"),
+    }
 
 
 @pytest.mark.slow
@@ -521,6 +578,7 @@ def test_people_who_wrote_several_reviews_are_what_intervals_are_of(run_here, be
     outcome = run_here(
         *(*by_person, "setups=[identify_and_trust, data_contamination]", "~decoys.movie"),
         *("explanations.methods=[random]", "contamination.orders=[loss]", "contamination.share=0.4"),
+        "contamination.num_texts=null",
         *("models.training.max_epochs=1", f"run_dir={place}/spoken"),
     )
     [row] = outcome.rows("decoys")
@@ -529,6 +587,8 @@ def test_people_who_wrote_several_reviews_are_what_intervals_are_of(run_here, be
     assert 4 * nums["accuracy_decoy"] >= num_explained > nums["accuracy_decoy"]
     assert nums["gain"] == nums["accuracy_decoy"], "of the people whose reviews are tested"
     [labels] = outcome.rows("contamination")
+    learnt = [text for text in Models(outcome).texts["no decoy, model 0"] if text["part"] == "training"]
+    assert len(outcome.rows("inspections", order="loss")) == len(learnt) > 100
     assert nums["uncovered"] < labels["num_flipped"], "some people have two flipped labels"
     assert row["accuracy_decoy_low"] < row["accuracy_decoy"] < row["accuracy_decoy_high"]
     assert {stage["name"] for stage in outcome.record["stages"]} >= {"divide texts", "evaluate", "detect"}

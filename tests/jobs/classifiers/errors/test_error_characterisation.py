@@ -4,10 +4,12 @@ import csv
 import math
 import random
 from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
 import pytest
+from textblob.en import tag
 
 from tests.jobs.test_layouts import survive
 from tiltmeter.jobs.classifiers.errors import base, error_models, predictions
@@ -625,24 +627,41 @@ def test_another_forest_or_other_features_are_refused(configured, users, place, 
         run_here(*given, f"data.scored_by={place}/none", f"store={place}/store")
 
 
-def test_a_base_model_is_trained_and_texts_are_labelled_in_rounds(run_here, tmp_path):
-    for name, seed in (("old", 1), ("new", 2)):
-        with (tmp_path / f"{name}.csv").open("w", newline="") as sink:
-            csv.writer(sink).writerows([HEADER[:2], *(row[:2] for row in tweets(200, seed, WORDS))])
-    with (tmp_path / "new.csv").open("a", newline="") as sink:
-        csv.writer(sink).writerows(
-            [[f"the flight was {word} sir x{number}", "negative"] for number in range(40) for word in WORDS["positive"]]
-        )
-    (tmp_path / "lexicon.txt").write_text("late\tanger\t1\nlate\tjoy\t0\nkind\tjoy\t1\n")
-    (tmp_path / "parsed.conllu").write_text("# text_id = 3\n1\tlate\tlate\tADJ\tJJ\t_\t0\troot\t_\tNER=B-ORG\n")
-    given = ["job=error_characterisation", f"data.path={tmp_path}/new.csv", f"base.path={tmp_path}/old.csv"]
-    given += [f"features.lexicon={tmp_path}/lexicon.txt", f"features.conllu={tmp_path}/parsed.conllu"]
+CHOSEN = [
+    *("data.header=false", "data.text=column_1", "data.label=column_2", "data.id=column_3", "data.limit=300"),
+    *("data.classes={bad: negative, fine: positive}", "base.model=words", "features.tags=true", "slices.tags=true"),
+    *("splits.balance=true", "guarantees.joint=false", "slices.score=sliceline"),
+]
+
+
+@pytest.fixture(scope="module")
+def labelled(run_here, tmp_path_factory):
+    """A run with a base model on texts without a heading, and the texts that this learns; who says sir is wrong."""
+    place, (old, new) = tmp_path_factory.mktemp("labelled"), (tweets(200, seed, WORDS) for seed in (1, 2))
+    new += [[f"the flight was {word} sir x{number}", "negative"] for number in range(40) for word in WORDS["positive"]]
+    called = {"negative": "bad", "positive": "fine"}
+    files = {"old": [HEADER[:2], *(row[:2] for row in old)]}
+    files["new"] = [[row[0], called[row[1]], f"t{number}"] for number, row in enumerate(new)]
+    for name, rows in files.items():
+        with (place / f"{name}.csv").open("w", newline="") as sink:
+            csv.writer(sink).writerows(rows)
+    (place / "lexicon.txt").write_text("late\tanger\t1\nlate\tjoy\t0\nkind\tjoy\t1\n")
+    parsed = (f"# text_id = t{at}\n1\tlate\tlate\tADJ\tJJ\t_\t0\troot\t_\tNER=B-ORG\n" for at in range(9))
+    (place / "parsed.conllu").write_text("\n".join(parsed))
+    given = ["job=error_characterisation", f"data.path={place}/new.csv", f"base.path={place}/old.csv"]
+    given += [f"features.lexicon={place}/lexicon.txt", f"features.conllu={place}/parsed.conllu"]
     run = run_here(
-        *(*given, *SMALL, "base.model=words", f"store={tmp_path}/store", f"run_dir={tmp_path}/run"),
-        watched=[(base, "train_word_model"), (rounds_stage, "play")],
+        *(*given, *SMALL, *CHOSEN, f"store={place}/store", f"run_dir={place}/run"),
+        watched=[(base, "train_word_model"), (rounds_stage, "play"), *WATCHED],
     )
-    old, new = ([row[:2] for row in tweets(200, seed, WORDS)] for seed in (1, 2))
-    [model] = run.calls["train_word_model"]
+    return run, [row[:2] for row in old], [row[:2] for row in new]
+
+
+def test_a_base_model_is_trained_and_texts_are_labelled_in_rounds(labelled):
+    run, old, new = labelled
+    numbers = [row["row"] for row in run.rows("texts")]
+    assert len(numbers) == 300
+    model = run.calls["train_word_model"][0]
     assert [[*row] for row in zip(model["texts"], model["labels"], strict=True)] == old
     plays = run.calls["play"]
     assert sorted((call["strategy"], call["seed"]) for call in plays) == sorted(
@@ -650,32 +669,76 @@ def test_a_base_model_is_trained_and_texts_are_labelled_in_rounds(run_here, tmp_
     )
     for call in plays:
         assert [[*row] for row in zip(call["old"].texts, call["old"].labels, strict=True)] == old
-        assert [[*row] for row in zip(call["new"].texts, call["new"].labels, strict=True)][:200] == new
-        assert call["new"].features.shape[0] == len(call["new"].texts) == 320
-    for row in run.rows("rounds"):
-        results = [one for call in plays if call["strategy"] == row["strategy"] for one in call["result"]]
-        accuracies = [one.accuracy for one in results if one.round == row["round"]]
-        by_chance = [
-            one.accuracy
-            for call in plays
-            if call["strategy"] == "random"
-            for one in call["result"]
-            if one.round == row["round"]
+        assert [[*row] for row in zip(call["new"].texts, call["new"].labels, strict=True)] == [
+            new[at] for at in numbers
         ]
-        assert row["accuracy"] == pytest.approx(np.mean(accuracies))
-        assert row["over_random"] == pytest.approx(np.mean(accuracies) - np.mean(by_chance), abs=1e-9)
+        assert call["new"].features.shape[0] == 300
+    for row in run.rows("rounds"):
+        of = {
+            strategy: [
+                one.accuracy
+                for call in plays
+                for one in call["result"]
+                if (call["strategy"], one.round) == (strategy, row["round"])
+            ]
+            for strategy in (row["strategy"], "random")
+        }
+        assert row["accuracy"] == pytest.approx(np.mean(of[row["strategy"]]))
+        assert row["over_random"] == pytest.approx(row["accuracy"] - np.mean(of["random"]), abs=1e-9)
     rounds = run.rows("rounds", round=1)
     assert {row["strategy"] for row in rounds} == {"errors", "random", "least_confidence", "in_domain_disagreement"}
     assert {(row["num_labels"], row["num_seeds"]) for row in rounds} == {(50, 2)}
-    assert all(row["over_random"] == 0 for row in rounds if row["strategy"] == "random")
-    start = run.rows("rounds", round=0)
-    assert len({row["accuracy"] for row in start}) == 1
+    assert len({row["accuracy"] for row in run.rows("rounds", round=0)}) == 1
     assert "versions" not in run.published
-    parsed = {(row["row"], row["feature"], row["count"]) for row in run.rows("features") if ":" in row["feature"]}
-    assert {(3, "dependency:ROOT-JJ-JJ", 1.0), (3, "entity:ORG", 1.0)} <= parsed
-    texts = {row["row"]: row["text"].split() for row in run.rows("texts")}
-    for name, word in (("lexicon:anger", "late"), ("lexicon:joy", "kind")):
-        assert {row for row, feature, _ in parsed if feature == name} == {row for row in texts if word in texts[row]}
+
+
+def test_features_are_counted_of_words_tags_parses_and_a_lexicon(labelled):
+    """Parses name texts by the column of theirs."""
+    run, _, new = labelled
+    counts = {}
+    for row in run.rows("features"):
+        counts.setdefault(row["row"], {})[row["feature"]] = row["count"]
+    texts = run.rows("texts")
+    assert {row["id"] for row in texts} == {f"t{row['row']}" for row in texts}
+    for row in texts:
+        assert (row["text"], row["label"]) == (*new[row["row"]],)
+        tags = [name for _, name in tag(row["text"]) if name[:1].isalpha()]
+        expected = Counter([*(f"tag:{name}" for name in tags), *(f"tags:{a}-{b}" for a, b in pairwise(tags))])
+        expected += Counter(
+            {"lexicon:anger": "late" in row["text"].split(), "lexicon:joy": "kind" in row["text"].split()}
+        )
+        if row["row"] < 9:
+            expected.update({"dependency:ROOT-JJ-JJ": 1, "entity:ORG": 1})
+        assert {name: num for name, num in counts[row["row"]].items() if ":" in name} == expected
+
+
+def test_splits_slices_and_promises_are_as_they_are_asked_for(labelled):
+    """As many errors as others; SliceLine's equation 1, of tags too; and each promise by itself."""
+    run, _, _ = labelled
+    wrong = {row["row"]: row["is_error"] for row in run.rows("predictions")}
+    num_errors, learnt = sum(wrong.values()), {call["about"]: call["errors"] for call in run.calls["train_forest"]}
+    assert 50 < num_errors < 150
+    for split, measured in enumerate(run.calls["_measures"]):
+        errors = [*learnt[split], *measured["errors"]]
+        assert sum(errors) == num_errors == len(errors) / 2
+    explored = {row["row"] for row in run.rows("texts", half="exploration")}
+    has = {}
+    for row in run.rows("features"):
+        has.setdefault(row["feature"], set()).add(row["row"])
+    slices = run.rows("slices")
+    for row in slices:
+        assert row["score"] == pytest.approx(0.95 * (row["lift"] - 1) - 0.05 * (len(explored) / row["size"] - 1))
+    tagged = [row for row in slices if row["num_predicates"] == 1 and row["slice"].startswith("tag")]
+    assert {row["slice"]: row["size"] for row in tagged} == {
+        row["slice"]: len(has[row["slice"]] & explored) for row in tagged
+    }
+    assert tagged
+    [call] = run.calls["promises"]
+    for row in run.rows("guarantees", promise="missed"):
+        made = holds_most_errors(
+            call["scores"], call["errors"], call["units"], alpha=row["level"], delta=0.15, joint=1, seed=4
+        )
+        assert (row["num_joint"], row["achieved_delta"]) == (1, pytest.approx(made.achieved_delta))
 
 
 def test_seeds_of_rounds_share_texts():

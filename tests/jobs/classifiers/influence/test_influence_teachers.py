@@ -41,7 +41,7 @@ def checkpoints(write_bert, tmp_path_factory):
     words, head = [*NOUNS, *ADJECTIVES, *OTHERS], "BertForSequenceClassification"
     folders = {
         name: write_bert(place / name, words, head, initializer_range=spread, **names)
-        for name, spread in (("before", 1.0), ("after", 1.5))
+        for name, spread in (("checkpoint", 1.0), ("after", 1.5))
     }
     for folder in folders.values():
         make_classes_equally_likely(folder)
@@ -67,22 +67,23 @@ def versions(run_here, checkpoints, tmp_path_factory):
     rows = [(review(rng), label) for label in CLASSES * 40]
     with (place / "texts.csv").open("w", newline="") as file:
         csv.writer(file).writerows([["text", "label"], *rows])
-    named = ", ".join(f"{name}: {folder}" for name, folder in checkpoints.items())
-    texts = ("job=word_influence", f"data.path={place}/texts.csv", f"models.checkpoints={{{named}}}")
-    return run_here(*texts, *SETTINGS, f"store={place}/store", f"run_dir={place}/run")
+    named = (f"models.checkpoint={checkpoints['checkpoint']}", f"models.checkpoints={{after: {checkpoints['after']}}}")
+    given = ("job=word_influence", f"data.path={place}/texts.csv", *named, "models.revision=x", "models.device=auto")
+    return run_here(*given, *SETTINGS, f"store={place}/store", f"run_dir={place}/run")
 
 
 def test_every_table_has_both_versions(versions):
     for name in ("students", "influences", "unlike_ratios", "counterfactuals", "masking", "probes", "vocabularies"):
-        assert {row["model"] for row in versions.rows(name)} == {"before", "after"}, name
+        assert {row["model"] for row in versions.rows(name)} == {"checkpoint", "after"}, name
 
 
-def test_ratios_are_those_of_the_checkpoint_itself(versions, checkpoints):
+@pytest.mark.parametrize("name", ["checkpoint", "after"])
+def test_ratios_are_those_of_the_checkpoint_itself(versions, checkpoints, name):
     """By brute force: all words of the part of speech, put into the text."""
-    teacher = transformers_teacher(*load_classifier(checkpoints["after"], "cpu", "models.checkpoint"))
+    teacher = transformers_teacher(*load_classifier(checkpoints[name], "cpu", "models.checkpoint"))
     texts = {row["row"]: row["text"].split() for row in versions.rows("texts")}
-    words = {row["word"]: row["part_of_speech"] for row in versions.rows("vocabularies", model="after", status="ok")}
-    rows = versions.rows("unlike_ratios", model="after", status="ok")
+    words = {row["word"]: row["part_of_speech"] for row in versions.rows("vocabularies", model=name, status="ok")}
+    rows = versions.rows("unlike_ratios", model=name, status="ok")
     assert len(rows) == 30
     for row in rows:
         text, place = texts[row["row"]], row["place"]
@@ -121,7 +122,7 @@ def test_probes_are_of_a_sample_that_the_student_corrects(versions):
 def test_sentences_name_each_version(versions):
     frames = {name: pl.DataFrame(versions.rows(name)) for name in ("students", "unlike_ratios", "probes")}
     text = " ".join(sentences(frames))
-    assert all(teacher_name(name) in text for name in ("before", "after"))
+    assert all(teacher_name(name) in text for name in ("checkpoint", "after"))
 
 
 def test_the_words_are_tagged_as_they_are_meant():

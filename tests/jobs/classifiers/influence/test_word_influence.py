@@ -3,6 +3,7 @@
 import csv
 import random
 from collections import Counter
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -85,13 +86,14 @@ def influence(run_here, reviews, tmp_path_factory):
 class Told:
     """What the models of a run answer, and its texts by their part."""
 
-    def __init__(self, run):
-        store, [(_, trained)] = run.pool.store, run.units("influence_teacher")
+    def __init__(self, run, taught_by=None, config=CONFIG):
+        store, [(_, trained)] = run.pool.store, (taught_by or run).units("influence_teacher")
         self.loaded = TaughtBy("0", trained=trained.tables["model"]).load(store)
         self.teacher = self.loaded.teacher
         students = [done.tables for _, done in run.units("influence_student")]
-        self.students = [load_student(store, tables, CONFIG, "en") for tables in students]
-        [texts] = run.made("influence_texts", "prepared")
+        self.is_masked = config.convention == "masked"
+        self.students = [load_student(store, tables, config, "en") for tables in students]
+        [texts] = (taught_by or run).made("influence_texts", "prepared")
         self.rows = {row["row"]: row for row in texts}
         parts = ("training", "development", "test")
         self.parts = {part: [row for row in texts if row["part"] == part] for part in parts}
@@ -101,7 +103,8 @@ class Told:
 
     def logits(self, contexts, words, number=0):
         """A student's."""
-        student, base = self.students[number], self.teacher.states([context.replaced() for context in contexts])
+        student = self.students[number]
+        base = self.teacher.states([context.replaced() if self.is_masked else context.text for context in contexts])
         return self.teacher.logits(base + student.changes(student.contexts(contexts), student.words(words)))
 
     def label(self, text):
@@ -123,9 +126,8 @@ def told(influence):
     return Told(influence)
 
 
-def words_of(call, texts):
-    """Those that a network reads, by their numbers."""
-    return [[number for number in text.inputs["input_ids"] if number] for text in texts]
+def vectors_of(network, prefix=""):
+    return network.get_parameter(f"{prefix}embedding.weight").detach().numpy()
 
 
 def test_teachers_learn_training_texts_and_stop_by_those_for_development(influence, told):
@@ -159,8 +161,9 @@ def test_students_learn_training_texts_and_are_measured_by_others(influence, tol
                 assert len(lesson.words) == 1 + 3
                 assert set(lesson.words[1:]) <= set(choices)
         assert (call["config"].replacements, call["config"].max_epochs) == (0.3, 12)
-    vectors = told.loaded.network.get_parameter("encoder.embedding.weight").detach().numpy()
+    vectors = vectors_of(told.loaded.network, "encoder.")
     assert all(np.array_equal(call["vectors"], vectors) for call in calls)
+    assert all(np.array_equal(vectors_of(student.network)[:-1], vectors) for student in told.students)
     first, second = ([lesson.words for lesson in call["lessons"](0)] for call in calls)
     assert first != second
 
@@ -418,10 +421,46 @@ def test_numbers_over_sentences_leave_their_draws(influence):
     assert len(schemes) == 2 * len({row["model"] for row in influence.rows("students")})
 
 
+def test_conventions_as_published_and_parts_of_what_may_be_asked(run_here, reviews, influence, told, tmp_path):
+    """Changes of the state of the whole text, scores with a bias, tuned vectors, and places each by itself."""
+    chosen = ("student.convention=published", "student.tune_vectors=true", "student.width=3", "influence_bias=true")
+    chosen += ("masking.by_word=false", "masking.max_texts=25", "probes.max_contexts=60", "num_students=1")
+    run = run_here(
+        *(*reviews, *SMALL, *chosen, f"store={influence.path.parent}/store", f"run_dir={tmp_path}/run"),
+        watched=[(masking, "_coverages"), (masking, "num_masked")],
+    )
+    published = Told(run, influence, replace(CONFIG, width=3, convention="published"))
+    [student], teacher = published.students, published.teacher
+    assert np.abs(vectors_of(student.network)[:-1] - vectors_of(published.loaded.network, "encoder.")).max() > 0.01
+    side, bias = teacher.weight[1] - teacher.weight[0], teacher.bias[1] - teacher.bias[0]
+    for row in run.rows("influences"):
+        context = Context(tuple(told.rows[row["row"]]["words"]), row["place"])
+        [change] = student.changes(student.contexts([context]), student.words([context.word]))
+        assert row["score"] == pytest.approx(np.tanh((change @ side + bias) / 2), abs=1e-5)
+    for row in run.rows("unlike_ratios", status="ok"):
+        context = Context(tuple(told.rows[row["row"]]["words"]), row["place"])
+        _, logits, _ = published.replaced(context, told.known[row["part_of_speech"]][:7])
+        assert row["ratio"] == pytest.approx(np.mean(logits.argmax(axis=1) != teacher.classes.index(row["label"])))
+    [call], orders = run.calls["_coverages"], [masked["orders"] for masked in run.calls["num_masked"]]
+    for of, by_text in zip(orders, call["supports"].values(), strict=True):
+        assert [order.tolist() for order in of] == [np.argsort(-values, kind="stable").tolist() for values in by_text]
+    assert any(len({*text["words"]}) < len(text["words"]) for text in call["rows"]), "some words come twice"
+    assert [row["num_contexts"] for row in run.rows("probe_contexts", step="all")] == [60]
+
+
+def widths(run, width):
+    """Of students that have weights for it."""
+    return {
+        student.network.convolution.weight.shape[2]
+        for student in Told(run, config=replace(CONFIG, width=width)).students
+    }
+
+
 def test_a_teacher_that_knows_no_word_leaves_rows_with_reasons(run_here, reviews, tmp_path):
     """Its vocabulary is empty: every word is the same to it."""
     settings = ("models.encoder.min_count=100000", "models.training.max_epochs=1", "student.max_epochs=1")
-    run = run_here(*reviews, *SMALL, *settings, f"store={tmp_path}/store", f"run_dir={tmp_path}/run")
+    run = run_here(*reviews, *SMALL, *settings, "student.width=1", f"store={tmp_path}/store", f"run_dir={tmp_path}/run")
+    assert widths(run, 1) == {1}
     assert {row["status"] for row in run.rows("vocabularies")} == {"unknown_word"}
     for name in ("unlike_ratios", "counterfactuals"):
         assert {row["status"] for row in run.rows(name)} == {"no_words"}
@@ -441,9 +480,10 @@ def test_parts_of_speech_that_a_file_brings_go_first(run_here, tmp_path):
         csv.writer(file).writerows([["text", "tags", "label"], *rows])
     settings = ("masking.max_texts=0", "probes.control=[]", "probes.probe=[]", "ratios.parts_of_speech=[X]")
     run = run_here(
-        *("job=word_influence", f"data.path={path}", "data.tags=tags", *SMALL, *settings),
+        *("job=word_influence", f"data.path={path}", "data.tags=tags", *SMALL, *settings, "student.width=7"),
         *(f"store={tmp_path}/store", f"run_dir={tmp_path}/run"),
     )
+    assert widths(run, 7) == {7}
     words = {row["word"]: row["part_of_speech"] for row in run.rows("vocabularies")}
     assert {words[word] for word in words if word in GOOD + BAD} == {"X"}
     assert {words[word] for word in words if word in NOUNS} == {"NOUN"}

@@ -1,10 +1,13 @@
 """What models are trained with, and what they start from."""
 
+import numpy as np
 import pytest
+import torch
+import transformers
 
 from tests.fixtures.dialogues import SMALL, TELLS
 from tiltmeter.cluster.stages import UnitsFailed
-from tiltmeter.jobs.classifiers.privacy.measuring import RESEEDED
+from tiltmeter.jobs.classifiers.privacy import evaluating, training
 from tiltmeter.jobs.classifiers.privacy.training import _heads, balanced, swapped_copies
 from tiltmeter.operators.classifiers.records import Head
 
@@ -46,17 +49,8 @@ def test_an_adversary_is_one_and_a_control_is_none(model, is_adversarial):
     assert list(_heads(rows, {"classes": ("low", "high"), "model": "General"})) == ["valence"]
 
 
-# --- at length ------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_a_valence_outside_the_scale_fails_with_the_setting(run_job, dialogues, tmp_path):
-    with pytest.raises(UnitsFailed, match=r"has the valence 1, outside the scale from 0 to 0.9; set lexicon.low"):
-        run_job(*dialogues, *SMALL, "lexicon.high=0.9", f"store={tmp_path}/store")
-
-
-@pytest.mark.slow
-def test_a_checkpoint_is_fine_tuned_as_every_model(run_job, write_bert, dialogues, tmp_path):
+def test_a_checkpoint_is_fine_tuned_and_read_at_its_first_token(run_here, write_bert, dialogues, tmp_path):
+    """For EP, too; what gender is told from is the state of [CLS] alone."""
     words = [
         "sorry",
         "damn",
@@ -68,15 +62,31 @@ def test_a_checkpoint_is_fine_tuned_as_every_model(run_job, write_bert, dialogue
         "said",
         *(word for own in TELLS.values() for word in own),
     ]
-    write_bert(tmp_path / "bert", words, hidden_size=16, max_position_embeddings=16)
-    names = "General,PrivAdv,PrivAug,PrivBias,GenderCtrl,ArtNoise,PrivEP,PrivAdvEP"
-    found = run_job(
-        *(*dialogues, *SMALL, f"models.checkpoint={tmp_path / 'bert'}", f"models.names=[{names}]"),
-        *("models.training.max_epochs=2", f"store={tmp_path}/store", f"run_dir={tmp_path}/run"),
+    folder = write_bert(tmp_path / "bert", words, max_position_embeddings=16)
+    models = (f"models.checkpoint={folder}", "models.pooling=first", "models.device=auto", "models.revision=x")
+    few = ("models.names=[General, PrivAdvEP]", "models.num_seeds=1", "models.training.max_epochs=2", "data.limit=150")
+    run = run_here(
+        *(*dialogues, *SMALL, *models, *few, "across.path=null", "explanations.max_sentences=5"),
+        *(f"store={tmp_path}/store", f"run_dir={tmp_path}/run"),
+        watched=[(training, "train"), (evaluating, "attack")],
     )
-    means = found.rows("models", seed=None, corpus="within")
-    assert {row["model"] for row in means} == {*names.split(","), RESEEDED}
-    assert all(row["status"] == "ok" for row in means)
+    assert [row["model"] for row in run.rows("models", seed=None)] == ["General", "PrivAdvEP"]
+    assert [call["penalty"] is not None for call in run.calls["train"]] == [False, True]
+    texts = [row["text"] for row in run.rows("texts", status="ok") if row["part"] != "development"]
+    inputs = transformers.AutoTokenizer.from_pretrained(folder)(texts, padding=True, return_tensors="pt")
+    for trained, attacked in zip(run.calls["train"], run.calls["attack"], strict=True):
+        with torch.inference_mode():
+            states = trained["network"].encoder.model(**inputs).last_hidden_state
+        np.testing.assert_allclose(attacked["test"], states[:, 0], atol=1e-5)
+
+
+# --- at length ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_valence_outside_the_scale_fails_with_the_setting(run_job, dialogues, tmp_path):
+    with pytest.raises(UnitsFailed, match=r"has the valence 1, outside the scale from 0 to 0.9; set lexicon.low"):
+        run_job(*dialogues, *SMALL, "lexicon.high=0.9", f"store={tmp_path}/store")
 
 
 @pytest.mark.slow

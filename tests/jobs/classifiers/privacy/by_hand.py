@@ -1,0 +1,76 @@
+"""Equations 1 and 2 of `privacy_metrics` by loops over the words of a text, under any settings."""
+
+import pytest
+
+
+def explaining(attributions, sign, metrics):
+    """The places of the words of E."""
+    sizes = [abs(value or 0.0) for value in attributions]
+    places = [place for place, value in enumerate(attributions) if (value or 0.0) > 0 or (sign == "any" and value)]
+    places = [place for place in places if sizes[place] >= metrics.threshold * max(sizes)]
+    return {*sorted(places, key=lambda place: (-sizes[place], place))[: metrics.top_k]}
+
+
+def weighed(attributions, scale):
+    sizes = [abs(value or 0.0) for value in attributions]
+    if scale == "count":
+        return [float(size > 0) for size in sizes]
+    unit = {"raw": 1.0, "maximum": max(sizes), "share": sum(sizes)}[scale]
+    return [size / (unit or 1.0) for size in sizes]
+
+
+def ep(general, other, listed, metrics):
+    """Of one text, by attributions and places of words of L; None without a denominator."""
+    before, after = (explaining(values, metrics.sign, metrics) for values in (general, other))
+    avoided = sum(weighed(general, metrics.scale)[place] for place in (before - after) & listed)
+    added = sum(weighed(other, metrics.scale)[place] for place in (after - before) & listed)
+    num = len(before if metrics.denominator == "all" else before & listed)
+    return (avoided - added) / num if num else None
+
+
+def eg(attributions, bins, gold, num_bins, metrics):
+    """Of one text, by the bins of the places whose word a lexicon has."""
+    opposite = {num_bins - 1 - gold} - {gold}
+    if not opposite and metrics.opposite_of_middle == "others":
+        opposite = {*range(num_bins)} - {gold}
+    weights = weighed(attributions, metrics.scale)
+    wrong = sum(
+        weights[place]
+        for place in explaining(attributions, "any", metrics)
+        if bins.get(place) in ({gold} if attributions[place] < 0 else opposite)
+    )
+    return 1 - wrong / len(attributions)
+
+
+def check_samples(run, wanted, general, model, listed, bins, metrics):
+    """Whether EP and EG of rows of ``samples`` are those of the published attributions by a model and by General.
+
+    Args:
+        run: of the job, with three classes.
+        wanted: columns of these rows.
+        general, model: what ``attributions`` calls them.
+        listed: words of L.
+        bins: of words; None without a lexicon.
+        metrics: a ``MetricConfig``.
+    """
+    lines = {}
+    for row in run.rows("attributions"):
+        lines.setdefault((row["model"], row["sentence"]), []).append(row)
+    samples = run.rows("samples", **wanted)
+    for sample in samples:
+        before, rows = (lines[name, sample["sentence"]] for name in (general, model))
+        values = [[row["attribution"] for row in part] for part in (before, rows)]
+        places = {place for place, row in enumerate(rows) if row["word"].lower() in listed}
+        expected = ep(*values, places, metrics)
+        assert sample["ep"] == (None if expected is None else pytest.approx(expected))
+        assert sample["ep_status"] == ("no_denominator" if expected is None else "ok")
+        if bins is None or before[0]["predicted"] != rows[0]["gold"]:
+            assert sample["eg_status"] == ("no_lexicon" if bins is None else "general_wrong")
+            continue
+        binned = {place: bins[row["word"]] for place, row in enumerate(rows) if row["word"] in bins}
+        gold = ("low", "mid", "high").index(rows[0]["gold"])
+        assert sample["eg"] == pytest.approx(eg(values[1], binned, gold, 3, metrics))
+        sizes = weighed(values[1], "raw")
+        on_list = sum(sizes[place] for place in places)
+        assert sample["listed_share"] == pytest.approx(on_list / sum(sizes))
+    return samples
