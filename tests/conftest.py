@@ -3,16 +3,14 @@
 import gc
 import os
 import signal
-import socket
 import subprocess
 import sys
-import time
-from dataclasses import dataclass
 from pathlib import Path
 
-import boto3
 import hypothesis
 import pytest
+
+from tests.fixtures.buckets import new_bucket
 
 pytest_plugins = [
     "tests.choices",
@@ -110,31 +108,8 @@ def small_disk(tmp_path):
         subprocess.run(["umount", place], check=True)
 
 
-@dataclass(frozen=True)
-class Bucket:
-    """An S3 bucket: its client, and URIs of what lies in it, with keys that no message may show."""
-
-    client: object
-    port: int
-
-    def uri(self, path: str) -> str:
-        return f"s3://key:secret@tilt/{path}?endpoint_override=127.0.0.1:{self.port}&scheme=http&region=us-east-1"
-
-
 @pytest.fixture(scope="session")
 def s3_bucket():
-    """An empty bucket of a moto server process."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "moto.server", "--port", str(port)]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        while socket.socket().connect_ex(("127.0.0.1", port)):
-            assert server.poll() is None
-            time.sleep(0.1)
-        keys = {"aws_access_key_id": "key", "aws_secret_access_key": "secret"}
-        client = boto3.client("s3", endpoint_url=f"http://127.0.0.1:{port}", region_name="us-east-1", **keys)
-        client.create_bucket(Bucket="tilt")
-        yield Bucket(client, port)
-    finally:
-        server.kill()
+    """An empty bucket of a server process."""
+    with new_bucket() as bucket:
+        yield bucket

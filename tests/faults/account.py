@@ -1,6 +1,6 @@
 """What came of faults, as a table."""
 
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 
 TWO_RUNS = "two runs at once"
 COLUMNS = ("fault", "moment", "run", "in ledger", "in flight", "done again", "tables")
@@ -45,8 +45,3 @@ def _sum(rows):
         f"tables; of {sum(row.num_in_ledger for row in hit)} finished units {sum(row.num_again for row in hit)} were "
         f"done again"
     )
-
-
-def plain(row):
-    """A row as a test may report it."""
-    return list(astuple(row))

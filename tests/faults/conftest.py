@@ -7,7 +7,7 @@ import hydra
 import pytest
 
 from tests.faults.account import lines
-from tests.faults.bucket import Bucket
+from tests.faults.bucket import Proxy
 from tests.faults.machines import Machines
 from tests.faults.network import Networked, NotAllowed
 from tests.faults.scene import Scene
@@ -49,11 +49,11 @@ def networked():
 
 
 @pytest.fixture(scope="session")
-def bucket(tmp_path_factory):
-    """A bucket, and a connection to it that is good between faults."""
-    bucket = Bucket(tmp_path_factory.mktemp("bucket"))
-    yield bucket
-    bucket.shutdown()
+def proxy(s3_bucket, tmp_path_factory):
+    """A connection to a bucket that is good between faults."""
+    proxy = Proxy(s3_bucket, tmp_path_factory.mktemp("bucket"))
+    yield proxy
+    proxy.stop()
 
 
 @pytest.fixture
@@ -62,10 +62,10 @@ def place(request, tmp_path):
 
     def make(kind):
         if kind == "bucket":
-            bucket = request.getfixturevalue("bucket")
-            bucket.proxy.mode("pass")
-            told, seen = (bucket.uri(tmp_path.name, port) for port in (bucket.proxy.port, bucket.port))
-            return {"store": told, "seen": Store(seen), "proxy": bucket.proxy}
+            proxy = request.getfixturevalue("proxy")
+            proxy.mode("pass")
+            told, seen = (proxy.bucket.uri(tmp_path.name, port) for port in (proxy.port, None))
+            return {"store": told, "seen": Store(seen), "proxy": proxy}
         path = request.getfixturevalue("small_disk")("64m") if kind == "small disk" else tmp_path / "store"
         return {"store": str(path), "seen": Store(str(path))}
 

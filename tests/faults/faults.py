@@ -53,8 +53,16 @@ class Fault:
     at_start: bool = False
 
 
-def kill_worker(scene):
-    _signal(_a_busy_worker(scene), signal.SIGKILL)
+def to_worker(number):
+    """Sends a signal to one that is at a unit."""
+    return lambda scene: _signal(_a_busy_worker(scene), number)
+
+
+def to_driver(number):
+    return lambda scene: scene.process.send_signal(number)
+
+
+kill_worker, kill_driver = to_worker(signal.SIGKILL), to_driver(signal.SIGKILL)
 
 
 def kill_all_workers(scene):
@@ -67,19 +75,8 @@ def kill_starting_worker(scene):
     _signal(scene.rng.choice(scene.wait_for(0, scene.machines.workers)), signal.SIGKILL)
 
 
-def end_worker(scene):
-    _signal(_a_busy_worker(scene), signal.SIGTERM)
-
-
 def freeze_worker(scene):
-    worker = _a_busy_worker(scene)
-    _signal(worker, signal.SIGSTOP)
-    time.sleep(FROZEN)
-    _signal(worker, signal.SIGCONT)
-
-
-def end_actor(scene):
-    scene.process.send_signal(signal.SIGUSR1)
+    _freeze(_a_busy_worker(scene), FROZEN)
 
 
 def kill_raylet(scene):
@@ -87,10 +84,7 @@ def kill_raylet(scene):
 
 
 def freeze_raylet(scene):
-    raylet = scene.machines.raylet(scene.rng.choice(scene.machines.nodes))
-    _signal(raylet, signal.SIGSTOP)
-    time.sleep(FROZEN)
-    _signal(raylet, signal.SIGCONT)
+    _freeze(scene.machines.raylet(scene.rng.choice(scene.machines.nodes)), FROZEN)
 
 
 def remove_node(scene):
@@ -118,26 +112,6 @@ def kill_head(scene):
     scene.machines.kill_head()
 
 
-def kill_driver(scene):
-    scene.process.kill()
-
-
-def interrupt_driver(scene):
-    scene.process.send_signal(signal.SIGINT)
-
-
-def terminate_driver(scene):
-    scene.process.send_signal(signal.SIGTERM)
-
-
-def hang_up_driver(scene):
-    scene.process.send_signal(signal.SIGHUP)
-
-
-def quit_driver(scene):
-    scene.process.send_signal(signal.SIGQUIT)
-
-
 def fill_disk(scene):
     """Until nothing more fits: what is free changes meanwhile, as the run writes too."""
     block = bytes(2**16)
@@ -155,15 +129,11 @@ def empty_disk(scene):
 
 
 def slow_down(scene):
-    scene.proxy.mode("slow")
-    time.sleep(SLOW)
-    scene.proxy.mode("pass")
+    _disturb(scene, "slow", SLOW)
 
 
 def answer_errors(scene):
-    scene.proxy.mode("errors")
-    time.sleep(scene.rng.uniform(5, 15))
-    scene.proxy.mode("pass")
+    _disturb(scene, "errors", scene.rng.uniform(5, 15))
 
 
 def cut_bodies(scene):
@@ -177,9 +147,7 @@ def go_away(scene):
 
 
 def fall_silent(scene):
-    scene.proxy.process.send_signal(signal.SIGSTOP)
-    time.sleep(AWAY)
-    scene.proxy.process.send_signal(signal.SIGCONT)
+    _freeze(scene.proxy.process, AWAY)
 
 
 def truncate_file(scene):
@@ -231,6 +199,18 @@ def _signal(process, number):
         process.send_signal(number)
 
 
+def _freeze(process, seconds):
+    _signal(process, signal.SIGSTOP)
+    time.sleep(seconds)
+    _signal(process, signal.SIGCONT)
+
+
+def _disturb(scene, mode, seconds):
+    scene.proxy.mode(mode)
+    time.sleep(seconds)
+    scene.proxy.mode("pass")
+
+
 def _ballast(scene):
     return Path(scene.seen.path) / "ballast"
 
@@ -258,9 +238,9 @@ FAULTS = {
     "worker killed": Fault(kill_worker, 6, num_deaths=1),
     "all workers killed": Fault(kill_all_workers, 2, num_deaths=2),
     "worker killed as it starts": Fault(kill_starting_worker, 2, num_deaths=1, at_start=True),
-    "worker told to end": Fault(end_worker, 3, num_deaths=1),
+    "worker told to end": Fault(to_worker(signal.SIGTERM), 3, num_deaths=1),
     "worker frozen": Fault(freeze_worker, 2),
-    "actor ended by Ray": Fault(end_actor, 4, num_deaths=1, program=_ENDED_BY_RAY),
+    "actor ended by Ray": Fault(to_driver(signal.SIGUSR1), 4, num_deaths=1, program=_ENDED_BY_RAY),
     "raylet killed": Fault(kill_raylet, 5, num_deaths=1),
     "raylet frozen": Fault(freeze_raylet, 1),
     "node removed": Fault(remove_node, 5, num_deaths=1),
@@ -269,10 +249,10 @@ FAULTS = {
     "node cut off for 3 s": Fault(cut_network_shortly, 2, cluster="networked"),
     "head killed": Fault(kill_head, 1, says=KILLED),
     "driver killed": Fault(kill_driver, 6, says=KILLED),
-    "driver interrupted": Fault(interrupt_driver, 2, says="interrupted; the same command goes on"),
-    "driver terminated": Fault(terminate_driver, 2, says="interrupted by SIGTERM; the same command goes on"),
-    "driver hung up": Fault(hang_up_driver, 1, says="interrupted by SIGHUP; the same command goes on"),
-    "driver quit": Fault(quit_driver, 1, says="interrupted by SIGQUIT; the same command goes on"),
+    "driver interrupted": Fault(to_driver(signal.SIGINT), 2, says="interrupted; the same command goes on"),
+    "driver terminated": Fault(to_driver(signal.SIGTERM), 2, says="interrupted by SIGTERM; the same command goes on"),
+    "driver hung up": Fault(to_driver(signal.SIGHUP), 1, says="interrupted by SIGHUP; the same command goes on"),
+    "driver quit": Fault(to_driver(signal.SIGQUIT), 1, says="interrupted by SIGQUIT; the same command goes on"),
     "disk full": Fault(fill_disk, 4, says=_DISK_FULL, remedy=empty_disk, store="small disk"),
     "store slow for 20 s": Fault(slow_down, 2, store="bucket"),
     "store away for 30 s": Fault(go_away, 3, store="bucket"),

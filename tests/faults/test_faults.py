@@ -1,12 +1,12 @@
 """Whatever happens to a run, it or the next one ends with the tables of an undisturbed run, and does little twice."""
 
-import dataclasses
 import re
 import time
+from dataclasses import astuple, replace
 
 import pytest
 
-from tests.faults.account import TWO_RUNS, Row, plain
+from tests.faults.account import TWO_RUNS, Row
 from tests.faults.faults import FAULTS, halve_row, kill_driver, kill_worker, remove_node, truncate_file
 
 pytestmark = pytest.mark.timeout(3600)  # with the cluster and the undisturbed run, for which the first test waits
@@ -30,7 +30,7 @@ def test_a_fault_changes_no_table(name, number, scene, undisturbed, record_prope
     again = [path for path, written in before.items() if it.rows()[path] != written]
     how = "survived" if len(it.statuses) == 1 else f"started {len(it.statuses)} times"
     row = Row(name, f"after {after} of {total} units", how, len(before), in_flight, len(again), "identical")
-    record_property("fault", plain(row))
+    record_property("fault", list(astuple(row)))
     check_account(it, fault, len(before), len(again), total)
 
 
@@ -61,7 +61,7 @@ def test_faults_one_upon_the_other_change_no_table(scene, undisturbed):
 @pytest.mark.parametrize(("number", "kind"), [(0, "disk"), (1, "disk"), (2, "disk"), (3, "bucket")])
 def test_two_runs_at_once_change_no_table(number, kind, scene, undisturbed, record_property):
     one = scene(f"two runs {number}", kind)
-    other = dataclasses.replace(one, name="other", statuses=[])
+    other = replace(one, name="other", statuses=[])
     one.start()
     time.sleep(one.rng.random())
     other.start()
@@ -73,7 +73,8 @@ def test_two_runs_at_once_change_no_table(number, kind, scene, undisturbed, reco
     num_done, total = sum(it.record()["units"]["done"] for it in (one, other)), len(undisturbed.rows())
     assert len(one.rows()) == total
     assert not one.leftovers()
-    record_property("fault", plain(Row(TWO_RUNS, "from the start", "survived", 0, 4, num_done - total, "identical")))
+    row = Row(TWO_RUNS, "from the start", "survived", 0, 4, num_done - total, "identical")
+    record_property("fault", list(astuple(row)))
     assert num_done - total < total / 3
 
 

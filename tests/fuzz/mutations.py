@@ -1,75 +1,22 @@
 """Mutations of files: what transfers, editors and other programs do to them, and worse; the same for the same draw."""
 
-import bz2
-import gzip
-import lzma
 from collections.abc import Callable, Sequence
 from random import Random
 
-import pyarrow as pa
+from tests.fixtures.corpora import PACKERS
 
 Mutation = Callable[[Random, bytes], bytes]
 
 MOST_BYTES = 200_000
 
 TOKENS = [
-    *(
-        b"\x00",
-        b"\r",
-        b"\r\n",
-        b"\n\n",
-        b"\t",
-        b" ",
-        b"\xff",
-        b"\xfe",
-        b"\xef\xbb\xbf",
-        b"\xff\xfe",
-        b"\xc3",
-        b"\xed\xa0\x80",
-    ),
-    *("\u2028".encode(), "\u200b".encode(), "\u00a0".encode(), "İ".encode(), "e\u0301".encode(), "\U0001f600".encode()),
-    *(b"\\ud800", b"\\u0000", b"null", b"NaN", b"-Infinity", b"1e999", b"-0", b"9" * 400, b"0x1F", b"1_000", b"true"),
-    *(
-        b"{",
-        b"}",
-        b"[",
-        b"]",
-        b"[" * 2000,
-        b'{"a":' * 1500,
-        b'"',
-        b"'",
-        b'""',
-        b",",
-        b";",
-        b"|",
-        b":",
-        b"\\",
-        b"#",
-        b"---\n",
-    ),
-    *(
-        b"<",
-        b"</text>",
-        b"<page>",
-        b"<!DOCTYPE a [<!ENTITY b 'c'>]>",
-        b"&b;",
-        b"&#0;",
-        b"]]>",
-        b"<!--",
-        b"<?xml encoding='x'?>",
-    ),
-    *(
-        b"${oc.env:HOME}",
-        b"&a [*a]",
-        b"!!python/object:os.system",
-        b"*",
-        b"?",
-        b"%s",
-        b"../",
-        b"2023-02-30",
-        b"-1",
-        b"1-2",
-    ),
+    *(b"\x00", b"\r", b"\r\n", b"\n\n", b"\t", b" ", b"\xff", b"\xfe", b"\xef\xbb\xbf", b"\xff\xfe", b"\xc3"),
+    *(b"\xed\xa0\x80", "\u2028".encode(), "\u200b".encode(), "\u00a0".encode(), "İ".encode(), "e\u0301".encode()),
+    *("\U0001f600".encode(), b"\\ud800", b"\\u0000", b"null", b"NaN", b"-Infinity", b"1e999", b"-0", b"9" * 400),
+    *(b"0x1F", b"1_000", b"true", b"{", b"}", b"[", b"]", b"[" * 2000, b'{"a":' * 1500, b'"', b"'", b'""', b","),
+    *(b";", b"|", b":", b"\\", b"#", b"---\n", b"<", b"</text>", b"<page>", b"<!DOCTYPE a [<!ENTITY b 'c'>]>", b"&b;"),
+    *(b"&#0;", b"]]>", b"<!--", b"<?xml encoding='x'?>", b"${oc.env:HOME}", b"&a [*a]", b"!!python/object:os.system"),
+    *(b"*", b"?", b"%s", b"../", b"2023-02-30", b"-1", b"1-2"),
 ]
 """Of no format, or of one and not of another; numbers, dates and references that lead nowhere."""
 
@@ -141,13 +88,6 @@ MUTATIONS: Sequence[Mutation] = (
     flipped, flipped, cut, without_span, repeated, moved, with_token, with_token, with_token_for_value,
     with_token_for_value, in_encoding,
 )  # fmt: skip
-
-PACKERS: dict[str, Callable[[bytes], bytes]] = {
-    ".gz": gzip.compress,
-    ".bz2": bz2.compress,
-    ".xz": lzma.compress,
-    ".zst": lambda content: pa.Codec("zstd").compress(content, asbytes=True),
-}
 
 
 def mutated(rng: Random, seeds: Sequence[bytes]) -> bytes:

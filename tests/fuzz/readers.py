@@ -4,8 +4,6 @@ import gzip
 import io
 import json
 import os
-import tarfile
-import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
@@ -14,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from tests.fixtures.corpora import parquet, tar, zipped
 from tiltmeter.storage.bad_records import BadRecords
 from tiltmeter.storage.corpora.corpora import CorpusConfig, fields_of, find_sources, read_pages, split
 from tiltmeter.storage.item_logs import LogColumns, number_in, read_item_log
@@ -49,11 +47,8 @@ TACRED = {
     "docid": "1",
     "subj_start": 0,
     "subj_end": 0,
-    "obj_start": 2,
-    "obj_end": 2,
-    "subj_type": "PERSON",
-    "obj_type": "PERSON",
 }
+TACRED |= {"obj_start": 2, "obj_end": 2, "subj_type": "PERSON", "obj_type": "PERSON"}
 SEMEVAL = b'1\t"The <e1>child</e1> was in the <e2>cradle</e2>."\nContent-Container(e1,e2)\nComment: none\n\n'
 RULES = [{"id": "a", "relation": "per:spouse", "pattern": 'SUBJ "married" OBJ'}]
 ODIN = b"rules:\n  - name: a\n    label: per_spouse\n    pattern: |\n      trigger = married\n"
@@ -106,12 +101,8 @@ def _records(path: str) -> None:
 
 
 def _log(path: str) -> None:
-    settings = {
-        "doc_id": "logs.item",
-        "acc": "logs.score",
-        "doc.label": "logs.group",
-        "filtered_resps.0.1": "logs.other",
-    }
+    columns = {"doc_id": "item", "acc": "score", "doc.label": "group", "filtered_resps.0.1": "other"}
+    settings = {column: f"logs.{setting}" for column, setting in columns.items()}
     for values in read_item_log(path, "logs.first", LogColumns(settings)).values.values():
         for value in values:
             number_in(value)
@@ -122,9 +113,7 @@ def _lines(rows: Sequence[Mapping[str, Any]]) -> bytes:
 
 
 def _parquet(rows: Sequence[Mapping[str, Any]]) -> bytes:
-    stream = io.BytesIO()
-    pq.write_table(pa.Table.from_pylist(list(rows)), stream)
-    return stream.getvalue()
+    return parquet(pa.Table.from_pylist(list(rows)))
 
 
 def _arrow(rows: Sequence[Mapping[str, Any]]) -> bytes:
@@ -134,21 +123,11 @@ def _arrow(rows: Sequence[Mapping[str, Any]]) -> bytes:
 
 
 def _zip(rows: Sequence[Mapping[str, Any]]) -> bytes:
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("a.jsonl", _lines(rows))
-        archive.writestr("b.parquet", _parquet(rows))
-    return stream.getvalue()
+    return zipped({"a.jsonl": _lines(rows), "b.parquet": _parquet(rows)})
 
 
 def _tar(rows: Sequence[Mapping[str, Any]]) -> bytes:
-    stream = io.BytesIO()
-    with tarfile.open(fileobj=stream, mode="w") as archive:
-        for name, content in (("a.jsonl", _lines(rows)), ("b.arrow", _arrow(rows))):
-            member = tarfile.TarInfo(name)
-            member.size = len(content)
-            archive.addfile(member, io.BytesIO(content))
-    return stream.getvalue()
+    return tar({"a.jsonl": _lines(rows), "b.arrow": _arrow(rows)})
 
 
 TABLE = b'id,text,label,score\n1,"one, two",0,0.5\n2,three,1,0.25\n3,"a ""b""",0,1\n'
