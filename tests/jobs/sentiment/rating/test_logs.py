@@ -24,6 +24,9 @@ def sample(number, acc, **more):
         "occupation": occupation,
         "participant": "customer",
         "gender": gender,
+        "origin": "xy"[number // 3 % 5 > 2],
+        "mood": "joy" if number // 3 % 3 else "fear",
+        "source": "first" if number < 15 else "second",
         "target": "customer",
         "label": 1,
     }
@@ -77,13 +80,13 @@ def write(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def rated(run_job, write):
+def rated(run_here, write):
     logs = {name: samples(score) for name, score in SYSTEMS.items()}
     random.Random(0).shuffle(logs["biased"])
     logs["fair"][4] |= {"acc": None}
     logs["fair"][5] |= {"doc": logs["fair"][5]["doc"] | {"gender": ["they", "them"]}}
     logs["fair"] = logs["fair"][:35]
-    return run_job(*write(logs, "logs.conversation=doc.occupation"))
+    return run_here(*write(logs, "logs.conversation=doc.occupation"))
 
 
 def test_each_system_is_rated_by_the_scores_of_its_log(rated):
@@ -124,74 +127,81 @@ def test_lines_without_a_score_are_kept_with_file_line_and_column(rated):
     assert [row["num_scores"] for row in rated.rows("items")][3:6] == [2, 1, 1]
 
 
-def test_draws_of_a_system_are_those_of_another_run_on_the_same_items(rated, run_job, write):
-    again = run_job(*write({"biased": samples(biased)}, "logs.conversation=doc.occupation"))
+def test_draws_of_a_system_are_those_of_another_run_on_the_same_items(rated, run_here, write):
+    again = run_here(*write({"biased": samples(biased)}, "logs.conversation=doc.occupation"))
     [draws] = again.rows("draws")
     [before] = [row for row in rated.rows("draws") if row["key"] == draws["key"]]
     assert (draws["scheme"], draws["values"]) == (before["scheme"], before["values"])
     assert json.loads(draws["scheme"])["num_items"] == 12, "occupations, whose items are drawn together"
 
 
-def test_of_several_lines_of_an_item_those_are_read_that_are_asked_for(run_job, write):
+def test_of_several_lines_of_an_item_those_are_read_that_are_asked_for(run_here, write):
     rows = [row for pair in zip(samples(fair), samples(biased), strict=True) for row in pair]
     filters = [row | {"filter": ("strict-match", "flexible-extract")[at % 2]} for at, row in enumerate(rows)]
-    settings = write({"a": filters}, "logs.only={filter: flexible-extract}", "logs.group=doc.participant")
-    outcome = run_job(*settings)
-    assert {row["mean_1"] for row in outcome.rows("tests", value_1="female")} == {0.0}
+    told = {"race": "origin", "emotion": "mood", "dataset": "source", "group": "participant"}
+    columns = [f"logs.{name}=doc.{path}" for name, path in told.items()]
+    outcome = run_here(*write({"a": filters}, "logs.only={filter: flexible-extract}", *columns))
     assert outcome.record["inputs"]["logs.a"]["files"][0]["name"].endswith(TASK)
-    assert {(row["group"], row["dataset"]) for row in outcome.rows("items")} == {("customer", "winogender_all")}
+    items = {int(row["item"]): tuple(row[name] for name in told) for row in outcome.rows("items")}
+    assert items == {number: tuple(sample(number, 0)["doc"][path] for path in told.values()) for number in range(36)}
+    assert {row["mean_1"] for row in outcome.rows("tests", value_1="female")} == {0.0}
+    for row in outcome.rows("tests", protected="race"):
+        of = [
+            biased(at)
+            for at, (race, _, dataset, _) in items.items()
+            if (race, dataset) == (row["value_1"], row["dataset"])
+        ]
+        assert (row["num_1"], row["mean_1"]) == (len(of), pytest.approx(sum(of) / len(of)))
+    assert {row["emotion"] for row in outcome.rows("effects", protected="race")} == {"joy", "fear"}
 
 
-def test_numbers_in_the_answers_of_a_model_are_scores_too(run_job, write):
-    outcome = run_job(*write({"a": samples(fair)}, "logs.score=filtered_resps.0.0", name="samples_mine.jsonl"))
+def test_numbers_in_the_answers_of_a_model_are_scores_too(run_here, write):
+    outcome = run_here(*write({"a": samples(fair)}, "logs.score=filtered_resps.0.0", name="samples_mine.jsonl"))
     scores = outcome.rows("scores")
     assert [row["sentiment"] for row in scores] == [-20.5 - number for number in range(36)]
     assert {row["group"] for row in scores} == {"items"}
 
 
-@pytest.mark.parametrize(
-    ("change", "settings", "message"),
-    [
-        (
-            lambda rows: rows,
-            ("logs.score=accuracy",),
-            r"logs.systems.a: \S+ has no column 'accuracy', which logs.score na",
-        ),
-        (lambda rows: rows, ("logs.race=doc.race",), r"no column 'doc.race', which logs.race names; it has sentid"),
-        (lambda rows: rows, ("logs.only={task: x}",), r"no column 'task', which logs.only names"),
-        (lambda _: '{"doc_id": 0,,}', (), r"has no lines that can be read: no JSON \(1, first at line 1, column 14\)"),
-    ],
-)
-def test_what_the_first_lines_tell_is_refused_before_any_work(configured, write, change, settings, message):
+FAIR = {"a": samples(fair)}
+REFUSED = [
+    (FAIR, "logs.score=accuracy", r"logs.systems.a: \S+ has no column 'accuracy', which logs.score na"),
+    (FAIR, "logs.race=doc.race", r"no column 'doc.race', which logs.race names; it has sentid"),
+    (FAIR, "logs.only={task: x}", r"no column 'task', which logs.only names"),
+    (FAIR, "logs.only={filter: x}", r"no line with filter 'x', which logs.only asks for"),
+    ({"a": '{"doc_id": 0,,}'}, None, r"has no lines that can be read: no JSON \(1, first at line 1, column 14\)"),
+    (
+        {"a": [*samples(fair), sample(3, 1.0)]},
+        None,
+        r"line 37: has the item '3', as logs.systems.a: \S+, line 4 has",
+    ),
+    (
+        {"a": [sample(36, 1.0, doc_id=None)]},
+        None,
+        r"no line can be used: no label in doc_id, which logs.item names",
+    ),
+    (
+        FAIR | {"b": [sample(0, 1.0, doc={"gender": "male"})]},
+        None,
+        r"logs.systems.b: \S+, line 1: item '0' has the gender 'male', and 'female' in logs.systems.a: \S+, line 1",
+    ),
+]
+
+
+@pytest.mark.parametrize(("logs", "setting", "message"), REFUSED, ids=range(len(REFUSED)))
+def test_logs_without_what_is_asked_for_or_of_other_items_are_refused_before_any_work(
+    configured, write, logs, setting, message
+):
     with pytest.raises(InputError, match=message):
-        find_sources(configured(*write({"a": change(samples(fair))}, *settings)))
+        find_sources(configured(*write(logs, *filter(None, [setting]))))
 
 
 @pytest.mark.parametrize(
-    ("logs", "settings", "message"),
+    ("setting", "message"),
     [
-        ({"a": [*samples(fair), sample(3, 1.0)]}, (), r"line 37: has the item '3', as logs.systems.a: \S+, line 4 has"),
-        ({"a": samples(fair)}, ("logs.only={filter: x}",), r"no line with filter 'x', which logs.only asks for"),
-        ({"a": [sample(36, 1.0, doc_id=None)]}, (), r"no line can be used: no label in doc_id, which logs.item names"),
-        (
-            {"a": samples(fair), "b": [sample(0, 1.0, doc={"gender": "male"})]},
-            (),
-            r"logs.systems.b: \S+, line 1: item '0' has the gender 'male', and 'female' in logs.systems.a: \S+, line 1",
-        ),
+        ("logs.gender=null", r"logs.gender and logs.race: none is set"),
+        ("scores=scores.csv", r"scores and logs.systems: both are set: leave one out"),
     ],
 )
-def test_logs_that_are_not_of_the_same_items_are_refused_with_file_and_line(configured, write, logs, settings, message):
-    with pytest.raises(InputError, match=message):
-        find_sources(configured(*write(logs, *settings)))
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        (("logs.gender=null",), r"logs.gender and logs.race: none is set"),
-        (("scores=scores.csv",), r"scores and logs.systems: both are set: leave one out"),
-    ],
-)
-def test_settings_that_contradict_each_other_are_refused(configured, write, settings, message):
+def test_settings_that_contradict_each_other_are_refused(configured, write, setting, message):
     with pytest.raises(ConfigError, match=message):
-        configured(*write({"a": samples(fair)}, *settings))
+        configured(*write(FAIR, setting))
