@@ -161,20 +161,6 @@ def test_quantities_are_those_of_the_operators():
     }
 
 
-def test_values_come_back_as_arrays(tmp_path):
-    models = [_models([0, 1, 2, -1], seed) for seed in range(3)]
-    files = [tmp_path / f"sample_{number}.npz" for number in range(3)]
-    for model, file in zip(models, files, strict=True):
-        model.save(file)
-    rows = table(files, _WORDS).filter(pl.col("kind") == "pse")
-    values = arrays(rows)
-    expected = {quantity.name: quantity.values for quantity in measured(models[1], _WORDS) if quantity.kind == "pse"}
-    nurse = values.names.index("nurse")
-    assert values.starts.shape == (2, 3, 2)
-    assert values.starts[:, 1, nurse].tolist() == expected["nurse"][[0, 3]].tolist()
-    assert values.replicas[1, nurse].tolist() == expected["nurse"][[1, 2]].tolist()
-
-
 def test_effect_sizes_have_the_scale_of_the_product_for_sets_of_their_sizes(tmp_path):
     files = [tmp_path / f"sample_{number}.npz" for number in range(2)]
     whole = ["she", "he", "queen", "king", "nurse", "cook"]

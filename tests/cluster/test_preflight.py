@@ -169,10 +169,7 @@ def test_nodes_are_recorded_with_what_they_have_and_the_workers_that_they_hold(r
     ]
     assert record["workers"]["num_workers"] == 3
     assert record["warnings"] == ["3 of 4 workers: every stage asks for 1,500 MB for each, and 5,100 MB are free"]
-
-
-def test_nothing_stays_behind_in_the_store(results):
-    assert results["left"] == []
+    assert results["left"] == [], "nothing stays behind in the store"
 
 
 def test_ray_starts_no_more_workers_on_a_node_than_it_has_memory_for_and_those_without_room_hold_nothing_up(results):

@@ -82,11 +82,6 @@ def numbers(runner, finished):
     return [runner.store.read(done.tables["square"])["n"][0].as_py() for done in finished]
 
 
-def test_results_come_in_the_order_of_the_units(runner):
-    finished = runner.run(stage(square, units(range(7)), batch_size=3))["all"]
-    assert numbers(runner, finished) == [n**2 for n in range(7)]
-
-
 @pytest.mark.parametrize(("num_units", "num_threads"), [(1, 4), (2, 2), (4, 1)])
 def test_a_stage_of_few_units_has_workers_of_several_cpus(runner, num_units, num_threads):
     runner.pool.num_workers, runner.pool.rooms = 4, [Room(4, 4)]

@@ -80,27 +80,6 @@ def test_the_current_dump_of_any_wikipedia_is_downloaded(language: str) -> None:
     assert corpus.paths[0].startswith(f"https://dumps.wikimedia.org/{language}wiki/latest/{language}wiki-latest-pages")
 
 
-@pytest.mark.parametrize(
-    ("setting", "found"),
-    [
-        ("cluster.worker_megabytes=700", lambda config: config.cluster.worker_data_bytes == 300_000_000),
-        ("reading.span_megabytes=1", lambda config: config.reading.span_megabytes == 1),
-        ("job.export=[glove]", lambda config: config.job.export == ("glove",)),
-        ("embedding.checkpoint_seconds=0", lambda config: config.embedding.checkpoint_seconds == 0),
-        ("cluster=existing", lambda config: config.cluster.worker_megabytes == 1500),
-    ],
-)
-def test_settings_are_set_by_their_plain_names(setting: str, found: Callable[[CommonConfig], bool]) -> None:
-    assert found(_built("job=bootstrap", setting))
-
-
-@pytest.mark.parametrize("trainer", ["glove", "word2vec", "fasttext"])
-def test_every_trainer_composes_with_what_all_have_in_common(trainer: str) -> None:
-    config = _built(f"embedding={trainer}").embedding
-    assert config.trainer.name == trainer
-    assert (config.num_replicas, config.min_count, config.trainer.dimensions) == (32, 5, 100)
-
-
 def test_a_preset_takes_bert_as_the_paper_on_measures_does() -> None:
     """Azarpanah and Farhadloo 2021, table 2: base, cased; the sum of the last four hidden layers at [CLS]."""
     embedding = _built("job=association", "embedding=bert_cls").embedding

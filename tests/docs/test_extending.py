@@ -1,31 +1,20 @@
 """The worked example of docs/extending.md does what the page says, word by word: in the tree, and as a package."""
 
-import doctest
 import os
 import shutil
 import subprocess
 import sys
-import types
 import zipfile
 from pathlib import Path
 
-import numpy as np
 import pyarrow.parquet as pq
 import pytest
-import yaml
 
 from tests.docs.pages import PAGES, ROOT, Block
 
 PAGE = PAGES["docs/extending.md"]
 FILES = {block.caption: block for block in PAGE.blocks if block.caption}
 TEXTS = 'text\na bc def\n"!"\nlonger words\n'
-
-
-def module(name: str) -> types.ModuleType:
-    """The module that a block of the page would be, without a place in ``sys.modules``."""
-    made = types.ModuleType(name)
-    exec(compile(FILES[f"{name.replace('.', '/')}.py"].text, name, "exec"), vars(made))
-    return made
 
 
 def edited(text: str, edits: Block) -> str:
@@ -37,21 +26,6 @@ def edited(text: str, edits: Block) -> str:
             text = text.replace(f"\n{before}\n", f"\n{before}\n{line[1:]}\n")
         before = line[1:]
     return text
-
-
-def test_its_operator_keeps_its_word():
-    operator = module("operators.text.word_lengths")
-    examples = doctest.DocTestFinder().find(operator.mean_word_lengths, globs=vars(operator))
-    assert [doctest.DocTestRunner().run(example).failed for example in examples] == [0]
-    nothing = operator.mean_word_lengths([], None)
-    assert (nothing.shape, nothing.dtype) == ((0,), np.float64)
-
-
-def test_its_settings_suit_its_config():
-    settings = yaml.safe_load(FILES["conf/job/word_lengths.yaml"].text)
-    config = module("jobs.word_lengths.config")
-    run = config.WordLengthsRun(cluster={}, **settings | {"path": "texts.csv"})
-    assert (run.job.unit_texts, run.text, run.language) == (1000, "text", "en")
 
 
 def test_a_job_costs_one_shared_line_and_few_of_its_own():

@@ -7,9 +7,7 @@ from benchmarks.scaling import (
     STAGES,
     Measured,
     constants,
-    dealt_seconds,
     modelled_seconds,
-    num_units,
     other_seconds,
     power_law,
 )
@@ -52,14 +50,3 @@ def test_a_run_that_the_model_is_not_fitted_to_takes_what_it_says(runs, num_work
     run = made_up_run(24_000_000, num_workers)
     expected = modelled_seconds(runs, run.tokens, run.text_bytes, num_workers)
     assert expected == pytest.approx(run.seconds)
-
-
-def test_more_workers_than_replicas_do_not_shorten_training(runs):
-    [train] = {run.num_units["train"] for run in runs}
-    assert num_units(runs, "train", 1e12) == train == 33
-    assert dealt_seconds(74.0, train, 40) == dealt_seconds(74.0, train, 33) == pytest.approx(74 / 33)
-    assert dealt_seconds(74.0, train, 32) == pytest.approx(2 * 74 / 33)
-
-
-def test_what_a_stage_is_cut_into_grows_with_the_corpus(runs):
-    assert num_units(runs, "tokens", 3e9) == 1000

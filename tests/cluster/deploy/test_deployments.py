@@ -111,17 +111,12 @@ def test_every_pod_runs_the_image_of_the_lock(ray_cluster_spec):
     assert {container(group)["image"].rpartition("/")[2] for group in groups(ray_cluster_spec)} == {IMAGE}
 
 
-def test_volumes_and_their_mounts_agree(manifests, ray_cluster_spec):
+def test_volumes_and_their_mounts_agree_and_requests_are_limits(manifests, ray_cluster_spec):
     for group in groups(ray_cluster_spec):
         volumes = {volume["name"]: volume for volume in pod(group)["volumes"]}
         assert {mount["name"] for mount in container(group)["volumeMounts"]} == set(volumes)
         assert volumes["data"]["persistentVolumeClaim"]["claimName"] == manifests[0]["metadata"]["name"]
-
-
-def test_requests_are_limits(ray_cluster_spec):
-    for group in groups(ray_cluster_spec):
-        resources = container(group)["resources"]
-        assert resources["requests"] == resources["limits"]
+        assert container(group)["resources"]["requests"] == container(group)["resources"]["limits"]
 
 
 def test_each_pod_has_room_for_a_worker_on_each_cpu(ray_cluster_spec):

@@ -1,8 +1,5 @@
 """How numbers and words are written, and rows are put together."""
 
-import math
-import subprocess
-import sys
 from operator import itemgetter
 
 import numpy as np
@@ -38,18 +35,13 @@ def test_correlations_are_those_done_by_hand():
     assert np.isnan(correlations(pl.Series([1.0, 1.0]), pl.Series([1.0, 2.0])).pearson)
 
 
-def test_an_estimate_without_a_number_is_a_dash():
+def test_numbers_and_words_are_written_so_that_they_are_read_as_meant():
     assert estimate({"pse": None}, "pse") == number(None, 2) == p_value(None) == "–"
     assert number(float("nan"), 2) == "undefined"
-
-
-def test_small_probabilities_keep_two_digits():
-    assert [p_value(p) for p in (0.5, 0.00099, 1.2345e-12, 0.0)] == [
-        "0.50",
-        "9.9\u00a0×\u00a010⁻⁴",
-        "1.2\u00a0×\u00a010⁻¹²",
-        "0.0",
-    ]
+    small = ["0.50", "9.9\u00a0×\u00a010⁻⁴", "1.2\u00a0×\u00a010⁻¹²", "0.0"]
+    assert [p_value(p) for p in (0.5, 0.00099, 1.2345e-12, 0.0)] == small
+    # Words from right to left are isolated from the numbers beside them.
+    assert [quoted(word) for word in ("ممرضة", "nurse")] == ["“\u2068ممرضة\u2069”", "“nurse”"]
 
 
 def test_stars_begin_below_their_bounds():
@@ -72,11 +64,6 @@ def test_the_part_of_a_table_about_a_model_is_of_its_corpus_and_its_language():
     assert parts == [[1], [2], [3]]
 
 
-def test_words_from_right_to_left_are_isolated_from_the_numbers_beside_them():
-    assert quoted("ممرضة") == "“\u2068ممرضة\u2069”"
-    assert quoted("nurse") == "“nurse”"
-
-
 def test_why_nothing_names_an_empty_list_or_the_first_reason(embeddings):
     assert "has none" in why_nothing(pl.DataFrame(ASSOCIATIONS.empty_table()), "association test")
     assert why_nothing(embeddings.psychometrics(ok=False), "occupation") == (
@@ -84,10 +71,17 @@ def test_why_nothing_names_an_empty_list_or_the_first_reason(embeddings):
     )
 
 
-def test_a_model_is_named_with_its_language_where_it_has_several():
-    rows = pl.DataFrame({"model": ["bert", "enwiki", "bert"], "language": ["en", "en", "de"]})
+def test_models_are_named_where_there_are_several_and_with_their_language_where_one_has_several():
+    rows = pl.DataFrame({"model": ["bert", "enwiki", "bert"], "language": ["en", "en", "de"], "test": ["a", "b", "c"]})
     assert list(by_model(rows)) == ["bert (en)", "enwiki (en)", "bert (de)"]
     assert list(by_model(rows.head(2))) == ["bert", "enwiki"]
+    assert [in_model(rows, itemgetter("test"))(row) for row in rows.to_dicts()][1] == "enwiki (en): b"
+    assert in_model(rows.head(1), itemgetter("test"))(rows.row(0, named=True)) == "a"
+    assert paragraphs({"en": ["One.", "Two."]}) == [Paragraph("One."), Paragraph("Two.")]
+    assert paragraphs({"en": ["One."], "de": ["Two."]}) == [Bullets(["en: One.", "de: Two."])]
+    block = Paragraph("x")
+    assert folded({"en": [block]}, "tests") == [block]
+    assert folded({"en": [block], "de": []}, "tests") == [Details("en: tests", [block])]
 
 
 def test_a_corpus_of_which_nothing_was_measured_counts_among_those_of_the_page():
@@ -96,17 +90,6 @@ def test_a_corpus_of_which_nothing_was_measured_counts_among_those_of_the_page()
     parts = by_model(rows, frames)
     assert {label: part.height for label, part in parts.items()} == {"de": 0, "letters (en)": 1}
     assert in_model(rows, itemgetter("test"), frames)(rows.row(0, named=True)) == "letters (en): a"
-
-
-def test_one_model_is_told_of_in_paragraphs_and_several_in_a_list():
-    assert paragraphs({"en": ["One.", "Two."]}) == [Paragraph("One."), Paragraph("Two.")]
-    assert paragraphs({"en": ["One."], "de": ["Two."]}) == [Bullets(["en: One.", "de: Two."])]
-
-
-def test_blocks_of_several_models_are_folded_and_empty_ones_left_out():
-    block = Paragraph("x")
-    assert folded({"en": [block]}, "tests") == [block]
-    assert folded({"en": [block], "de": []}, "tests") == [Details("en: tests", [block])]
 
 
 def test_only_rows_with_a_result_are_measured(embeddings):
@@ -192,23 +175,3 @@ def test_numbers_that_resampling_shifts_are_a_warning():
     assert not on_shifts(Frames({"lists": rows.head(1)}), 0.95, 8), "2.4 with 8"
     assert not on_shifts(Frames({"words": pl.LazyFrame({"word": ["a"]})}), 0.95, 32)
     assert not on_shifts(Frames({"lists": rows}), 0.95, 0)
-
-
-def test_models_are_named_where_there_are_several():
-    rows = pl.DataFrame({"model": ["en", "de"], "language": ["en", "de"], "test": ["a", "b"]})
-    assert [in_model(rows, itemgetter("test"))(row) for row in rows.to_dicts()] == ["en: a", "de: b"]
-    assert in_model(rows.head(1), itemgetter("test"))(rows.row(0, named=True)) == "a"
-
-
-def test_the_correlations_of_a_plot_are_those_of_the_tables_and_load_no_scipy():
-    code = """
-import sys, polars as pl
-from tiltmeter.jobs.report.findings import correlations
-x, y = pl.Series([1.0, 2.0, 3.0, None, 7.0]), pl.Series([1.0, 5.0, 4.0, 2.0, None])
-print("scipy.special" in sys.modules, *correlations(x, y))
-"""
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    # Over the first three rows: the sum of products of deviations is 3, those of squares are 2 and 26 / 3.
-    is_loaded, pearson, spearman, num = ran.stdout.split()
-    assert (is_loaded, float(spearman), num) == ("False", 0.5, "3")
-    assert float(pearson) == pytest.approx(3 / math.sqrt(2 * 26 / 3))

@@ -50,29 +50,3 @@ def test_columns_of_numbers_and_no_others_are_sorted_as_numbers(kind, pages):
                 assert all(map(is_number, filled)), (grid.caption, heading)
             else:
                 assert not filled or not all(map(is_number, filled)), (grid.caption, heading)
-
-
-@pytest.mark.parametrize(
-    "cell",
-    [
-        *(
-            "1,234",
-            "−0.12 [−0.25, 0.01]",
-            "1.2\u00a0×\u00a010⁻³",
-            "1e−09",
-            "1.235e+04",
-            "−∞",
-            "+0.75",
-            "0.0040**",
-            "60%",
-        ),
-        *("[0.57, 0.87]", "∞ [0.0, ∞]", "30 (30%)", "1 / 2 / 3", "8 + 16", "1 → –", "1/1"),
-    ],
-)
-def test_a_cell_is_a_number(cell):
-    assert is_number(cell)
-
-
-@pytest.mark.parametrize("cell", ["", "–", "nurse", "2026-11-20 22:00", "girl – boy", "1 of 2", "zq0: 0", "count/1"])
-def test_a_cell_is_no_number(cell):
-    assert not is_number(cell)

@@ -10,7 +10,6 @@ from plotly.offline import get_plotlyjs_version
 from tests.fixtures.figures import drawn
 from tiltmeter.jobs.report.html.charts import LIBRARY
 from tiltmeter.jobs.report.html.elements import Chart, Details, Part
-from tiltmeter.jobs.report.plots.figure import figure
 
 
 def figures(blocks):
@@ -37,12 +36,6 @@ def bundle():
 
 def test_plotly_knows_every_setting_of_every_figure(all_figures):
     assert sum(len(drawn(shown).data) for shown in all_figures) == sum(len(shown.data) for shown in all_figures)
-
-
-@pytest.mark.parametrize("trace", [{"type": "scatter", "colour": "#000000"}, {"type": "bar", "orientation": "x"}])
-def test_a_setting_that_plotly_does_not_know_is_found(trace):
-    with pytest.raises(ValueError, match="Invalid"):
-        drawn(figure(trace))
 
 
 def test_every_kind_of_trace_is_in_the_bundle_that_pages_carry(all_figures, bundle):
