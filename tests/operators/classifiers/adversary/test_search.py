@@ -17,11 +17,7 @@ from tiltmeter.operators.classifiers.adversary.ladder import (
     single_fall,
 )
 from tiltmeter.operators.classifiers.adversary.search import exhaustive, greedy, pruned
-from tiltmeter.operators.classifiers.adversary.shares import (
-    sampled_shapley_values,
-    shapley_values,
-    shares_of_fall,
-)
+from tiltmeter.operators.classifiers.adversary.shares import sampled_shapley_values, shapley_values, shares_of_fall
 from tiltmeter.operators.classifiers.adversary.spaces import Queries, change_limit, level_sizes, levels
 from tiltmeter.operators.compute.philox import Stream
 

@@ -6,14 +6,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from tiltmeter.operators.classifiers.decoys.kinds import (
-    DeletedDecoy,
-    InsertedDecoy,
-    Text,
-    holds,
-    indicated,
-    resolved,
-)
+from tiltmeter.operators.classifiers.decoys.kinds import DeletedDecoy, InsertedDecoy, Text, holds, indicated, resolved
 from tiltmeter.operators.classifiers.decoys.making import contradicted, decoyed, inserted
 from tiltmeter.operators.classifiers.decoys.measures import measure
 from tiltmeter.operators.text.listed_words import folded_words

@@ -20,11 +20,7 @@ from tiltmeter.operators.classifiers.errors.ranking import auroc
 from tiltmeter.operators.classifiers.errors.splits import balanced_rows, draws_of_mean, folds_of, is_tested, mean_of
 from tiltmeter.operators.classifiers.errors.trees import reasons, trees_of
 from tiltmeter.operators.classifiers.errors.uncertainty import checked_probabilities, class_rates, rated
-from tiltmeter.operators.classifiers.errors.word_model import (
-    disagreement,
-    out_of_fold_probabilities,
-    train_word_model,
-)
+from tiltmeter.operators.classifiers.errors.word_model import disagreement, out_of_fold_probabilities, train_word_model
 from tiltmeter.operators.statistics.differences import paired_difference
 from tiltmeter.operators.statistics.intervals import FISHER, LOGIT
 

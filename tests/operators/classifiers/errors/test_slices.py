@@ -10,22 +10,12 @@ from scipy.stats import binomtest, hypergeom
 
 from tiltmeter.operators.classifiers.errors.slices import max_t
 from tiltmeter.operators.classifiers.errors.slices.bits import common_counts, members_of, packed, unpacked
-from tiltmeter.operators.classifiers.errors.slices.confirmation import (
-    change_of,
-    confirmed_p,
-    rates_of,
-)
+from tiltmeter.operators.classifiers.errors.slices.confirmation import change_of, confirmed_p, rates_of
 from tiltmeter.operators.classifiers.errors.slices.conjunctions import conjunctions_of, folded
 from tiltmeter.operators.classifiers.errors.slices.group_flips import flipped_units, group_scores
 from tiltmeter.operators.classifiers.errors.slices.leading import leading_slices, shortened, standardised
 from tiltmeter.operators.classifiers.errors.slices.predicates import Predicate, predicates_of
-from tiltmeter.operators.classifiers.errors.slices.search import (
-    SliceConfig,
-    candidates_of,
-    hits_of,
-    leading,
-    plain,
-)
+from tiltmeter.operators.classifiers.errors.slices.search import SliceConfig, candidates_of, hits_of, leading, plain
 from tiltmeter.operators.statistics.designs.one_sided import positive_p
 from tiltmeter.operators.statistics.means import mean, share
 from tiltmeter.operators.statistics.multiplicity import holm

@@ -4,10 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from tiltmeter.operators.classifiers.influence.calibration import (
-    calibrated_confidence,
-    calibrated_odds,
-)
+from tiltmeter.operators.classifiers.influence.calibration import calibrated_confidence, calibrated_odds
 from tiltmeter.operators.classifiers.influence.clusters import SampledClusters
 from tiltmeter.operators.statistics.resampling import Estimate, resampled_counts
 from tiltmeter.operators.statistics.text_intervals import ResampleSettings, cut, resampled_interval, spread_out

@@ -8,11 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import hypergeom
 
-from tiltmeter.operators.classifiers.influence.prediction_powered import (
-    Stratum,
-    powered_rate,
-    true_bounds,
-)
+from tiltmeter.operators.classifiers.influence.prediction_powered import Stratum, powered_rate, true_bounds
 
 
 @given(st.integers(1, 12), st.data())

@@ -7,11 +7,7 @@ import torch
 from tiltmeter.operators.classifiers.attribution.attribute import attribute
 from tiltmeter.operators.classifiers.attribution.records import AttributionConfig
 from tiltmeter.operators.classifiers.networks import network_inputs, small_network, text_classifier
-from tiltmeter.operators.classifiers.privacy.metrics import (
-    MetricConfig,
-    explanation,
-    weights,
-)
+from tiltmeter.operators.classifiers.privacy.metrics import MetricConfig, explanation, weights
 from tiltmeter.operators.classifiers.privacy.penalty import ep_penalty, general_attributions, word_attributions
 from tiltmeter.operators.classifiers.records import Head
 from tiltmeter.operators.classifiers.small import SmallEncoderConfig, Vocabulary
