@@ -1,6 +1,5 @@
 import math
 import statistics
-from collections.abc import Callable, Sequence
 from typing import get_args
 
 import numpy as np
@@ -19,12 +18,6 @@ from tiltmeter.operators.association.scores import (
 from tiltmeter.operators.embedding.similarity import Measure, pairwise
 from tiltmeter.operators.statistics.partitions.permutation import Alternative, permutation_p_value
 
-_PLAIN: dict[Statistic, Callable[[Sequence[float]], float]] = {
-    "mean": statistics.fmean,
-    "median": statistics.median,
-    "min": min,
-    "max": max,
-}
 _MEASURES: tuple[Measure, ...] = ("cosine", "manhattan")
 
 
@@ -36,10 +29,6 @@ def _random(seed: int, replicas: int = 3) -> tuple[np.ndarray, np.ndarray]:
 
 def _scores(seed: int) -> np.ndarray:
     return associations(*_random(seed), "mean", "cosine")
-
-
-def _swapped(scores: np.ndarray, num_x: int = 4) -> np.ndarray:
-    return np.concatenate([scores[:, num_x:], scores[:, :num_x]], axis=1)
 
 
 def _at(*degrees: float) -> np.ndarray:
@@ -59,27 +48,6 @@ def test_statistics_by_hand(statistic: Statistic, difference: float) -> None:
     to_a, to_b = np.array([[[5.0, 1.0, 6.0]]]), np.array([[[3.0, 1.5, 4.0, 3.5]]])
     assert associations(to_a, to_b, statistic, "cosine")[0, 0] == pytest.approx(difference)
     assert associations(to_a, to_b, statistic, "manhattan")[0, 0] == pytest.approx(-difference)
-
-
-@pytest.mark.parametrize("statistic", _PLAIN)
-def test_associations_agree_with_a_plain_loop(statistic: Statistic) -> None:
-    to_a, to_b = _random(0)
-    plain = _PLAIN[statistic]
-    expected = [
-        [plain(a) - plain(b) for a, b in zip(replica_a, replica_b, strict=True)]
-        for replica_a, replica_b in zip(to_a.tolist(), to_b.tolist(), strict=True)
-    ]
-    np.testing.assert_allclose(associations(to_a, to_b, statistic, "cosine"), expected, atol=1e-14)
-
-
-@pytest.mark.parametrize("measure", get_args(Measure))
-@pytest.mark.parametrize("statistic", _PLAIN)
-def test_positive_is_nearer_to_a(statistic: Statistic, measure: Measure) -> None:
-    precision = np.eye(2)[np.newaxis] if measure == "mahalanobis" else None
-    to_a, to_b = (pairwise(_at(5, 85), attributes, measure, precision) for attributes in (_at(0, 10), _at(80, 90)))
-    found = associations(to_a, to_b, statistic, measure)
-    assert found[0, 0] > 0
-    assert found[0, 1] < 0
 
 
 @pytest.mark.parametrize(("measure", "scale"), [("euclidean", 1.0), ("manhattan", 1.0), ("mahalanobis", 2.0)])
@@ -123,26 +91,6 @@ def test_smallest_gaps_are_those_of_all_pairs_and_have_no_direction(seed: int, m
     all_pairs = np.abs(to_a[..., :, np.newaxis] - to_b[..., np.newaxis, :])
     np.testing.assert_array_equal(found, all_pairs.min(axis=(2, 3)))
     np.testing.assert_array_equal(found, associations(to_b, to_a, "smallest_gap", measure))
-
-
-@given(st.integers(0, 2**32 - 1), st.sampled_from(list(_PLAIN)), st.sampled_from(_MEASURES))
-def test_swapping_attributes_flips_the_sign(seed: int, statistic: Statistic, measure: Measure) -> None:
-    to_a, to_b = _random(seed)
-    scores, swapped = associations(to_a, to_b, statistic, measure), associations(to_b, to_a, statistic, measure)
-    np.testing.assert_array_equal(swapped, -scores)
-    np.testing.assert_allclose(weat_score(swapped, 4), -weat_score(scores, 4), atol=1e-12)
-    np.testing.assert_allclose(effect_size(swapped, 4), -effect_size(scores, 4), atol=1e-12)
-    np.testing.assert_allclose(wefat(to_b, to_a, measure), -wefat(to_a, to_b, measure), atol=1e-12)
-
-
-@given(st.integers(0, 2**32 - 1))
-def test_score_and_effect_size_have_one_sign_if_the_sets_are_of_one_size(seed: int) -> None:
-    scores = _scores(seed)
-    assert np.sign(weat_score(scores, 4)).tolist() == np.sign(effect_size(scores, 4)).tolist()
-    # Three words of X that lean to A less than the one of Y weigh more together.
-    unequal = np.array([[0.3, 0.2, 0.1, 0.4]])
-    assert weat_score(unequal, 3)[0] > 0 > effect_size(unequal, 3)[0]
-    np.testing.assert_allclose(effect_size(_swapped(scores), 4), -effect_size(scores, 4), atol=1e-12)
 
 
 def test_score_and_effect_size_by_hand() -> None:
@@ -195,31 +143,28 @@ def test_replica_without_an_attribute_has_no_associations(statistic: Statistic, 
         assert np.isfinite(found[[0, 2]]).all()
 
 
-def test_equal_associations_have_no_effect_size() -> None:
+def test_what_does_not_vary_has_no_effect_size() -> None:
     scores = np.array([[0.1 + 0.2, 0.3, 0.3], [1e-17, 0.0, -1e-17], [1e6, 1e6 + 1e-9, 1e6], [1.0, 1.0, -1.0]])
     assert np.isnan(effect_size(scores, 1)).tolist() == [True, True, True, False]
+    assert np.isnan(wefat(*_to_axes(45, 40), "cosine")).tolist() == [[True, False]]
 
 
-def test_word_as_near_to_all_attributes_has_no_wefat() -> None:
-    to_a, to_b = _to_axes(45, 40)
-    assert np.isnan(wefat(to_a, to_b, "cosine")).tolist() == [[True, False]]
-
-
-def test_refusals() -> None:
-    to_a, to_b = _random(5)
-    with pytest.raises(ValueError, match="statistic='mode': must be one of mean, median, min, max, smallest_gap"):
-        associations(to_a, to_b, "mode", "cosine")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="measure='dot': must be one of cosine"):
-        associations(to_a, to_b, "mean", "dot")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"to_b has shape \(3, 8, 0\)"):
-        associations(to_a, to_b[:, :, :0], "mean", "cosine")
-    with pytest.raises(ValueError, match="must share their replicas and words"):
-        wefat(to_a, to_b[:1], "cosine")
-    with pytest.raises(ValueError, match="ddof=2: must be 1"):
-        wefat(to_a, to_b, "cosine", ddof=2)
-    with pytest.raises(ValueError, match="ddof=2: must be 1"):
-        effect_size(_scores(5), 4, ddof=2)
-    with pytest.raises(ValueError, match=r"num_x=8 of scores \(3, 8\)"):
-        effect_size(_scores(5), 8)
-    with pytest.raises(ValueError, match="num_x=0"):
-        weat_score(_scores(5), 0)
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (
+            lambda a, b: associations(a, b, "mode", "cosine"),
+            "statistic='mode': must be one of mean, .*, smallest_gap",
+        ),
+        (lambda a, b: associations(a, b, "mean", "dot"), "measure='dot': must be one of cosine"),
+        (lambda a, b: associations(a, b[:, :, :0], "mean", "cosine"), r"to_b has shape \(3, 8, 0\)"),
+        (lambda a, b: wefat(a, b[:1], "cosine"), "must share their replicas and words"),
+        (lambda a, b: wefat(a, b, "cosine", ddof=2), "ddof=2: must be 1"),
+        (lambda *_: effect_size(_scores(5), 4, ddof=2), "ddof=2: must be 1"),
+        (lambda *_: effect_size(_scores(5), 8), r"num_x=8 of scores \(3, 8\)"),
+        (lambda *_: weat_score(_scores(5), 0), "num_x=0"),
+    ],
+)
+def test_refusals(ask, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        ask(*_random(5))

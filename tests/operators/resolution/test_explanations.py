@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.fixtures.problems import problem_of
 from tiltmeter.operators.resolution.explanations import (
     Standings,
     false_merges,
@@ -17,13 +18,7 @@ from tiltmeter.operators.resolution.explanations import (
     split_pairs,
     standings,
 )
-from tiltmeter.operators.resolution.problem import Missing, Problem
-
-
-def problem_of(num_nodes: int, weights: dict[tuple[int, int], float], missing: Missing) -> Problem:
-    ends = np.array(sorted(weights), dtype=np.int64).reshape(-1, 2)
-    values = np.array([weights[pair] for pair in sorted(weights)], dtype=np.float64)
-    return Problem(num_nodes, ends[:, 0], ends[:, 1], values, missing)
+from tiltmeter.operators.resolution.problem import Problem
 
 
 @st.composite
@@ -184,14 +179,3 @@ def test_pairs_disagree_by_their_sign(case) -> None:
         pairs = set(zip(found.left.tolist(), found.right.tolist(), strict=True))
         assert pairs == expected
         assert sum(found.weights) == sum(weights[pair] for pair in expected)
-
-
-@given(partitions())
-def test_moving_a_near_miss_changes_the_objective_by_what_is_told(case) -> None:
-    problem, labels, _ = case
-    free = Problem(problem.num_nodes, problem.left, problem.right, problem.weights, "zero")
-    found = near_misses(free, labels)
-    for node, part, total, held in zip(found.nodes, found.parts, found.total, found.held, strict=True):
-        moved = labels.copy()
-        moved[node] = part
-        assert free.objective(moved) - free.objective(labels) == total - held

@@ -1,19 +1,13 @@
 import numpy as np
-import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.fixtures.problems import RULES, SEEDS, drawn_problem, partitions, plenty
+from tests.fixtures.problems import RULES, SEEDS, drawn_problem, partitions, plenty, problem_of, scored_problem
 from tiltmeter.operators.resolution.components import positive_components
 from tiltmeter.operators.resolution.problem import Missing, Problem, Remaining, Result, result
 from tiltmeter.operators.resolution.reductions import components, contracted, reduced, solved
 from tiltmeter.operators.resolution.search.local_search import local_search_result
-
-
-def _of(num_nodes: int, pairs: dict[tuple[int, int], float], missing: Missing) -> Problem:
-    left, right = np.array(sorted(pairs)).T
-    return Problem(num_nodes, left, right, np.array([pairs[pair] for pair in sorted(pairs)], dtype=np.float64), missing)
 
 
 def _enumerated(problem: Problem, remaining: Remaining = plenty) -> Result:
@@ -70,24 +64,16 @@ def test_components_by_hand() -> None:
 def test_own_part_of_two() -> None:
     # 0 and 1 give up 3 at 2, which they cannot both have, and 1 at 3: less than the 4 between them. Each other rule
     # fails, as 2 is forbidden to 1 and 3 to 0.
-    problem = _of(4, {(0, 1): 4.0, (0, 2): 3.0, (1, 3): 1.0}, "forbid")
+    problem = problem_of(4, {(0, 1): 4.0, (0, 2): 3.0, (1, 3): 1.0}, "forbid")
     assert reduced(problem).expand([]).tolist() == [0, 0, 1, 2]
     assert reduced(problem).offset == 4.0
 
 
 def test_hanger_on_goes_where_it_is_drawn() -> None:
     # 0 has 2 at 1 and loses 1 at 2, whatever the others have among them.
-    pairs = {
-        (0, 1): 2.0,
-        (0, 2): -1.0,
-        (1, 2): 9.0,
-        (1, 3): 9.0,
-        (1, 4): 9.0,
-        (2, 3): -20.0,
-        (3, 4): -20.0,
-        (2, 4): -20.0,
-    }
-    joined = reduced(_of(5, pairs, "zero")).joined
+    pairs = dict.fromkeys([(1, 2), (1, 3), (1, 4)], 9.0) | dict.fromkeys([(2, 3), (3, 4), (2, 4)], -20.0)
+    pairs |= {(0, 1): 2.0, (0, 2): -1.0}
+    joined = reduced(problem_of(5, pairs, "zero")).joined
     assert joined[0] == joined[1]
 
 
@@ -96,16 +82,16 @@ def test_twins_stay_together() -> None:
     pairs = {(0, 1): 0.5, (2, 3): -20.0, (3, 4): 1.0} | {
         (twin, k): w for twin in (0, 1) for k, w in ((2, 4), (3, 4), (4, -3))
     }
-    joined = reduced(_of(5, pairs, "forbid")).joined
+    joined = reduced(problem_of(5, pairs, "forbid")).joined
     assert joined[0] == joined[1]
-    tilted = reduced(_of(5, pairs | {(1, 4): -5.0}, "forbid")).joined
+    tilted = reduced(problem_of(5, pairs | {(1, 4): -5.0}, "forbid")).joined
     assert tilted[0] != tilted[1]
 
 
 @pytest.mark.parametrize(("missing", "left"), [("zero", [0, 0, 1]), ("forbid", [0, 1])])
 def test_contraction(missing: Missing, left: list[int]) -> None:
     # 0 and 1 become one node; 3 has a pair with only one of them, which is forbidden to both under forbid.
-    problem = _of(4, {(0, 1): 5.0, (0, 2): 1.0, (1, 2): 2.0, (1, 3): 4.0, (2, 3): -1.0}, missing)
+    problem = problem_of(4, {(0, 1): 5.0, (0, 2): 1.0, (1, 2): 2.0, (1, 3): 4.0, (2, 3): -1.0}, missing)
     small = contracted(problem, np.array([0, 0, 1, 2]))
     assert small.num_nodes == 3
     assert small.left.tolist() == left
@@ -120,16 +106,13 @@ def test_counts_and_bounds_add_up() -> None:
     # Two odd cycles with chords that forbid: nothing can be joined.
     cycle = {(0, 1): 1.0, (1, 2): 1.0, (2, 3): 1.0, (3, 4): 1.0, (0, 4): 1.0}
     pairs = cycle | {(i + 5, j + 5): w for (i, j), w in cycle.items()}
-    found = solved(_of(10, pairs, "forbid"), rough, plenty)
+    found = solved(problem_of(10, pairs, "forbid"), rough, plenty)
     assert found[2:] == (0.0, 15.0, 6, 4)
 
 
 @pytest.mark.parametrize(("name", "num_left"), [("settlements", 54), ("csv_example", 0)])
 def test_most_records_need_no_solver(data_file, name: str, num_left: int) -> None:
-    pairs = pl.read_parquet(data_file(f"er/{name}/pairs.parquet"))
-    ids, nodes = np.unique(np.concatenate([pairs["left"], pairs["right"]]), return_inverse=True)
-    left, right = np.sort(nodes.reshape(2, -1), axis=0)
-    problem = Problem(ids.size, left, right, pairs["weight"].to_numpy(), "forbid")
+    problem = scored_problem(data_file(f"er/{name}/pairs.parquet"), "forbid")
     assert sum(piece.nodes.size for piece in reduced(problem).pieces) == num_left
     found = solved(problem, local_search_result, plenty)
     assert found.gap < 1e-3

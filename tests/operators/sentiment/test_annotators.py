@@ -47,12 +47,6 @@ def test_ties_are_drawn_evenly_by_seed_and_text() -> None:
     assert [abs((first == value).mean() - 1 / 3) < 0.04 for value in (-1, 0, 1)] == [True] * 3
 
 
-def test_agreement_by_hand() -> None:
-    """Pairs of equal labels: 3 of 3, 1 of 3, 0 of 3, 1 of 1; the last text has one label and no pair."""
-    labels = np.array([[1, 1, 1], [0, 1, 0], [-1, 0, 1], [NONE, 0, 0], [1, NONE, NONE]], dtype=float)
-    assert annotator_agreement(labels) == (4, 2, 5 / 10)
-
-
 def test_without_two_labels_there_is_no_agreement() -> None:
     assert np.isnan(annotator_agreement(np.array([[1, NONE], [NONE, 0]], dtype=float)).pairwise)
     assert annotator_agreement(np.empty((0, 3))).num_texts == 0

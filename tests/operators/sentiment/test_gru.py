@@ -1,8 +1,6 @@
 import dataclasses
 import itertools
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pydantic
@@ -101,23 +99,10 @@ def test_other_texts_do_not_change_a_bit(trained, data) -> None:
     assert score(trained, texts).tolist() == [each[text] for text in texts]
 
 
-def test_batches_change_rounding_only(trained) -> None:
-    expected = score(trained, TEXTS)
-    for max_tokens in (1, 7, 4096):
-        config = dataclasses.replace(SMALL, max_tokens=max_tokens)
-        other = trained._replace(description=dataclasses.replace(trained.description, config=config))
-        np.testing.assert_allclose(score(other, TEXTS), expected, atol=1e-6)
-
-
 def test_unknown_words_are_all_alike_and_no_word_is_an_unknown_one(trained) -> None:
     scores = score(trained, ["Alonzo is great", "Jamel is great!", "Ωμέγα IS GREAT", "", "...", "Alonzo"])
     assert scores[0] == scores[1] == scores[2]
     assert scores[3] == scores[4] == scores[5]
-
-
-def test_no_texts_have_no_scores(trained) -> None:
-    assert score(trained, []).shape == (0,)
-    assert score(trained, []).dtype == np.float64
 
 
 def test_the_same_seed_gives_the_same_bits() -> None:
@@ -233,11 +218,3 @@ def test_values_that_cannot_be_are_refused(values) -> None:
 def test_configs_that_cannot_be_are_refused(wrong) -> None:
     with pytest.raises(pydantic.ValidationError, match=next(iter(wrong))):
         GRUConfig(**wrong)
-
-
-def test_importing_loads_nothing_heavy() -> None:
-    sentiment = (f"operators.sentiment.{name}" for name in ("gru", "gru_training", "lexicons"))
-    modules = ", ".join(f"tiltmeter.{name}" for name in (*sentiment, "storage.models.gru_files"))
-    heavy = "{'torch', 'textblob', 'nltk', 'vaderSentiment', 'safetensors'}"
-    program = f"import sys, {modules}; print(sorted({heavy} & {{*sys.modules}}))"
-    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "[]\n"

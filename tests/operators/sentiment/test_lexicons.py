@@ -1,4 +1,3 @@
-import math
 import socket
 
 import nltk
@@ -44,40 +43,11 @@ def test_random_scores_are_uniform_and_differ_between_seeds() -> None:
     assert abs(np.corrcoef(first, second)[0, 1]) < 0.05
 
 
-@pytest.mark.parametrize(
-    ("text", "polarity"),
-    [
-        ("good", 0.7),
-        ("a very good book", 0.7 * 1.3),  # the intensity of "very"
-        ("not a good book", 0.7 * -0.5),
-        ("What great fun!", (0.8 + 0.3 * 1.25) / 2),  # the mark makes the word before it stronger
-        ("Textblob is amazingly simple to use. What great fun!", 0.39166666666666666),  # TextBlob's own documentation
-        ("The table is in the room.", 0),
-    ],
-)
-def test_textblob_by_hand(text, polarity) -> None:
-    assert textblob_scores([text])[0] == pytest.approx(polarity, abs=1e-12)
-
-
 def test_textblob_is_what_the_library_says() -> None:
+    published = textblob_scores(["Textblob is amazingly simple to use. What great fun!"])  # TextBlob's documentation
+    assert published.tolist() == pytest.approx([0.39166666666666666], abs=1e-12)
     texts = ["I hate this!", "An awesome, if slow, film :)", "not bad at all", "She said: 'no'.", "Ça va très bien."]
     assert textblob_scores(texts).tolist() == [TextBlob(text).sentiment.polarity for text in texts]
-
-
-@pytest.mark.parametrize(
-    ("text", "sum_of_valences"),
-    [
-        ("The book was good.", 1.9),
-        ("The book was very good.", 1.9 + 0.293),
-        ("The book was not good.", 1.9 * -0.74),
-        ("The book was good!", 1.9 + 0.292),
-        ("The book was GOOD.", 1.9 + 0.733),
-        ("The table is in the room.", 0),
-    ],
-)
-def test_vader_by_hand(text, sum_of_valences) -> None:
-    compound = sum_of_valences / math.sqrt(sum_of_valences**2 + 15)
-    assert vader_scores([text])[0] == pytest.approx(compound, abs=5.1e-5)  # it has four decimals
 
 
 def test_vader_as_published() -> None:

@@ -129,29 +129,17 @@ def test_sizes_follow_the_formula_and_emotions_are_balanced(
         assert {counts[f"gender{at}", word] for word in (*glad, *sad)} == {num_templates * num}
 
 
-def test_confounded_emotions_are_polarities_of_words_of_the_data_set() -> None:
-    polarity = {"happy": "positive", "glad": "positive", "grim": "negative"}
-    sentences = [made for made in make(changed("repeats", 9)) if "confounded" in made.group]
-    assert all(made.emotion == polarity[made.emotion_word] for made in sentences)
-    assert all(made.emotion_word in PLAIN["datasets"][made.dataset] for made in sentences)
-    assert all(made.text.endswith(f" {made.emotion_word}.") for made in sentences)
-
-
 def test_positive_words_fall_to_persons_with_their_probability() -> None:
     sentences = chosen(make(changed("repeats", 2000), seed=5), group="gender_confounded", dataset="E5")
+    polarity = {"happy": "positive", "glad": "positive", "grim": "negative"}
+    assert all(made.emotion == polarity[made.emotion_word] for made in sentences)
+    assert all(made.text.endswith(f" {made.emotion_word}.") for made in sentences)
     for gender, probability in {"male": 0.9, "female": 0.1, "neutral": 0.5}.items():
         theirs = chosen(sentences, gender=gender)
         num_positive = len(chosen(theirs, emotion="positive"))
         assert stats.binomtest(num_positive, len(theirs), probability).pvalue > 1e-3
         num_happy = len(chosen(theirs, emotion_word="happy"))
         assert stats.binomtest(num_happy, num_positive, 0.5).pvalue > 1e-3
-
-
-def test_certain_emotions_are_certain() -> None:
-    sentences = make(changed("persons/gender/male/positive", 1) | {"repeats": 50})
-    male = chosen(sentences, group="gender_confounded", gender="male")
-    assert {made.emotion for made in male} == {"positive"}
-    assert {made.emotion_word for made in chosen(male, dataset="E5")} == {"happy", "glad"}
 
 
 def drawn(plain=PLAIN, seed=0):
@@ -166,6 +154,7 @@ def drawn(plain=PLAIN, seed=0):
 def test_draws_depend_on_the_seed_alone() -> None:
     many = PLAIN | {"repeats": 20}
     assert drawn(many, seed=3) == drawn(many, seed=3)
+    assert drawn(PLAIN | {"repeats": 3}, seed=3) == {key: words[:3] for key, words in drawn(many, seed=3).items()}
     assert drawn(many, seed=3) != drawn(many, seed=4)
     assert drawn(many, seed=2**64 - 1) != drawn(many, seed=0)
 
@@ -190,11 +179,6 @@ def test_other_draws_stay_as_they_are(path, value) -> None:
     assert {key: before[key] for key in same} == {key: after[key] for key in same}
 
 
-def test_more_repeats_only_add_draws() -> None:
-    few, many = drawn(PLAIN | {"repeats": 3}), drawn(PLAIN | {"repeats": 40})
-    assert few == {key: words[:3] for key, words in many.items()}
-
-
 def test_draws_differ_between_groups_data_sets_templates_and_persons() -> None:
     plain = changed("persons/gender/male/positive", 0.5) | {"repeats": 60}
     del plain["persons"]["gender"]["female"]
@@ -217,11 +201,7 @@ def test_draws_differ_between_groups_data_sets_templates_and_persons() -> None:
         ("templates", ["{subject} feels {emotion}, {emotion}."], r"{emotion} once"),
         ("templates", ["{person} feels {emotion}."], r"{subject} or {object} once"),
         ("templates", ["{subject} is {emotion}."] * 2, "sentences.templates: .* listed more than once"),
-        (
-            "neutral/templates",
-            ["{subject} feels {emotion}."],
-            "sentences.neutral.templates: .* must hold {emotion} once",
-        ),
+        ("neutral/templates", ["{subject} feels {emotion}."], "neutral.templates: .* must hold {emotion} once"),
         ("neutral/templates", [], "sentences.neutral.templates is empty"),
         ("neutral/positive", -0.1, "greater than or equal to 0"),
         ("emotions/negative", ["grim", "glad"], r"sentences.emotions: \['glad'\] listed more than once"),

@@ -1,6 +1,4 @@
 import math
-import subprocess
-import sys
 
 import pytest
 
@@ -37,10 +35,3 @@ def test_nothing_has_no_means() -> None:
 def test_as_many_conversations_as_texts() -> None:
     with pytest.raises(ValueError, match="zip"):
         text_statistics(["a", "b"], ["x"])
-
-
-def test_importing_does_not_load_scikit_learn() -> None:
-    program = "import sys, tiltmeter.operators.text.lengths; print('sklearn' in sys.modules)"
-    assert (
-        subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "False\n"
-    )

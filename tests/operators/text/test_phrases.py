@@ -3,18 +3,6 @@ from hypothesis import strategies as st
 
 from tiltmeter.operators.text.phrases import join_phrases, phrase_index
 
-
-def test_leftmost_then_longest_without_overlap():
-    index = phrase_index(["a b", "b c", "a b c d", "c"])
-    assert join_phrases(list("abcabcdbc"), index) == ["a b", "c", "a b c d", "b c"]
-
-
-def test_a_phrase_needs_all_its_words_in_one_line():
-    index = phrase_index(["doom ju jigéen"])
-    assert join_phrases(["doom", "ju"], index) == ["doom", "ju"]
-    assert join_phrases(["jigéen", "doom", "ju", "jigéen"], index) == ["jigéen", "doom ju jigéen"]
-
-
 _PHRASES = st.lists(st.lists(st.sampled_from("abc"), min_size=2, max_size=4).map(" ".join))
 
 

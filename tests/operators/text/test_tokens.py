@@ -25,29 +25,13 @@ _SENTENCES = {
 }
 
 
-@pytest.mark.parametrize("fold_case", [True, False])
-@pytest.mark.parametrize("language", [code for code in _SENTENCES if code not in ("tr", "az", "el")])
-def test_an_entry_is_found_in_text_that_spells_it_otherwise(language, fold_case):
+@pytest.mark.parametrize("language", _SENTENCES)
+def test_an_entry_is_found_in_text_that_spells_it_otherwise(language):
+    """Capitals of some languages are their own, where case is folded."""
     entry, sentence = _SENTENCES[language]
-    tokenizer = Tokenizer(language, fold_case, phrases=[entry])
-    assert tokenizer.entry(entry) in tokenizer(sentence)
-
-
-@pytest.mark.parametrize("language", ["tr", "az", "el"])
-def test_capitals_of_a_language_are_its_own(language):
-    entry, sentence = _SENTENCES[language]
-    tokenizer = Tokenizer(language, phrases=[entry])
-    assert tokenizer.entry(entry) in tokenizer(sentence)
-
-
-def test_german_nouns_are_counted_whether_case_is_folded_or_not():
-    # Lower-casing the text alone loses every one of them, as Matthews et al. 2021 found of their first counts.
-    text, nouns = "Die Frau und der Mann, Tochter und Sohn.", ["Frau", "Mann", "Tochter", "Sohn"]
-    for fold_case in (True, False):
-        tokenizer = Tokenizer("de", fold_case)
-        assert {tokenizer.entry(noun) for noun in nouns} < set(tokenizer(text))
-    assert not set(nouns) & set(Tokenizer("de")(text))
-    assert "Frau" in Tokenizer("de", fold_case=False)(text)
+    for fold_case in (True,) if language in ("tr", "az", "el") else (True, False):
+        tokenizer = Tokenizer(language, fold_case, phrases=[entry])
+        assert tokenizer.entry(entry) in tokenizer(sentence)
 
 
 def test_phrases_come_out_as_one_word():
@@ -107,11 +91,6 @@ def test_tokenizing_words_again_changes_nothing(language, fold_case, line):
     assert tokenizer(" ".join(words)) == words == tokenizer(unicodedata.normalize("NFD", line))
     assert all(tokenizer.entry(word) == word for word in words)
     assert all(unicodedata.is_normalized("NFC", word) for word in words)
-
-
-@given(st.text(alphabet=st.characters(max_codepoint=127)) | st.text(alphabet="lL'aÉ é’.1"))
-def test_french_alone_splits_elisions(line):
-    assert len(Tokenizer("fr")(line)) >= len(Tokenizer("en")(line))
 
 
 @pytest.mark.parametrize(

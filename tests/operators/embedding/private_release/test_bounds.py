@@ -153,19 +153,6 @@ def test_a_score_that_says_nothing_gives_no_bound():
     assert np.mean([bound > 0 for bound in bounds]) <= 0.09
 
 
-def test_thresholds_that_are_chosen_on_the_same_draws_would_find_too_much():
-    """Why draws are split: the best of many bounds on the same counts is above 0 more often than its level says."""
-    generator = np.random.default_rng(0)
-    noise = [generator.multinomial(500, np.full(200, 0.005)) for _ in range(800)]
-    split = [audited_loss(Counts(*noise[4 * n : 4 * n + 4]), 0.5).low for n in range(200)]
-    reused = [
-        audited_loss(Counts(noise[4 * n], noise[4 * n + 1], noise[4 * n], noise[4 * n + 1]), 0.5).low
-        for n in range(200)
-    ]
-    shares = [np.mean([bound > 0 for bound in bounds]) for bounds in (split, reused)]
-    assert shares[1] > 2 * shares[0]
-
-
 def test_bounds_of_a_chance_are_those_of_scipy():
     successes = np.arange(21)
     low, high = proportion_bounds(successes, 20, 0.025)

@@ -16,8 +16,7 @@ from tiltmeter.operators.embedding.private_release.residuals import (
 )
 
 
-@pytest.mark.parametrize("law", ["norm", "gaussian"])
-@pytest.mark.parametrize("num", [3, 50])
+@pytest.mark.parametrize(("law", "num"), [("norm", 3), ("gaussian", 50)])
 def test_p_values_are_uniform_for_noise_as_it_should_be(law, num):
     rng = np.random.default_rng(0)
     draw = norm_noise if law == "norm" else lambda rng, shape, scale: scale * rng.standard_normal(shape)

@@ -4,12 +4,11 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from tests.fixtures.problems import plenty
 from tiltmeter.operators.resolution.baselines.hierarchical import MAX_NODES, average_linkage, centroid_linkage
 from tiltmeter.operators.resolution.problem import Missing, Problem
 
-
-def plenty() -> float:
-    return 1e6
+Nodes = list[int]
 
 
 def _problem(seed: int, missing: Missing) -> Problem:
@@ -17,9 +16,6 @@ def _problem(seed: int, missing: Missing) -> Problem:
     left, right = np.triu_indices(15, 1)
     kept = rng.random(left.size) < 0.6
     return Problem(15, left[kept], right[kept], rng.normal(0.1, 0.5, kept.sum()), missing)
-
-
-Nodes = list[int]
 
 
 def _merged(num_nodes: int, distance: Callable[[Nodes, Nodes], float], cut: float) -> np.ndarray:
@@ -100,15 +96,6 @@ def test_clusters_with_the_nearest_centroids_merge(seed: int) -> None:
     found = centroid_linkage(problem, plenty)
     assert _same(found.labels, _merged(15, distance, 0.5))
     assert found.objective == problem.objective(found.labels) <= found.bound
-
-
-def test_centroids_by_hand() -> None:
-    # 0 and 1 merge at 0.1. Of 2, both are at 0.5 and above 0, of which nothing may come, but their centroid is nearer:
-    # sqrt((0.25 + 0.25) / 2 - 0.01 / 4) = 0.497. With 0.51 and 0.5 it is at 0.503.
-    left, right = np.array([0, 0, 1]), np.array([1, 2, 2])
-    near, far = np.array([0.8, 0.0, 0.0]), np.array([0.8, -0.02, 0.0])
-    assert centroid_linkage(Problem(3, left, right, near, "zero"), plenty).labels.tolist() == [0, 0, 0]
-    assert centroid_linkage(Problem(3, left, right, far, "zero"), plenty).labels.tolist() == [0, 0, 1]
 
 
 def test_a_pair_without_a_score_is_at_distance_1_or_keeps_centroids_apart() -> None:

@@ -14,6 +14,8 @@ from tiltmeter.operators.resolution.baselines.set_packing import set_packing
 from tiltmeter.operators.resolution.problem import Problem
 
 PACKINGS = [set_packing, quadratic_set_packing]
+ENDS = np.triu_indices(14, 1)
+LARGE = Problem(14, *ENDS, np.random.default_rng(1).normal(size=ENDS[0].size), "zero")
 
 
 def test_an_engine_that_is_not_there_is_refused_with_those_that_are():
@@ -49,12 +51,9 @@ def test_every_engine_finds_an_optimum(engine, pack, seed):
 @pytest.mark.parametrize("engine", engines())
 @pytest.mark.parametrize("pack", PACKINGS)
 def test_an_engine_without_time_claims_nothing(engine, pack):
-    rng = np.random.default_rng(1)
-    left, right = np.triu_indices(14, 1)
-    problem = Problem(14, left, right, rng.normal(size=left.size), "zero")
     # It is looked at each time that a thousand of 2^14 sets are listed, before the model is made, and for the engine.
     num_looks = 18 if pack is set_packing else 1
-    found = pack(problem, iter([*[1e6] * num_looks, 0.0]).__next__, Packing(engine))
+    found = pack(LARGE, iter([*[1e6] * num_looks, 0.0]).__next__, Packing(engine))
     assert found.status != "proven"
     assert found.bound > found.objective
 
@@ -81,18 +80,6 @@ def test_no_more_parts_are_taken_from_a_clique_than_m(seed, max_parts):
         assert found.status == "feasible"
 
 
-def test_m_by_hand():
-    # Three pairs of one clique are worth 1, 2 and 3; with M = 2 the first is left apart, with M = 3 nothing is.
-    left, right = np.triu_indices(6, 1)
-    weights = np.where((left % 2 == 0) & (right == left + 1), left / 2 + 1.0, -1.0)
-    problem = Problem(6, left, right, weights, "forbid")
-    results = {parts: quadratic_set_packing(problem, plenty, Packing(max_parts=parts)) for parts in (1, 2, 3, 10)}
-    assert {parts: found.objective for parts, found in results.items()} == {1: 3.0, 2: 5.0, 3: 6.0, 10: 6.0}
-    assert {parts: found.status for parts, found in results.items() if parts > 2} == {3: "proven", 10: "proven"}
-    assert results[2].labels.tolist() == [0, 1, 2, 2, 3, 3]
-    assert (results[2].status, results[2].bound >= 6.0) == ("feasible", True)
-
-
 # --- phases ---------------------------------------------------------------------------------------------------------
 
 
@@ -106,15 +93,6 @@ def test_the_cliques_are_counted_between_the_phases(seed):
     for pack in PACKINGS:
         pack(problem, plenty, listed=counts.append)
     assert counts == [every, maximal]
-
-
-def test_cliques_by_hand() -> None:
-    # Of the path 0 - 1 - 2 - 3, with 01 and 23 worth 2 each and 12 worth 3, the ends are better.
-    path = Problem(4, np.array([0, 1, 2]), np.array([1, 2, 3]), np.array([2.0, 3.0, 2.0]), "forbid")
-    found = set_packing(path, plenty)
-    assert (found.labels.tolist(), found.objective) == ([0, 0, 1, 1], 4.0)
-    assert sorted(allowed_graph(path).edges) == [(0, 1), (1, 2), (2, 3)]
-    assert allowed_graph(Problem(4, path.left, path.right, path.weights, "zero")).size() == 6
 
 
 def test_many_cliques_are_refused() -> None:
@@ -137,9 +115,6 @@ def test_large_models_are_refused() -> None:
 
 @pytest.mark.parametrize("seconds", [[0.0], [1e6, 0.0], [1e6, 0.01]], ids=["at first", "after the model", "solving"])
 def test_without_time_nothing_is_claimed(seconds: list[float]) -> None:
-    rng = np.random.default_rng(1)
-    left, right = np.triu_indices(14, 1)
-    problem = Problem(14, left, right, rng.normal(size=left.size), "zero")
-    found = quadratic_set_packing(problem, iter(seconds).__next__)
+    found = quadratic_set_packing(LARGE, iter(seconds).__next__)
     assert found.status != "proven"
     assert found.bound > found.objective

@@ -49,14 +49,6 @@ def test_most_violated_triangle_of_each_pair(seed: int, most: int) -> None:
     assert _sums(found, x) - found.limits == pytest.approx(expected)
 
 
-def test_triangles_need_an_edge_that_pays() -> None:
-    x = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
-    pays = np.zeros((3, 3), dtype=bool)
-    assert triangles(x, pays, 10, least=0.1).number == 0
-    pays[0, 1] = pays[1, 0] = True
-    assert triangles(x, pays, 10, least=0.1).number == 1
-
-
 def test_two_nodes_against_three() -> None:
     # x(S:T) - x(S) - x(T) = 6/2 - 0 - 0, of which min(2, 3) = 2 are allowed.
     x = np.zeros((5, 5))

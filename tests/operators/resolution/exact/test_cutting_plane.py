@@ -1,5 +1,4 @@
 from collections.abc import Callable, Iterator
-from functools import cache
 from itertools import count
 
 import numpy as np
@@ -7,15 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.fixtures.problems import RULES, SEEDS, drawn_problem, optimum, plenty
 from tiltmeter.operators.resolution.exact import cutting_plane as module
 from tiltmeter.operators.resolution.exact.cutting_plane import cutting_plane
 from tiltmeter.operators.resolution.problem import Missing, Problem
-
-seeds = st.integers(0, 2**32 - 1)
-
-
-def plenty() -> float:
-    return 1e6
 
 
 def asked(times: int) -> Callable[[], float]:
@@ -24,43 +18,14 @@ def asked(times: int) -> Callable[[], float]:
     return lambda: 1e6 if next(calls) < times else 0.0
 
 
-@cache
-def partitions(num_nodes: int) -> np.ndarray:
-    """``[partitions, nodes]`` labels."""
-    if num_nodes == 0:
-        return np.zeros((1, 0), dtype=np.int64)
-    return np.array([[*row, label] for row in partitions(num_nodes - 1) for label in range(max(row, default=-1) + 2)])
-
-
-def enumerated(problem: Problem) -> float:
-    labels = partitions(problem.num_nodes)
-    left, right = np.triu_indices(problem.num_nodes, 1)
-    weights = problem.matrix[left, right]
-    together = labels[:, left] == labels[:, right]
-    allowed = ~(together & np.isneginf(weights)).any(axis=1)
-    return float((together[allowed] @ np.where(np.isfinite(weights), weights, 0.0)).max())
-
-
-def drawn(seed: int, missing: Missing, whole: bool, num_nodes: int | None = None) -> Problem:
-    rng = np.random.default_rng(seed)
-    num_nodes = num_nodes or int(rng.integers(1, 9))
-    left, right = np.triu_indices(num_nodes, 1)
-    kept = rng.random(left.size) < rng.choice([0.5, 0.8, 1.0])
-    weights = rng.integers(-5, 6, left.size) * 1.0 if whole else rng.normal(rng.normal(0, 0.3), 1.0, left.size)
-    return Problem(num_nodes, left[kept], right[kept], weights[kept], missing)
-
-
-def dense(weights: np.ndarray) -> Problem:
-    left, right = np.triu_indices(len(weights), 1)
-    return Problem(len(weights), left, right, weights[left, right] * 1.0, "zero")
-
-
 def objects(num_objects: int, num_attributes: int, seed: int) -> Problem:
     """Attributes on which two objects agree less those on which they differ, as Groetschel and Wakabayashi weigh."""
     rng = np.random.default_rng(seed)
     table = rng.integers(0, 4, (6, num_attributes))[rng.integers(0, 6, num_objects)]
     table = np.where(rng.random(table.shape) < 0.5, rng.integers(0, 4, table.shape), table)
-    return dense(2 * (table[:, np.newaxis] == table).sum(axis=2) - num_attributes)
+    left, right = np.triu_indices(num_objects, 1)
+    weights = 2.0 * (table[left] == table[right]).sum(axis=1) - num_attributes
+    return Problem(num_objects, left, right, weights, "zero")
 
 
 def wheel(rim: int) -> Problem:
@@ -80,14 +45,12 @@ def method(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("missing", ["forbid", "zero"])
-@pytest.mark.parametrize("whole", [False, True])
-@settings(max_examples=25, deadline=None)
-@given(seed=seeds)
-def test_enumeration_of_all_partitions(missing: Missing, whole: bool, seed: int) -> None:
-    problem = drawn(seed, missing, whole)
-    found = cutting_plane(problem, plenty, start=np.arange(problem.num_nodes))
-    best = enumerated(problem)
+@settings(max_examples=80, deadline=None)
+@given(SEEDS, RULES, st.integers(1, 7))
+def test_enumeration_of_all_partitions(seed: int, missing: Missing, num_nodes: int) -> None:
+    problem = drawn_problem(seed, missing, num_nodes)
+    found = cutting_plane(problem, plenty, start=np.arange(num_nodes))
+    best = optimum(problem)
     assert found.status == "proven"
     assert found.objective == pytest.approx(best, abs=2e-6)
     assert found.bound >= best - 1e-9
@@ -95,11 +58,11 @@ def test_enumeration_of_all_partitions(missing: Missing, whole: bool, seed: int)
 
 
 @settings(max_examples=50, deadline=None)
-@given(seed=seeds, missing=st.sampled_from(["forbid", "zero"]), times=st.integers(0, 12))
+@given(SEEDS, RULES, st.integers(0, 12))
 def test_bound_holds_whenever_time_is_up(seed: int, missing: Missing, times: int) -> None:
-    problem = drawn(seed, missing, whole=bool(seed % 2), num_nodes=8)
-    found = cutting_plane(problem, asked(times), start=np.arange(8))
-    best = enumerated(problem)
+    problem = drawn_problem(seed, missing, 7)
+    found = cutting_plane(problem, asked(times), start=np.arange(7))
+    best = optimum(problem)
     assert found.objective <= best + 1e-9
     assert found.bound >= best - 1e-9
     assert found.status == "feasible" or found.objective == pytest.approx(best, abs=2e-6)
@@ -127,29 +90,7 @@ def test_large_relaxation_is_approached_then_proven() -> None:
     problem = objects(70, 12, seed=2)
     found = cutting_plane(problem, plenty, start=np.arange(70))
     assert found.status == "proven"
-    assert found.objective == cutting_plane(problem, plenty).objective
-
-
-@settings(max_examples=10, deadline=None)
-@given(seed=seeds, missing=st.sampled_from(["forbid", "zero"]))
-def test_names_of_nodes_do_not_matter(seed: int, missing: Missing) -> None:
-    rng = np.random.default_rng(seed)
-    problem = drawn(seed, missing, whole=True, num_nodes=14)
-    names = rng.permutation(14)
-    left, right = np.sort([names[problem.left], names[problem.right]], axis=0)
-    order = np.lexsort((right, left))
-    renamed = Problem(14, left[order], right[order], problem.weights[order], missing)
-    found, again = cutting_plane(problem, plenty), cutting_plane(renamed, plenty)
-    assert found.status == again.status == "proven"
-    assert found.objective == again.objective
-
-
-@pytest.mark.parametrize("scale", [1e-9, 1e9])
-def test_weights_of_any_size(scale: float) -> None:
-    problem = drawn(5, "forbid", whole=False, num_nodes=8)
-    scaled = Problem(8, problem.left, problem.right, problem.weights * scale, "forbid")
-    found = cutting_plane(scaled, plenty)
-    assert found.objective == pytest.approx(enumerated(scaled), rel=2e-6, abs=2e-6)
+    assert found.objective == found.bound == problem.objective(found.labels)
 
 
 def test_nothing_to_decide() -> None:
@@ -160,8 +101,8 @@ def test_nothing_to_decide() -> None:
 
 
 def test_more_nodes_than_a_relaxation_can_hold(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_NODES", 7)
-    problem = drawn(3, "zero", whole=True, num_nodes=8)
+    monkeypatch.setattr(module, "MAX_NODES", 6)
+    problem = drawn_problem(3, "zero", 7)
     found = cutting_plane(problem, plenty)
     assert found.num_cuts == 0
-    assert found.objective <= enumerated(problem) <= found.bound
+    assert found.objective <= optimum(problem) <= found.bound

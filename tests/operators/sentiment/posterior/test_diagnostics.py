@@ -9,7 +9,7 @@ from tiltmeter.operators.sentiment.posterior.diagnostics import agreement, bfmi,
 NO_ENERGY = np.array([np.nan])
 
 
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize("seed", range(20))
 def test_rhat_and_effective_draws_are_those_of_arviz(seed):
     rng = np.random.default_rng(seed)
     chains = rng.normal(size=(4, 200)).cumsum(axis=1) * rng.uniform(0, 0.2) + rng.standard_t(3, size=(4, 200))
@@ -57,14 +57,9 @@ def test_agreement_with_exact_draws_is_calibrated():
         values.append(agreement(chains, diagnosed(chains), exact))
     assert np.std([held.z for held in values]) == pytest.approx(1, abs=0.15)
     assert np.mean([held.ks_p < 0.05 for held in values]) < 0.12
-
-
-def test_agreement_sees_a_shift():
-    rng = np.random.default_rng(0)
-    chains = rng.normal(size=(2, 2000)) + 0.3
-    held = agreement(chains, diagnosed(chains), rng.normal(size=5000))
-    assert held.z > 8
-    assert held.ks_p < 1e-6
+    shifted = agreement(chains + 1.0, diagnosed(chains + 1.0), exact)
+    assert shifted.z > 8
+    assert shifted.ks_p < 1e-6
 
 
 def test_energies_that_mix_slowly_have_a_small_bfmi():
