@@ -7,7 +7,7 @@ import pytest
 from tiltmeter.jobs.embedding.find_models import _with_intervals
 from tiltmeter.jobs.embedding.vectors.lookup import Lookup, estimate
 from tiltmeter.jobs.embedding.vectors.selection import Selection, select, vector_column
-from tiltmeter.operators.statistics.intervals import LOGIT, IntervalSettings, bootstrap_interval
+from tiltmeter.operators.statistics.intervals import LOGIT, IntervalSettings
 from tiltmeter.operators.statistics.replicas import Replicated
 from tiltmeter.storage.store.ledger import Store, Unit
 
@@ -67,23 +67,9 @@ def test_a_number_rests_on_the_replicas_that_have_it(lookup, values, num, status
     assert (basis["num_replicas"], basis["status"]) == (num, status)
 
 
-def test_an_estimate_fills_every_column_from_what_it_is_of():
-    """On the scale of a share, at a level of its own, with starts that spread far less than replicas."""
-    replicas, starts = np.array([0.15, 0.3, 0.2, 0.6, 0.5, 0.25, 0.35, 0.4]), np.array([0.21, 0.2, 0.22])
-    settings, values = IntervalSettings(0.5, "centred"), Replicated(np.array(0.21), replicas, starts)
-    row = estimate("share", values, settings, LOGIT)
-    assert row["share"] == 0.21
-    ends = np.quantile(replicas, [0.25, 0.75])
-    assert (row["share_percentile_low"], row["share_percentile_high"]) == pytest.approx(tuple(ends))
-    interval = bootstrap_interval(0.21, replicas, 0.5, "centred", LOGIT)
-    assert (row["share_low"], row["share_high"]) == pytest.approx((interval.low, interval.high))
-    logits = np.log(replicas / (1 - replicas))
-    assert row["share_shift"] == pytest.approx((logits.mean() - np.log(0.21 / 0.79)) / logits.std(ddof=1))
-    assert row["share_sd_training"] == pytest.approx(0.01)
-    assert row["share_sd_sampling"] == pytest.approx((replicas.var(ddof=1) - 1e-4) ** 0.5)
-    assert row["share_draws"].tolist() == replicas.tolist()
-    one_start = estimate("share", values._replace(starts=starts[:1]), settings, LOGIT)
-    assert one_start["share_sd_sampling"] is None
+def test_what_sampling_moves_is_not_known_of_one_start():
+    values = Replicated(np.array(0.21), np.array([0.15, 0.3, 0.2]), np.array([0.21]))
+    assert estimate("share", values, IntervalSettings(0.5, "centred"), LOGIT)["share_sd_sampling"] is None
 
 
 def test_starts_stay_where_replicas_are_left_out():

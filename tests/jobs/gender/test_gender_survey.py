@@ -7,7 +7,6 @@ import pytest
 from scipy.stats import ttest_ind
 
 from tests.fixtures.numbers import LINEAR, SHARE, SIZE, Scale, check_intervals, correlated, in_replicas
-from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.operators.gender.sets import dealt
 from tiltmeter.operators.statistics.correlation import cluster_order
 
@@ -389,8 +388,3 @@ def test_one_language_is_correlated_with_itself(alone):
     [row] = alone.rows("language_correlation")
     assert (row["language_1"], row["language_2"], row["position_1"], row["position_2"]) == ("en", "en", 0, 0)
     assert (row["correlation"], row["num_professions"], row["status"]) == (pytest.approx(1), 4, "ok")
-
-
-def test_a_language_without_lists_is_refused(configured):
-    with pytest.raises(ConfigError, match=r"wordset.sw: job=gender_survey needs gender_survey in the language sw"):
-        configured("job=gender_survey", "corpus=file", "corpus.language=sw", "corpus.path=x")
