@@ -11,7 +11,8 @@ import pytest
 
 from tests.fixtures.reports import reported
 from tests.fixtures.tables import rating
-from tiltmeter.jobs.report.html.elements import Bullets, Chart, Details, Grid, Page, Paragraph, Part
+from tests.jobs.report.test_models import lines
+from tiltmeter.jobs.report.html.elements import Page
 from tiltmeter.jobs.sentiment.rating import tables
 from tiltmeter.jobs.sentiment.rating.page.body import page
 from tiltmeter.jobs.sentiment.rating.page.findings import findings
@@ -21,32 +22,23 @@ from tiltmeter.jobs.sentiment.rating.rules import RatingConfig
 from tiltmeter.jobs.sentiment.rating.sources import RatingSources
 
 MODELS = Path(__file__).parent / "models"
+CAUSES = {
+    "both": {"gender": True, "race": False, "gender_race": True},
+    "together": {"gender": False, "race": False, "gender_race": True},
+    "no emotion": {"gender": False},
+    "a": {"gender": False},
+    "b": {"gender": False},
+}
+"""Of groups, whether each attribute confounds the emotion."""
 TESTED = {"design": "tested", "dependence_p": 0.3}
 ONE_VALUE = {"status": "incomparable", "reason": "the only gender is male: a comparison needs two values"}
 TOO_FEW = {"p_value": None, "p_holm": None, "p_benjamini_hochberg": None, "status": "too_few", "reason": "too few"}
 
 
-def lines(blocks):
-    """What blocks say, line by line."""
-    for block in blocks:
-        match block:
-            case Paragraph():
-                yield f"{block.tone}: {block.text}"
-            case Bullets():
-                yield from (f"- {item}" for item in block.items)
-            case Grid():
-                yield f"table: {block.caption} numeric: {', '.join(block.numeric)}"
-                yield from ("| " + " | ".join(map(str, row)) + " |" for row in (block.headings, *block.rows))
-            case Chart():
-                yield f"chart: {', '.join(block.figures)}. {block.alt} {block.caption}"
-            case Details() | Part():
-                yield f"{block.kind}: {getattr(block, 'summary', None) or block.title}"
-                yield from lines(block.blocks)
-
-
 def run_of(ratings, raw, levels=None, **tables_of):
     """A run on the original texts with these raw scores, of one rank and rating."""
-    places = [ratings.rating(row, 1, 1) | (levels or {}).get(row["measure"], {}) for row in raw]
+    shown = [row for row in raw if row["design"] == "tested" or row["is_confounded"] == (row["measure"] == "die")]
+    places = [ratings.rating(row, 1, 1) | (levels or {}).get(row["measure"], {}) for row in shown]
     rows = {"raw_scores": ratings.table("raw_scores", *raw), "ratings": ratings.table("ratings", *places)}
     return ratings.rated_run() | rows | tables_of
 
@@ -59,6 +51,13 @@ def kinds(ratings):
     warned = [ratings.raw_score(f"s{at}", 1.0, warning="many" if at < 2 else f"warning {at - 2}") for at in range(8)]
     undecided = [ratings.raw_score("calm", 0.0) | TESTED, ratings.raw_score("calm", 6.5, measure="die") | TESTED]
     long = ratings.table("tests", *(ratings.means_test("wild", -3.0, 0.01) for _ in range(100)))
+    far = [ratings.raw_score("calm", 2.0, reach=3.0), ratings.raw_score("wild", 10.0, reach=990.0)]
+    causes = [
+        ratings.raw_score("calm", 0.0, group=group, protected=protected, measure=measure, confounded=is_confounded)
+        for group, confounded in CAUSES.items()
+        for protected, is_confounded in confounded.items()
+        for measure in (("wrs",) if group == "no emotion" else ("wrs", "die"))
+    ]
     lacking = ratings.table("tests", *(row | TOO_FEW for row in whole["tests"].to_dicts()))
     return {
         "round trip": (whole, {}),
@@ -69,6 +68,9 @@ def kinds(ratings):
         "nothing": ({name: rows.clear() for name, rows in whole.items()}, {}),
         "one group": (ratings.only(whole, group="plain"), {}),
         "one attribute after the other": (run_of(ratings, every), {}),
+        "many causes": (run_of(ratings, causes), {}),
+        "an interval goes on": (run_of(ratings, far), {}),
+        "no intervals": (run_of(ratings, [ratings.raw_score("calm", 0.0, reach=None)]), {}),
         "ties": (run_of(ratings, [ratings.raw_score(name, 0.0) for name in ("calm", "wild", "odd")]), {}),
         "one interval above 0": (run_of(ratings, above[:1]), {}),
         "two intervals above 0": (run_of(ratings, above), {}),
@@ -95,9 +97,10 @@ def test_a_page_says_what_it_said(ratings, name):
     kind = of.get("kind", "synthetic")
     config = RatingConfig(**{key: value for key, value in of.items() if key != "kind"})
     left_out = {"da": "apertium is not installed"} if name == "original texts alone" else {}
-    shown = list(lines(findings(frames, left_out).parts))
+    shown = [line for part in findings(frames, left_out).parts for line in lines(part)]
     for section in sections(frames, config, kind):
-        shown += ["", f"## {section.anchor}: {section.title}", *lines(section.blocks)]
+        shown += ["", f"## {section.anchor}: {section.title}"]
+        shown += [line for block in section.blocks for line in lines(block)]
     model = MODELS / f"{name.replace(' ', '_')}.txt"
     text = "\n".join(shown) + "\n"
     if os.environ.get("TILTMETER_MODELS") == "write":
