@@ -1,5 +1,4 @@
-from itertools import combinations
-from math import factorial
+from itertools import permutations
 
 import numpy as np
 import pydantic
@@ -92,15 +91,11 @@ def test_attributions_of_a_square_by_hand(method, text, expected) -> None:
 
 def shapley(f, numbers):
     """By all orders in which words may come in."""
-    num = len(numbers)
-    found = np.zeros(num)
-    for word in range(num):
-        others = [other for other in range(num) if other != word]
-        for size in range(num):
-            share = factorial(size) * factorial(num - size - 1) / factorial(num)
-            for group in combinations(others, size):
-                before = sum(numbers[other] for other in group)
-                found[word] += share * (f(before + numbers[word]) - f(before))
+    found, orders = np.zeros(len(numbers)), list(permutations(range(len(numbers))))
+    for order in orders:
+        for place, word in enumerate(order):
+            before = sum(numbers[other] for other in order[:place])
+            found[word] += (f(before + numbers[word]) - f(before)) / len(orders)
     return found
 
 
@@ -189,12 +184,9 @@ def test_batches_halve_when_memory_runs_out(method, error) -> None:
     assert max(short.network.sizes) > 30
 
 
-def test_memory_that_does_not_suffice_for_one_text_is_an_error() -> None:
+def test_memory_that_does_not_suffice_for_one_text_is_an_error_and_others_are_not_taken_for_a_lack_of_it() -> None:
     with pytest.raises(MemoryError, match="not enough memory"):
         attribute(summed(NUMBERS, fails_above=2), ["good bad film"], AttributionConfig())
-
-
-def test_other_errors_are_not_taken_for_a_lack_of_memory() -> None:
     classifier = summed(NUMBERS, f=lambda total: total @ total.new_zeros(total.numel() + 1))
     with pytest.raises(RuntimeError, match="size"):
         attribute(classifier, ["good bad film"], AttributionConfig())
@@ -250,16 +242,13 @@ def test_the_network_is_left_as_it_was_but_for_dropout(small) -> None:
 
 
 def test_targets_that_are_no_class_and_outputs_that_are_none_are_refused() -> None:
-    single = Summed(NUMBERS)
-    single.forward = lambda input_ids, **_: torch.ones(len(input_ids), 1)
+    network = Summed(NUMBERS)
+    network.forward = lambda input_ids, **_: torch.ones(len(input_ids), 1)
+    single = TextClassifier(network, VOCABULARY.tokenise, 0, ("yes",))
     for classifier, targets, message in (
         (summed(NUMBERS), [2], "target 2: the network has the classes 0 to 1"),
         (summed({"good": float("inf")}), None, "outputs are not finite"),
-        (
-            TextClassifier(single, VOCABULARY.tokenise, 0, ("yes",)),
-            None,
-            "1 outputs for 1 classes: must be as many, and",
-        ),
+        (single, None, "1 outputs for 1 classes: must be as many, and two or more"),
     ):
         with pytest.raises(ValueError, match=message):
             attribute(classifier, ["good"], AttributionConfig(), targets=targets)

@@ -77,11 +77,8 @@ def test_words_that_hold_a_word_are_recognised_where_substrings_count():
     instances = [shown(movies=2.0, Movie=0.0), shown(movie=2.0)]
     assert [sorted(words) for words in suspects(instances, whole, 1, "recognition")] == [[], ["movie"]]
     assert [sorted(words) for words in suspects(instances, part, 1, "recognition")] == [["movies"], ["movie", "movies"]]
-    assert (is_complete(["movies"], whole), is_complete(["movies"], part), is_complete([], part)) == (
-        False,
-        True,
-        False,
-    )
+    complete = [is_complete(*those) for those in ((["movies"], whole), (["movies"], part), ([], part))]
+    assert complete == [False, True, False]
     assert by_oracle([["movies", "movie"]], whole)[0].values.tolist() == [0.0, 1.0]
     assert by_oracle([["movies", "movie"]], part)[0].values.tolist() == [1.0, 1.0]
     assert by_oracle([["movie"]], None)[0].values.tolist() == [0.0]

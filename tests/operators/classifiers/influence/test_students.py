@@ -1,5 +1,6 @@
 """Students and teachers: the folded form against equation 3 as it stands, the local teacher against the whole one."""
 
+from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
@@ -194,17 +195,13 @@ def test_a_student_knows_how_wrong_it_is():
     assert losses[-1] < 0.3 * losses[0]
     texts = drawn_texts(30, seed=9)
     lessons = draw_lessons(texts, random_word, config, 0, 1)
-    contexts, words = (
-        list(column) for column in zip(*((lesson.context, lesson.words[2]) for lesson in lessons), strict=True)
-    )
-    wrong = margin_errors(
-        teacher, student, [Lesson(*pair) for pair in zip(contexts, zip(words, strict=True), strict=True)], config
-    )
+    contexts, words = [lesson.context for lesson in lessons], [lesson.words[2] for lesson in lessons]
+    second = [Lesson(lesson.context, lesson.words[2:3]) for lesson in lessons]
+    wrong = margin_errors(teacher, student, second, config)
     base = base_states(teacher, contexts, config)
     predicted = teacher.logits(base + student.changes(student.contexts(contexts), student.words(words)))
-    truth = teacher.logits(
-        teacher.states([context.replaced(word) for context, word in zip(contexts, words, strict=True)])
-    )
+    moved = teacher.states([context.replaced(word) for context, word in zip(contexts, words, strict=True)])
+    truth = teacher.logits(moved)
     errors = (predicted - truth) @ np.array([-1.0, 1.0])
     assert wrong.rms == pytest.approx(np.sqrt((errors**2).mean()), rel=1e-6)
     np.testing.assert_allclose(wrong.changes, (predicted - teacher.logits(base)) @ np.array([-1.0, 1.0]), atol=1e-6)
@@ -314,10 +311,7 @@ def test_words_begin_from_the_mean_of_their_pieces(bert):
 
 
 def test_a_tokenizer_without_a_mask_is_refused(bert):
-    from transformers import BertTokenizer
-
-    tokenizer = BertTokenizer(vocab={"[PAD]": 0, "[UNK]": 1, "[CLS]": 2, "[SEP]": 3}, mask_token=None)
-    if tokenizer.mask_token is not None:
-        tokenizer.mask_token = None
+    tokenizer = deepcopy(bert[1])
+    tokenizer.mask_token = None
     with pytest.raises(ValueError, match="has no mask token"):
         transformers_teacher(bert[0], tokenizer)
