@@ -6,7 +6,6 @@ from tiltmeter.operators.statistics.resampling import (
     effective_number,
     resampled_cluster_mean,
     resampled_counts,
-    resampled_mean,
 )
 
 
@@ -73,15 +72,12 @@ def test_texts_of_a_cluster_are_drawn_together() -> None:
     assert (units.sum(axis=1) == 3).all()
 
 
-def test_the_size_of_blocks_changes_nothing(monkeypatch) -> None:
+def test_the_size_of_blocks_changes_nothing_and_is_that_of_the_texts_of_clusters(monkeypatch) -> None:
     whole = drawn(np.arange(30) % 3, num_replicates=50)
     monkeypatch.setattr(resampling, "_MAX_COUNTS", 210)
     blocks = list(resampled_counts(np.arange(30) % 3, 0, 1, 50))
     assert [len(block) for block in blocks] == [7] * 7 + [1]
     np.testing.assert_array_equal(np.concatenate(blocks), whole)
-
-
-def test_blocks_are_bounded_by_the_texts_of_clusters(monkeypatch) -> None:
     monkeypatch.setattr(resampling, "_MAX_COUNTS", 100)
     blocks = resampled_counts(np.zeros(2, int), 0, 1, 5, np.array([0, 1] * 25))
     assert [block.shape for block in blocks] == [(2, 50), (2, 50), (1, 50)]
@@ -116,11 +112,3 @@ def test_a_mean_of_clusters_is_that_of_all_texts_of_those_that_are_drawn():
     assert estimate.num_texts == pytest.approx(effective_number(np.bincount(clusters)))
     for drawn, mean in zip(counts, estimate.resamples, strict=True):
         assert mean == pytest.approx(np.repeat(values, drawn[clusters]).mean())
-
-
-def test_clusters_of_one_text_are_texts():
-    values = np.random.default_rng(1).normal(size=15)
-    [counts] = resampled_counts(np.zeros(15, int), 0, 1, 20)
-    one, other = resampled_cluster_mean(values, np.arange(15), counts), resampled_mean(values, counts)
-    np.testing.assert_allclose(one.resamples, other.resamples)
-    assert one.num_texts == pytest.approx(other.num_texts)

@@ -19,7 +19,7 @@ from tiltmeter.operators.statistics.intervals import (
     empirical_interval,
     percentile_interval,
 )
-from tiltmeter.operators.statistics.resampling import Estimate, effective_number, resampled_counts, resampled_mean
+from tiltmeter.operators.statistics.resampling import Estimate, resampled_counts, resampled_mean
 from tiltmeter.operators.statistics.text_intervals import (
     KeyedResampleSettings,
     ResampleSettings,
@@ -169,13 +169,6 @@ def test_settings_name_the_default_and_what_there_is():
             ResampleSettings(**settings)
 
 
-def test_texts_that_weigh_differently_count_for_fewer():
-    assert effective_number(np.full(7, 3.0)) == pytest.approx(7.0)
-    # Recalls of classes with 90 and 10 texts: the mean of two shares varies as 1/4 (1/90 + 1/10).
-    weights = np.repeat([100 / 180, 100 / 20], [90, 10])
-    assert effective_number(weights) == pytest.approx(4 / (1 / 90 + 1 / 10))
-
-
 # --- what they cover ------------------------------------------------------------------------------------------------
 
 PUBLISHED = {  # percent of intervals, centred and percentile, in docs/how_sure.md
@@ -219,8 +212,3 @@ def test_the_score_of_a_difference_lies_between_its_borders():
     # a mean between -1 and 1 is twice a share less 1, and its variance four times as large
     assert score_interval(0.2, 0.04, 30, 0.95, FISHER) == pytest.approx([2 * end - 1 for end in shares])
     assert score_interval(0.99, 0.5, 9, 0.95, FISHER)[1] <= 1.0
-
-
-def test_what_does_not_spread_goes_part_of_the_way_to_the_borders():
-    t = scipy.stats.t.ppf(0.975, 19)
-    assert score_interval(0.0, 0.0, 20, 0.95, LOGIT) == (0.0, pytest.approx(t**2 / (20 + t**2)))

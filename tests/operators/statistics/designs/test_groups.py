@@ -57,13 +57,10 @@ def test_units_without_a_value_are_left_out_with_their_side():
     assert found == two_groups(values[kept], each(8, "word"), sides[kept], level=0.95, seed=0, about=0)
 
 
-def test_values_that_are_all_the_same_say_nothing():
-    found = two_groups(np.ones(8), each(8, "word"), np.arange(8) < 4, level=0.95, seed=0, about=0)
-    assert np.isnan(found.p)
-    assert found.status == "too_few_units"
-
-
-def test_sides_without_spread_that_differ_have_the_p_of_their_deals_and_no_interval():
+def test_sides_without_spread_that_differ_have_the_p_of_their_deals_and_no_interval_and_equal_ones_neither():
     found = two_groups(np.repeat([1.0, 0.0], 4), each(8, "word"), np.arange(8) < 4, level=0.95, seed=0, about=0)
     assert found.p == pytest.approx(2 / 70)
     assert np.isnan(found.low)
+    found = two_groups(np.ones(8), each(8, "word"), np.arange(8) < 4, level=0.95, seed=0, about=0)
+    assert np.isnan([found.p, found.low]).all()
+    assert found.status == "too_few_units"
