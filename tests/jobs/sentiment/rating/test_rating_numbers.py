@@ -197,7 +197,9 @@ def raw_scores(run, measure):
 def test_scores_are_those_of_the_file(rated_by, scored):
     names = ("variant", "system", "group", "dataset", "gender", "race", "emotion", "conversation", "sentiment")
     expected = [tuple(row[name] or None for name in names) for row in scored]
-    assert pl.DataFrame(rated_by("usual").run.table("scores")).select(names).rows() == expected
+    run = rated_by("usual").run
+    assert pl.DataFrame(run.table("scores")).select(names).rows() == expected
+    assert run.published == {"scores", "tests", "effects", "raw_scores", "ratings", "comparisons", "draws"}
 
 
 def t_test(first, second, rules):

@@ -117,6 +117,7 @@ def test_a_file_of_texts_must_have_the_columns(found, tmp_path):
         (["rating.alphas=[0,0.3,0.4]"], "rating.alphas"),
         (["rating.decimals=-1"], "rating.decimals"),
         (["rating.design=both"], "rating.design"),
+        (["rating.interval=student"], "rating.interval"),
         (
             ["rating.design={gendre: confounded}"],
             "rating.design: there is no group gendre; must be of gender, gender_c",

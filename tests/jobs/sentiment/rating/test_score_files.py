@@ -1,7 +1,5 @@
 """Scores that a user brings are rated as by the definition, or as the published tables were."""
 
-import itertools
-
 import polars as pl
 import pytest
 
@@ -30,28 +28,6 @@ def rate(run_here, tmp_path_factory):
         return run_here(*common, f"store={place}/store", f"run_dir={place}/run", *settings)
 
     return run
-
-
-@pytest.fixture(scope="module")
-def several(rate):
-    systems = [*scores(), *scores("fair", shift=0.5), *scores("fairer", shift=0.5), *scores("worse", shift=-1.0)]
-    return rate([*systems, *scores(variant="es", shift=0.5)], "rating.num_levels=2")
-
-
-def test_only_the_tables_of_ratings_are_written(several):
-    assert several.published == {"scores", "tests", "effects", "raw_scores", "ratings", "comparisons", "draws"}
-
-
-def test_tests_and_rejections_by_the_definition(several):
-    tests = several.rows("tests", system="lexicon", variant="original")
-    assert [(row["value_1"], row["value_2"]) for row in tests] == list(itertools.combinations(GENDERS, 2))
-    assert [row["t"] for row in tests] == pytest.approx([1.73205, 0.0, -1.84637], abs=1e-5)
-    assert [row["degrees_of_freedom"] for row in tests] == pytest.approx([4.41176, 5.06897, 3.59406], abs=1e-4)
-    assert [row["rejected_70"] for row in tests] == [True, False, True]
-    [raw] = several.rows("raw_scores", system="lexicon", variant="original", measure="wrs")
-    assert [raw[f"rejections_{level}"] for level in (95, 70, 60)] == [0, 2, 2]
-    assert raw["raw_score"] == pytest.approx(2 * 0.8 + 2 * 0.6)
-    assert raw["holm_rejections_70"] == 0  # three tests: the smallest p is tripled
 
 
 def test_scores_may_be_cut_as_often_as_systems_have_them(rate):
@@ -103,9 +79,6 @@ def test_where_nobody_says_how_a_set_was_made_a_test_decides_and_both_ratings_ar
         *(("wrs", True, "one", 1), ("wrs", True, "other", 1)),
     ]
     assert {(row["design"], row["dependence_p"]) for row in outcome.rows("raw_scores")} == {("tested", 1.0)}
-    known = rate(rows, "rating.design=independent")
-    assert {(row["measure"], row["decides"]) for row in known.rows("ratings")} == {("wrs", True)}
-    assert {(row["design"], row["dependence_p"]) for row in known.rows("raw_scores")} == {("independent", None)}
 
 
 def test_an_emotion_without_a_gender_is_named_or_leaves_the_score_undefined(rate):
