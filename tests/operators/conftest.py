@@ -1,7 +1,7 @@
-"""Work that is counted, as it is the same on every machine."""
+"""Work that is counted, as it is the same on every machine, and models that are too small for several threads."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
@@ -29,3 +29,14 @@ def num_lines() -> Callable[[Callable[[], object]], int]:
         return total
 
     return count
+
+
+@pytest.fixture(scope="module")
+def one_thread() -> Iterator[None]:
+    """Threads that wait for each other take longer than models of a few dimensions."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)

@@ -19,6 +19,8 @@ from transformers import (
 from tiltmeter.operators.embedding.encoders import EncoderConfig, encode_words
 from tiltmeter.storage.models.load import load_encoder
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 # Spread out, so that no layer is close to the identity.
 BERT = BertConfig(
     vocab_size=12,
@@ -32,15 +34,6 @@ BERT = BertConfig(
 WORDPIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "nurse", "doc", "##tor", "a", "##b", "new", "##s"]
 WORDS = ["nurse", "doctor", "docs", "news", "new", "ab", "abs", "abbbb", "newtors", "new nurse", "a"]
 TEXT = ["the nurse saw the nurse and the doctor", "a doctor and a nurse saw the nurse"] * 4
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Threads that wait for each other take longer than models of this size."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def _loaded(folder, model):

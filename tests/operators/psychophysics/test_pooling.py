@@ -39,22 +39,23 @@ def _variances(found: Pooled) -> np.ndarray:
     return np.stack([found.sd_pairs, found.sd_replicas, found.sd_rest]) ** 2
 
 
-def test_two_pairs_and_three_replicas_by_hand() -> None:
+@pytest.mark.parametrize("level", [0.95, 0.8])
+def test_two_pairs_and_three_replicas_by_hand(level: float) -> None:
     # Grand mean 4; pairs at -2 and 2, replicas at -2, -1 and 3, residuals 0, 1, -1 and 0, -1, 1.
     # Sums of squares 3 x 8 = 24, 2 x 14 = 28 and 4; mean squares 24/1, 28/2 and 4/2.
-    found = pooled(np.array([[[0.0, 2.0, 4.0], [4.0, 4.0, 10.0]]]))
+    found = pooled(np.array([[[0.0, 2.0, 4.0], [4.0, 4.0, 10.0]]]), level)
     np.testing.assert_allclose(_variances(found)[:, 0], [(24 - 2) / 3, (14 - 2) / 2, 2.0])
     assert found.pse[0] == pytest.approx(4)
     # Variances within the pairs: 4 and 12.
     assert found.jnd[0] == pytest.approx(JND_PER_SD * np.sqrt(8))
     freedom = 36**2 / (24**2 / 1 + 14**2 / 2 + 2**2 / 2)
-    half = t.ppf(0.975, freedom) * np.sqrt((24 + 14 - 2) / 6)
+    half = t.ppf((1 + level) / 2, freedom) * np.sqrt((24 + 14 - 2) / 6)
     np.testing.assert_allclose([found.pse_cues_low[0], found.pse_cues_high[0]], [4 - half, 4 + half])
     # A corpus drawn again has an effect like a replica's, so the mean square of replicas counts 3 + 1 times.
     freedom = 78**2 / (24**2 / 1 + 56**2 / 2 + 2**2 / 2)
-    half = t.ppf(0.975, freedom) * np.sqrt((24 + 56 - 2) / 6)
+    half = t.ppf((1 + level) / 2, freedom) * np.sqrt((24 + 56 - 2) / 6)
     np.testing.assert_allclose([found.pse_low[0], found.pse_high[0]], [4 - half, 4 + half])
-    assert half**2 / t.ppf(0.975, freedom) ** 2 == pytest.approx(22 / 3 / 2 + 4 / 3 * (6 + 2 / 2))
+    assert half**2 / t.ppf((1 + level) / 2, freedom) ** 2 == pytest.approx(22 / 3 / 2 + 4 / 3 * (6 + 2 / 2))
     assert (found.num_pairs[0], found.num_replicas[0]) == (2, 3)
 
 
@@ -99,31 +100,6 @@ def test_sums_done_one_by_one(sds: tuple[float, float, float]) -> None:
         expected = [max(pairs / 4 - error, 0) / 7, max(replicas / 6 - error, 0) / 5, error]
         np.testing.assert_allclose(_variances(found)[:, row], expected, rtol=1e-9, atol=1e-12)
         assert found.pse[row] == pytest.approx(mean)
-
-
-@pytest.mark.parametrize("sds", [(0.1, 0.03, 0.05), (0.01, 0.03, 0.05), (0.02, 0.1, 0.01), (0.1, 0.0, 0.1)])
-@pytest.mark.parametrize("level", [0.95, 0.8])
-def test_intervals_cover_the_mean(sds: tuple[float, float, float], level: float) -> None:
-    found = pooled(_simulated(2, sds, tables=4000), level)
-    coverage = np.mean((found.pse_cues_low < 0.6) & (found.pse_cues_high > 0.6))
-    # The standard error over 4000 tables is 0.3 % at 95 % and 0.6 % at 80 %.
-    assert coverage == pytest.approx(level, abs=3 * np.sqrt(level * (1 - level) / 4000))
-
-
-@pytest.mark.parametrize("sds", [(0.1, 0.03, 0.05), (0.01, 0.03, 0.05), (0.02, 0.1, 0.01), (0.1, 0.0, 0.1)])
-@pytest.mark.parametrize("replicas", [8, 32])
-def test_intervals_for_a_corpus_drawn_again_cover_the_mean_over_corpora(
-    sds: tuple[float, float, float], replicas: int
-) -> None:
-    """The corpus is a draw itself, and its replicas spread around it as corpora do around the mean of all."""
-    rng = np.random.default_rng(11)
-    corpus = sds[1] * rng.normal(size=(4000, 1, 1)) + sds[2] * rng.normal(size=(4000, 8, 1))
-    found = pooled(_simulated(12, sds, tables=4000, replicas=replicas) + corpus)
-    covered = np.mean((found.pse_low < 0.6) & (found.pse_high > 0.6))
-    # What replicas and pairs do not explain counts twice: in the pairs' own means, and on top of them.
-    assert 0.945 <= covered <= 0.99
-    if sds[1] > 0.02:
-        assert np.mean((found.pse_cues_low < 0.6) & (found.pse_cues_high > 0.6)) < covered - 0.02
 
 
 def test_jnd_is_the_root_mean_square_of_the_pairs_own() -> None:

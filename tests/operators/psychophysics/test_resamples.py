@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from tiltmeter.operators.psychophysics.forced_choice import JND_PER_SD, moments
+from tiltmeter.operators.psychophysics.fitting import fitted
+from tiltmeter.operators.psychophysics.forced_choice import moments
 from tiltmeter.operators.psychophysics.resamples import psychometrics_of, resample_indices
 
 
@@ -64,30 +65,6 @@ def test_seed_decides_the_intervals_alone() -> None:
     assert (one.pse_fit_monte_carlo_high != other.pse_fit_monte_carlo_high).all()
 
 
-def test_intervals_cover_the_truth() -> None:
-    flips = np.random.default_rng(6).normal(0.6, 0.1, (300, 32))
-    found = psychometrics_of(flips, 0, 400, level=0.9)
-    jnd = 0.1 * JND_PER_SD
-    truth = {"pse_monte_carlo": 0.6, "pse_fit_monte_carlo": 0.6, "jnd_percentile": jnd, "jnd_fit_percentile": jnd}
-    for name, value in truth.items():
-        low, high = getattr(found, f"{name}_low"), getattr(found, f"{name}_high")
-        # Percentile intervals from 32 replicas are a little short; the standard error over 300 rows is 2 %.
-        assert 0.78 <= np.mean((low < value) & (value < high)) <= 0.95, name
-    for name in ("jnd", "jnd_fit"):
-        low, high = getattr(found, f"{name}_low"), getattr(found, f"{name}_high")
-        assert 0.85 <= np.mean((low < jnd) & (jnd < high)) <= 0.96, name
-
-
-def test_the_interval_of_a_pse_is_that_of_corpora_drawn_again() -> None:
-    """Flips spread around the answer of the corpus as that does around the mean over corpora."""
-    rng = np.random.default_rng(6)
-    flips = rng.normal(0.6 + 0.1 * rng.normal(size=(2000, 1)), 0.1, (2000, 16))
-    found = psychometrics_of(flips, 0, 10, level=0.9)
-    for low, high in ((found.pse_low, found.pse_high), (found.pse_fit_low, found.pse_fit_high)):
-        assert np.mean((low < 0.6) & (high > 0.6)) == pytest.approx(0.9, abs=0.025)
-    assert np.mean((found.pse_monte_carlo_low < 0.6) & (found.pse_monte_carlo_high > 0.6)) < 0.5
-
-
 def test_intervals_by_hand() -> None:
     # Mean 0.5; the middle half of Student's t with 3 degrees of freedom reaches to 0.7649.
     flips = np.array([[0.4, 0.4, 0.6, 0.6]])
@@ -102,11 +79,6 @@ def test_intervals_by_hand() -> None:
     reach = 0.7649 * jnds.std(ddof=1)
     assert (found.jnd_low[0], found.jnd_high[0]) == pytest.approx((jnd - reach, jnd + reach), rel=1e-4)
     others = np.random.default_rng(7).normal(0.6, 0.1, 9)
-    found = psychometrics_of(others[None], 3, 101, level=0.8)
-    logs = np.log(moments(others[resample_indices(3, 101, 9)]).jnd)
-    reach = student.ppf(0.9, 8) * logs.std(ddof=1)
-    assert found.jnd_low[0] == pytest.approx(found.jnd[0] * math.exp(-reach))
-    assert found.jnd_high[0] == pytest.approx(found.jnd[0] * math.exp(reach))
     centred, reach = (
         psychometrics_of(others[None], 3, 101, 0.8, method="centred"),
         student.ppf(0.9, 8) * others.std(ddof=1),
@@ -116,12 +88,24 @@ def test_intervals_by_hand() -> None:
     assert abs(centred.pse_fit[0] - centred.pse[0]) > 1e-4
 
 
-def test_interval_is_the_percentile_of_the_resamples() -> None:
+def test_every_interval_of_the_resamples_is_made_again() -> None:
     flips = np.random.default_rng(7).normal(0.6, 0.1, 32)
     found = psychometrics_of(flips[None], seed=3, num_resamples=101, level=0.8)
     resamples = flips[resample_indices(3, 101, 32)]
-    assert found.pse_monte_carlo_low[0] == pytest.approx(np.quantile(resamples.mean(axis=1), 0.1))
-    assert found.jnd_percentile_high[0] == pytest.approx(np.quantile(JND_PER_SD * resamples.std(axis=1, ddof=1), 0.9))
+    (pse, jnd), (pse_fit, jnd_fit) = moments(resamples), fitted(resamples)
+    shares = {
+        "pse_monte_carlo": pse,
+        "jnd_percentile": jnd,
+        "pse_fit_monte_carlo": pse_fit,
+        "jnd_fit_percentile": jnd_fit,
+    }
+    for name, values in shares.items():
+        ends = getattr(found, f"{name}_low")[0], getattr(found, f"{name}_high")[0]
+        assert ends == pytest.approx(np.quantile(values, [0.1, 0.9])), name
+    for name, values in {"jnd": jnd, "jnd_fit": jnd_fit}.items():
+        reach = student.ppf(0.9, 31) * np.log(values).std(ddof=1)
+        estimate, low, high = (getattr(found, f"{name}{end}")[0] for end in ("", "_low", "_high"))
+        assert (low, high) == pytest.approx((estimate * math.exp(-reach), estimate * math.exp(reach))), name
 
 
 def test_resampling_is_uniform_and_a_prefix_of_longer_ones() -> None:

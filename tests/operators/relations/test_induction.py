@@ -73,22 +73,12 @@ def test_the_order_of_instances_does_not_matter():
 
 
 def test_annotations_generalise_words():
-    def instance(number, word):
-        tokens = ("Ada", word, "Acme")
-        sentence = Sentence(tokens, lemmas=("Ada", "sail", "Acme"), pos=("N", "V", "N"))
-        return Instance(sentence, Span(0, 1), Span(2, 3), "x", document=f"d{number}")
+    def instance(name, word, lemma, relation):
+        sentence = Sentence(("Ada", word, "Acme"), lemmas=("Ada", lemma, "Acme"), pos=("N", "V", "N"))
+        return Instance(sentence, Span(0, 1), Span(2, 3), relation, document=name)
 
-    others = [
-        Instance(
-            Sentence(("Ada", "saw", "Acme"), lemmas=("Ada", "see", "Acme"), pos=("N", "V", "N")),
-            Span(0, 1),
-            Span(2, 3),
-            "no_relation",
-            document=f"o{number}",
-        )
-        for number in range(30)
-    ]
-    instances = [instance(number, f"sail{number}") for number in range(30)] + others
+    instances = [instance(f"d{number}", f"sail{number}", "sail", "x") for number in range(30)]
+    instances += [instance(f"o{number}", "saw", "see", "no_relation") for number in range(30)]
     [rule] = induced_rules(instances, Induction(), seed=0)
     assert printed(rule.rule.rule) == 'SUBJ [lemma="sail"] OBJ'
 

@@ -19,6 +19,8 @@ from transformers.generation import utils as generation
 from tiltmeter.operators.sentiment.seq2seq import Seq2SeqConfig, translate_texts
 from tiltmeter.storage.models.load import load_translator
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 TEXTS = ["the nurse saw the doctor", "hey boy, how are you?", "she feels sad", "he feels angry and sad", "a", "Ωμέγα"]
 POSITIONS = 24
 SIZES = {
@@ -32,15 +34,6 @@ SIZES = {
     "max_position_embeddings": POSITIONS,
     "init_std": 0.6,
 }
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Threads that wait for each other take longer than models of this size."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

@@ -25,6 +25,8 @@ from tiltmeter.operators.sentiment.transformer_scores import (
 )
 from tiltmeter.storage.models.load import load_classifier
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 WORDPIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "good", "bad", "not", "##ly", "she", "he", "feels"]
 LABELS = {0: "NEGATIVE", 1: "POSITIVE"}
 # Spread out, so that texts differ in more than rounding.
@@ -40,15 +42,6 @@ BERT = BertConfig(
 )
 TEXTS = ["good", "not good", "she feels bad", "he feels not badly", "", "unheard", "he he he he he he he"]
 LONG = "she feels good " * 10
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """Threads that wait for each other take longer than models of this size."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def loaded(folder, config):

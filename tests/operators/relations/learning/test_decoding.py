@@ -84,14 +84,11 @@ def test_padding_is_never_written_however_likely_it_is(made):
 
 def test_without_a_rule_there_is_a_reason(made, writer):
     row = made[2].examples[0]
+    assert writer.scores(row, [("unseen",), ()]) == [-np.inf, -np.inf]
     for automaton in (Listed(()), Listed((("unseen",),))):
         written = writer.constrained(row, automaton, 5)
         assert written.symbols is None
         assert "no rule of symbols that training has seen" in written.reason
-
-
-def test_unknown_symbols_of_a_known_rule_rule_it_out(made, writer):
-    assert writer.scores(made[2].examples[0], [("unseen",), ()]) == [-np.inf, -np.inf]
 
 
 def test_no_rule_is_longer_than_the_limit(made):

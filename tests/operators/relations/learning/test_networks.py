@@ -37,12 +37,16 @@ def examples(lengths, seed=0):
     ]
 
 
-def test_padding_changes_no_state():
-    net, rows = network(), examples([3, 9, 5])
+def test_padding_and_other_instances_change_no_state_and_no_probability_of_a_rule():
+    net, rows = network(), examples([6, 3, 9, 5])
+    rules = [[[5, 6, 7]], [[8]], [], [[4, 4, 4, 4, 9]]]
     together = net.encoder(batch_of(rows))
+    losses = iter(rule_losses(net, together, rules))
     for place, row in enumerate(rows):
         alone = net.encoder(batch_of([row]))
         torch.testing.assert_close(together.pooled[place], alone.pooled[0], atol=1e-6, rtol=0)
+        if rules[place]:
+            torch.testing.assert_close(next(losses), rule_losses(net, alone, [rules[place]])[0], atol=1e-6, rtol=0)
 
 
 def test_decoder_starts_from_the_arguments_of_its_own_instance():
@@ -72,14 +76,6 @@ def test_next_symbol_is_told_by_attention_over_all_tokens_that_are_kept(output):
     seen = context if output == "context" else torch.cat([context, state])
     torch.testing.assert_close(scores[0, 0], net.decoder.output(seen))
     assert (context - encoded.tokens[0, 0]).abs().max() > 1e-3, "not the first token alone"
-
-
-def test_probability_of_a_rule_depends_on_no_other_instance():
-    net, rows = network(), examples([6, 3, 8, 5])
-    rules = [[[5, 6, 7]], [[8]], [], [[4, 4, 4, 4, 9]]]
-    together = rule_losses(net, net.encoder(batch_of(rows)), rules)
-    alone = [rule_losses(net, net.encoder(batch_of([row])), [own]) for row, own in zip(rows, rules, strict=True) if own]
-    torch.testing.assert_close(together, torch.cat(alone), atol=1e-6, rtol=0)
 
 
 def test_loss_of_a_rule_is_divided_by_its_own_length_and_the_number_of_rules():
@@ -128,33 +124,26 @@ def told(heads=TREE, subject=(0, 1), object_=(3, 4)):
     return Instance(sentence, Span(*subject), Span(*object_), "r", "PERSON", None)
 
 
-def test_arguments_are_masked_by_type_and_unknown_words_are_unknown():
-    vocabulary = vocabulary_of([told()], ["r"], [("a",)], min_count=1)
-    words = [vocabulary.words[number] for number in vocabulary.example(told(), hidden=[1]).words]
-    assert words == ["SUBJ-PERSON", "<unknown>", "that", "OBJ-?", "left"]
+@pytest.mark.parametrize(("reads_untyped", "word", "role"), [(False, "OBJ-?", ""), (True, "Smith", "OBJ-?")])
+def test_arguments_are_masked_by_type_and_those_without_read_with_their_role_if_asked(reads_untyped, word, role):
+    vocabulary = vocabulary_of([told()], ["r"], [("a",)], min_count=1, reads_untyped=reads_untyped)
+    example = vocabulary.example(told(), hidden=[1])
+    words = [vocabulary.words[number] for number in example.words]
+    assert words == ["SUBJ-PERSON", "<unknown>", "that", word, "left"]
+    assert [vocabulary.ner[number] for number in example.ner][1:] == ["", "", role, ""]
     assert vocabulary.rule(["a", "b"]) == [4, 1]
 
 
-def test_arguments_without_a_type_are_read_with_their_role_where_that_is_asked():
-    vocabulary = vocabulary_of([told()], ["r"], [("a",)], min_count=1, reads_untyped=True)
-    example = vocabulary.example(told(), hidden=[1])
-    words = [vocabulary.words[number] for number in example.words]
-    assert words == ["SUBJ-PERSON", "<unknown>", "that", "Smith", "left"]
-    assert [vocabulary.ner[number] for number in example.ner] == ["PERSON", "", "", "OBJ-?", ""]
-
-
-@pytest.mark.parametrize("prune", [0, None])
-def test_path_between_the_arguments_is_kept(prune):
-    """From he over says, that and left to Smith, which is all there is."""
-    vocabulary = vocabulary_of([told()], ["r"], [], min_count=1)
-    assert vocabulary.example(told(), prune).kept.all()
-
-
-@pytest.mark.parametrize(("prune", "kept"), [(0, [1, 1, 0, 0, 0]), (1, [1, 1, 1, 0, 0]), (2, [1, 1, 1, 0, 1])])
-def test_tree_is_pruned_by_the_distance_from_the_path(prune, kept):
-    one = told(object_=(1, 2))
-    vocabulary = vocabulary_of([one], ["r"], [], min_count=1)
-    example = vocabulary.example(one, prune)
+@pytest.mark.parametrize(
+    ("end", "prune", "kept"),
+    [
+        *((1, 0, [1, 1, 0, 0, 0]), (1, 1, [1, 1, 1, 0, 0]), (1, 2, [1, 1, 1, 0, 1])),
+        *((3, 0, [1] * 5), (3, None, [1] * 5)),  # from he over says, that and left to Smith: all there is
+    ],
+)
+def test_tree_is_pruned_by_the_distance_from_the_path(end, prune, kept):
+    one = told(object_=(end, end + 1))
+    example = vocabulary_of([one], ["r"], [], min_count=1).example(one, prune)
     assert example.kept.tolist() == [bool(place) for place in kept]
     assert all(example.kept[arc].all() for arc in example.neighbours)
 

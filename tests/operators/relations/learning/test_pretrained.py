@@ -42,12 +42,10 @@ def test_words_of_a_file_start_from_its_vectors_and_are_looked_for_in_lower_case
     drawn = build(ENCODER, DECODER, TrainingConfig(), vocabulary.sizes, seed=0).encoder.words.weight.detach().numpy()
     others = [number for number in range(len(numbers)) if number not in known]
     np.testing.assert_array_equal(weights[others], drawn[others])
-
-
-def test_without_vectors_the_case_of_words_is_theirs():
-    vocabulary = vocabulary_of([INSTANCE], ["spouse"], [], min_count=1)
-    shouted = Instance(Sentence(("MARRIED", "x", "y")), Span(1, 2), Span(2, 3))
-    assert vocabulary.words[vocabulary.example(shouted).words[0]] == HIDDEN
+    plain = vocabulary_of([INSTANCE], ["spouse"], [], min_count=1)  # without vectors case tells words apart
+    assert (
+        plain.words[plain.example(Instance(Sentence(("MARRIED", "x", "y")), Span(1, 2), Span(2, 3))).words[0]] == HIDDEN
+    )
 
 
 def test_a_token_is_read_at_its_first_piece(tokenizer_and_model):
@@ -59,14 +57,8 @@ def test_a_token_is_read_at_its_first_piece(tokenizer_and_model):
     assert pieces[-1] == "[SEP]"
     first = [pieces[place] for place in example.first_pieces]
     assert first == ["s", "married", "o", "in", "[MASK]"]
-
-
-def test_what_is_beyond_the_last_piece_has_its_state(tokenizer_and_model):
-    tokenizer, _ = tokenizer_and_model
-    vocabulary = vocabulary_of([INSTANCE], ["spouse"], [], min_count=1)
-    example = InstanceReader(vocabulary, tokenizer=tokenizer, most_pieces=4).example(INSTANCE)
-    assert example.pieces.size == 4
-    assert example.first_pieces.max() < 4
+    short = InstanceReader(vocabulary, tokenizer=tokenizer, most_pieces=4).example(INSTANCE)
+    assert short.pieces.size == 4 > short.first_pieces.max()
 
 
 def test_states_of_a_transformer_are_those_that_it_gives(tokenizer_and_model):
