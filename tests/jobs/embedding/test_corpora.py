@@ -51,6 +51,8 @@ SLICES = {
 }
 """By the form of a corpus: how it is cut, and the place and number of documents of each slice."""
 
+NO_DATE = {"id": "no date", "date": "1999-02-29"}
+
 
 @pytest.fixture(scope="module")
 def documents(made_up):
@@ -79,7 +81,7 @@ def forms(documents, tmp_path_factory):
     pq.write_table(table.slice(0, 9), folder / "parquet_1.dat")
     pq.write_table(table.slice(9), folder / "parquet_2.dat")
     with pa.ipc.new_file(folder / "arrow.dat", table.schema) as file:
-        file.write_table(table)
+        file.write_table(pa.concat_tables([table, pa.Table.from_pylist([documents[0] | NO_DATE])]))
     several = {"jsonl": f"{folder}/jsonl_*.dat", "parquet": f"[{folder}/parquet_1.dat, {folder}/parquet_2.dat]"}
     whole = ("text", "json", "mediawiki", "wikiextractor", "arrow")
     return {name: f"{folder}/{name}.dat" for name in whole} | several
@@ -95,14 +97,14 @@ def counted(documents):
     return {word: count for word, count in counts.items() if count >= 2}
 
 
-def test_corpora_of_every_form_and_their_slices_are_what_they_are_alone(run_here, documents, forms, tmp_path):
-    tiny = [*TINY, "~corpus", "reading.max_bad_share=0.2"]
-    together = run_here(
-        *(corpus_of(form, path) for form, path in forms.items()), *tiny, "job.export=[glove]", f"store={tmp_path}/store"
-    )
+def test_corpora_of_every_form_and_their_slices_are_what_they_are_alone(
+    run_here, documents, forms, write_lines, one_corpus, tmp_path
+):
+    asked = [corpus_of(form, path) for form, path in forms.items()]
+    together = run_here(*asked, "~corpus", *TINY, "job.export=[glove]", f"store={tmp_path}/store")
     parts = {form: documents for form in forms if form not in SLICES}
     for form, (_, slices) in SLICES.items():
-        rows = together.rows("corpus_slices", whole=form)
+        rows = together.rows("corpus_slices", whole=form, status="ok")
         assert {row["value"]: (pytest.approx(row["place"]), row["num_documents"]) for row in rows} == slices
         numbers = iter(range(len(documents)))
         parts |= {
@@ -117,14 +119,18 @@ def test_corpora_of_every_form_and_their_slices_are_what_they_are_alone(run_here
         assert known == (len(part), len(part) * (1 if name == "text" else 10), len(part) * 100)
     exported = {path.name for path in (together.path / "exports").iterdir()}
     assert exported == {f"{name.replace('/', '_')}_replica_{n:04d}.txt" for name in parts for n in range(3)}
-    assert [(row["num"], row["kind"]) for row in together.record["left_out"]] == [(1, "bad")] * 2
-    alone = run_here(corpus_of("json", forms["json"]), *tiny, f"store={tmp_path}/alone")
-    for name in ("corpora", *TABLES):
-        table, expected = together.table(name), alone.table(name)
-        assert together.rows(name, corpus="json") == expected.to_pylist()
-        for form in ("mediawiki", "wikiextractor") if name != "corpora" else ():
-            assert [row | {"corpus": "json"} for row in together.rows(name, corpus=form)] == expected.to_pylist()
+    reasons = {(row["file"].rpartition("/")[2], row["reason"]) for row in together.record["left_out"]}
+    left = {"json.dat": "no JSON object", "jsonl_1.dat": "no JSON object", "arrow.dat": "a date that does not exist"}
+    assert reasons == {*left.items()}
+    path = write_lines(tmp_path / "old.jsonl", documents[:14])
+    alone = run_here(*one_corpus("en", path), *TINY, f"store={tmp_path}/alone")
+    alike = {"jsonl/1990s": None, "arrow/1999-Q1": None, "json": "wikiextractor", "mediawiki": "wikiextractor"}
+    for name in TABLES:
+        table = together.table(name)
         assert len(table.group_by(key_columns(table.schema)).aggregate([])) == len(table), "keys tell all rows apart"
+        for corpus, other in alike.items():
+            expected = together.rows(name, corpus=other) if other else alone.rows(name)
+            assert [row | {"corpus": expected[0]["corpus"]} for row in together.rows(name, corpus=corpus)] == expected
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from transformers import BertModel
 
 from tiltmeter.cluster.config import ClusterError
 from tiltmeter.cluster.stages import UnitsFailed
+from tiltmeter.storage.models.checkpoints import CheckpointError
 
 TARGETS = {"target_x": ["rose", "tulip"], "target_y": ["ant", "wasp"]}
 ATTRIBUTES = {"attribute_a": ["love", "peace"], "attribute_b": ["war", "pain"]}
@@ -155,12 +156,11 @@ def test_a_gpu_that_is_asked_for_must_be_there(measured):
         measured("embedding.device=cuda")
 
 
-@pytest.mark.slow
-def test_a_folder_without_a_model_ends_the_command_with_status_2(tiltmeter, tmp_path):
+def test_a_folder_without_a_model_is_refused_before_any_work(run_here, tmp_path):
     (tmp_path / "empty").mkdir()
-    process = tiltmeter("job=association", "embedding=encoder", "embedding.model=empty", "run_dir=run")
-    _, errors = process.communicate(timeout=120)
-    assert process.returncode == 2
-    assert f"tiltmeter: embedding.model={tmp_path}/empty: the folder {tmp_path}/empty holds no config.json" in errors
-    assert "Traceback" not in errors
+    asked = ["job=association", "embedding=encoder", f"embedding.model={tmp_path}/empty", f"store={tmp_path}/store"]
+    with pytest.raises(
+        CheckpointError, match=rf"^embedding.model=\S+: the folder {tmp_path}/empty holds no config.json"
+    ):
+        run_here(*asked, f"run_dir={tmp_path}/run")
     assert not (tmp_path / "run").exists()

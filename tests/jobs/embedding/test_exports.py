@@ -1,15 +1,14 @@
 """Embeddings in the formats of other programs, and corpora that are downloaded."""
 
-import asyncio
-import threading
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
-from aiohttp import web
 from gensim.models import KeyedVectors
 from gensim.test.utils import datapath
 
+from tests.storage import conftest as storage
 from tiltmeter.storage.vectors.files import EmbeddingFileError, read_embedding
 
 TINY = [
@@ -60,54 +59,21 @@ def test_every_format_has_the_vectors_of_the_table_and_the_next_run_removes_it(
     assert again.digests == run.digests
 
 
-class Server(threading.Thread):
-    """Serves the dumps of a folder on this machine, as dumps.wikimedia.org does; ``sent`` are the ranges asked for."""
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__()
-        self.sent: list[str] = []
-        self._folder, self._loop = folder, asyncio.new_event_loop()
-        application = web.Application()
-        application.router.add_get("/{wiki}/latest/{name}", self._answer)
-        self._runner = web.AppRunner(application, shutdown_timeout=0.1)
-        self._loop.run_until_complete(self._runner.setup())
-        self._loop.run_until_complete(web.TCPSite(self._runner, "127.0.0.1", 0).start())
-        self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
-
-    async def _answer(self, request: web.Request) -> web.StreamResponse:
-        self.sent.append(request.headers.get("Range", "all"))
-        return web.FileResponse(self._folder / request.match_info["name"])
-
-    def run(self) -> None:
-        self._loop.run_forever()
-
-    def stop(self) -> None:
-        asyncio.run_coroutine_threadsafe(self._runner.cleanup(), self._loop).result(10)
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self.join()
-        self._loop.close()
+web_server = storage.web_server
 
 
-@pytest.fixture
-def server():
-    """A web server with the dumps among gensim's test data."""
-    server = Server(Path(datapath("")))
-    server.start()
-    yield server
-    server.stop()
-
-
-def test_a_dump_is_downloaded_once_and_read_from_the_store(run_here, server, tmp_path):
-    name = "enwiki-table-markup.xml.bz2"
+def test_a_dump_is_downloaded_once_and_read_from_the_store(run_here, web_server, tmp_path):
+    name, requests = "enwiki-table-markup.xml.bz2", web_server.ranges
+    shutil.copy(datapath(name), web_server.folder)
     arguments = ["corpus=wikipedia", "corpus.language=en", *TINY, f"store={tmp_path}/store"]
-    first = run_here(*arguments, f"corpus.path={server.url}/enwiki/latest/{name}")
+    first = run_here(*arguments, f"corpus.path={web_server.url('ranges', name)}")
     [copy] = (tmp_path / "store/downloads").rglob("*.bz2")
     assert copy.read_bytes() == Path(datapath(name)).read_bytes()
     assert [row["corpus"] for row in first.table("corpora").to_pylist()] == ["enwiki"]
-    assert server.sent == ["bytes=0-0", "all"], "the state of the file, then all of it once"
-    server.sent.clear()
-    second = run_here(*arguments, f"corpus.path={server.url}/enwiki/latest/{name}")
-    assert server.sent == ["bytes=0-0"], "whether it is still the same file"
+    assert requests == ["bytes=0-0", ""], "the state of the file, then all of it once"
+    requests.clear()
+    second = run_here(*arguments, f"corpus.path={web_server.url('ranges', name)}")
+    assert requests == ["bytes=0-0"], "whether it is still the same file"
     assert second.record["units"]["done"] == 0
     assert second.digests == first.digests
     plain = run_here(*arguments, f"corpus.path={datapath(name)}", "corpus.download=false", f"store={tmp_path}/plain")

@@ -175,18 +175,3 @@ def test_equal_texts_of_other_ids_and_replaced_bytes_are_warned_of_where_they_ar
     warnings = list(_warnings(store, unit, row))
     assert len(warnings) == len(words)
     assert all(warning.startswith(start) for warning, start in zip(warnings, words, strict=True))
-
-
-def test_small_files_that_are_cut_into_slices_share_a_unit_and_a_date_that_does_not_exist_is_bad(tmp_path):
-    dates = ["1999-12-31", "2001-01-01", "1999-02-29"]
-    for number, date in enumerate(dates):
-        (tmp_path / f"{number}.jsonl").write_text(json.dumps({"id": number, "text": "a", "date": date}))
-    corpus = CorpusConfig("corpus", "en", str(tmp_path), slices="date", slice_by="decade")
-    text = Text("corpus", corpus, find_sources(corpus), Tokenizer("en", True), {})
-    [part] = parts_of(text.sources, 64.0, 4.0)
-    tables = dict(_read_pages(Store(str(tmp_path)), _read_unit(text, part, ReadingConfig())))
-    counts = {row["slice"]: row["num_article"] for row in tables["counts"].to_pylist()}
-    assert counts == {"1990s": 1, "2000s": 1, None: 1}
-    [row] = tables["left_out"].to_pylist()
-    assert (row["file"], row["reason"]) == (f"{tmp_path}/2.jsonl", "a date that does not exist")
-    assert (row["first"], row["kind"], row["num_records"]) == ("the document '2'", "bad", 1)

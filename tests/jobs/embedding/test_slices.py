@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import pyarrow as pa
 import pytest
 
 from tiltmeter.jobs.embedding.corpus.reading import Corpora
@@ -43,23 +42,6 @@ def sliced(run_here, documents, write_lines, one_corpus, tmp_path_factory):
     folder = tmp_path_factory.mktemp("slices")
     settings = [*one_corpus("en", write_lines(folder / "dated.jsonl", documents)), "corpus.name=all", *BY_YEAR, *TINY]
     return run_here(*settings, f"store={folder}/store"), settings, folder
-
-
-def without_name(table: pa.Table) -> list[dict]:
-    return table.drop("corpus").to_pylist()
-
-
-def test_a_slice_is_the_corpus_of_its_documents_but_for_the_name(
-    sliced, documents, run_here, write_lines, one_corpus, tmp_path
-):
-    run, _, _ = sliced
-    part = [document for document in documents if document.get("date", "").startswith("2000")]
-    path = write_lines(tmp_path / "part.jsonl", part)
-    alone = run_here(*one_corpus("en", path), *TINY, f"store={tmp_path}/store")
-    for name in TABLES:
-        rows = run.table(name)
-        ours = rows.filter(pa.compute.equal(rows["corpus"], "all/2000"))
-        assert without_name(ours) == without_name(alone.table(name)), name
 
 
 def test_every_slice_has_a_row_and_documents_in_none_are_counted(sliced):

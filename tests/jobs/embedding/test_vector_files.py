@@ -220,17 +220,6 @@ def test_a_file_without_a_word_of_the_chosen_tests_is_refused(run_here, write, o
         run_here(*overrides, *where, "tests=[spelling]")
 
 
-@pytest.mark.slow
-def test_a_file_without_any_listed_word_ends_the_command_with_status_2(tiltmeter, joining, write, tmp_path):
-    path = write(tmp_path / "numbers.bin", {"one": 1, "two": 2})
-    how = ["job=association", "embedding=file", f"embedding.path={path}", "tests=[weat1]"]
-    process = tiltmeter(*joining, *how, "run_dir=run")
-    _, errors = process.communicate(timeout=120)
-    assert "tiltmeter: wordset.en.associations: none of its 100 words (aster, clover, hyacinth, ...) is in" in errors
-    assert "Traceback" not in errors
-    assert process.returncode == 2
-
-
 def test_a_file_without_any_listed_word_has_too_few_beside_one_that_has_them(run_here, write, overrides, tmp_path):
     good, other = write(tmp_path / "good.bin", ANGLES), write(tmp_path / "numbers.bin", {"one": 1, "two": 2})
     where = [f"embedding.path=[{good},{other}]", f"store={tmp_path}/store"]

@@ -157,14 +157,3 @@ def test_words_that_no_encoder_could_take_are_refused(configured, tmp_path, cont
     sources = PrivateSources(words=find_file(str(tmp_path / "words.txt"), "vocabulary.word_file"))
     with pytest.raises(InputError, match=f"^vocabulary.word_file: {message}"):
         words_to_encode(configured("job=private_vectors", *encoder), sources)
-
-
-@pytest.mark.slow
-def test_a_refusal_ends_the_command_with_status_2(tiltmeter, folder):
-    (folder / "refused.vec").write_text("a 1 2\nb 2 2\n")
-    process = tiltmeter(*settings(folder, "refused_store", file="refused.vec"))
-    _, errors = process.communicate()
-    assert process.returncode == 2
-    assert "has 2 different vectors" in errors
-    assert not (folder / "refused_store").exists()
-    assert not (folder / "refused_store_run").exists()
