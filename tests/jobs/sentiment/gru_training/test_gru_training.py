@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from tests.jobs.conftest import Outcome
-from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.operators.sentiment.gru import GRUConfig, GRUDescription, TrainedGRU, score
 from tiltmeter.operators.sentiment.gru_training import LabelledTexts, train
 from tiltmeter.storage.errors import InputError
@@ -133,8 +132,6 @@ def test_its_file_scores_sentences(train_by, run_here, tmp_path):
     assert {row["protected"] for row in outcome.rows("raw_scores")} == {"gender", "race", "gender_race"}
 
 
-def test_labels_without_a_value_and_files_without_a_column_are_refused(configured, labelled, run_here, tmp_path):
-    with pytest.raises(ConfigError, match=r"labelled.values=-2"):
-        configured(*labelled["plain"], "labelled.values={0: -2, 1: 1}")
+def test_files_without_a_column_are_refused(labelled, run_here, tmp_path):
     with pytest.raises(InputError, match=r"labelled.path: .* has no column 'words'; its columns are 'column_1', "):
         run_here(*labelled["coded"], "labelled.text=words", f"store={tmp_path}")

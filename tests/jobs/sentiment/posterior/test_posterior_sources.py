@@ -8,7 +8,6 @@ import pytest
 
 from tests.fixtures.tables import posterior
 from tiltmeter.jobs.adversary.config import find_sources as find_adversary
-from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.published import Frames
 from tiltmeter.jobs.sentiment.posterior.page.findings import doubts
 from tiltmeter.jobs.sentiment.posterior.sources import find_sources
@@ -66,15 +65,6 @@ def test_lists_are_no_labels(configured, tmp_path, job):
 
 def test_integers_may_be_labels(found):
     assert set(found(("1", "0", "")).files) == {"training", "lexicon"}
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [("[amy, joan, Amy]", "'amy' is there twice"), ("[amy, John]", "'john' is in female and in male")],
-)
-def test_a_word_counts_once_however_it_is_written(configured, words, message):
-    with pytest.raises(ConfigError, match=message):
-        configured("job=sentiment_posterior", f"groups.names.female={words}")
 
 
 def test_a_word_that_only_the_texts_of_a_fold_have_has_no_vector_without_them():

@@ -11,7 +11,6 @@ from tiltmeter.cluster.stages import UnitsFailed
 from tiltmeter.jobs.changes.comparing import Comparison
 from tiltmeter.jobs.changes.past_runs import past_run
 from tiltmeter.jobs.classifiers.intervals import MOST_DRAWS
-from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.sentiment.posterior import chains, sources
 from tiltmeter.jobs.sentiment.posterior.tables import LEXICON
 from tiltmeter.operators.sentiment.posterior.made_up import NEGATIVE, POSITIVE
@@ -171,25 +170,6 @@ def test_chains_that_have_not_converged_mark_whatever_is_made_of_them(run_here, 
 
 
 # --- refusals -------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        ("data.path=a.csv", "lexicon.path: texts of your own need a lexicon"),
-        ("samplers=[nuts]", "add exact"),
-        ("samplers=[gibbs]", "samplers"),
-        ("priors=[normal]", "priors"),
-        ("power=0.5", "greater than or equal to 1"),
-        ("classifier.folds=1", "greater than or equal to 2"),
-        ("groups.names.male=[amy]", "'amy' is in female and in male"),
-        ("+groups.names.other=[x]", "at most 2"),
-        ("nuts.max_depth=99", "nuts.max_depth"),
-    ],
-)
-def test_settings_that_make_no_sense_are_refused(configured, more, message):
-    with pytest.raises(ConfigError, match=message):
-        configured("job=sentiment_posterior", more)
 
 
 def test_a_lexicon_without_a_word_of_the_texts_is_refused_before_vectors_are_trained(run_here, trained, tmp_path):

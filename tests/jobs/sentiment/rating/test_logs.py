@@ -5,7 +5,6 @@ import random
 
 import pytest
 
-from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.sentiment.rating.sources import find_sources
 from tiltmeter.storage.errors import InputError
 
@@ -193,15 +192,3 @@ def test_logs_without_what_is_asked_for_or_of_other_items_are_refused_before_any
 ):
     with pytest.raises(InputError, match=message):
         find_sources(configured(*write(logs, *filter(None, [setting]))))
-
-
-@pytest.mark.parametrize(
-    ("setting", "message"),
-    [
-        ("logs.gender=null", r"logs.gender and logs.race: none is set"),
-        ("scores=scores.csv", r"scores and logs.systems: both are set: leave one out"),
-    ],
-)
-def test_settings_that_contradict_each_other_are_refused(configured, write, setting, message):
-    with pytest.raises(ConfigError, match=message):
-        configured(*write(FAIR, setting))

@@ -98,50 +98,6 @@ def test_a_file_of_texts_must_have_the_columns(found, tmp_path):
         found("sentences=human", f"sentences.path={tmp_path}/nothing.csv")
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        (["sentiment=[]"], "no system is chosen"),
-        (["scores=x.csv", "rating.keyed_by=text"], r"rating.keyed_by=text: .*must be place with scores=<file>"),
-        (["sentences=file", "sentences.path=x"], "gives neither gender nor race"),
-        (
-            ["sentences=human", "sentences.path=x", "sentences.speakers=[user]"],
-            "speakers needs sentences.columns.speaker",
-        ),
-        (["+translator.original={kind: dictionary, language: es, there: {}, back: {}}"], "give it another name"),
-        (["+translator.xx={kind: dictionary, language: en, there: {}, back: {}}"], "goes through another"),
-        (["rating.num_levels=0"], "rating.num_levels=0"),
-        (["rating.weights=[1,0.8]"], "rating.weights"),
-        (["rating.weights=[1,0.8,-1]"], "rating.weights"),
-        (["rating.alphas=[0.4,0.3,0.05]"], r"rating.alphas.*must ascend, as \[0.05,0.30,0.40\]"),
-        (["rating.alphas=[0,0.3,0.4]"], "rating.alphas"),
-        (["rating.decimals=-1"], "rating.decimals"),
-        (["rating.design=both"], "rating.design"),
-        (["rating.interval=student"], "rating.interval"),
-        (
-            ["rating.design={gendre: confounded}"],
-            "rating.design: there is no group gendre; must be of gender, gender_c",
-        ),
-        (["+rating.leave_out.colour=[red]"], "rating.leave_out.colour"),
-        (["rating.leave_out.gender=[man]"], r"leave_out.gender: no sentence has the gender man; must be one of male"),
-        (["+sentiment.x={kind: annotators, path: x, annotators: [a]}"], "sentiment.x.*annotators"),
-        (["+sentiment.x={kind: gru, path: x, score: mean}"], "sentiment.x.*score"),
-        (["sentences.persons.gender.male.positive=2"], "sentences.persons.gender.male.positive"),
-        (
-            ["+sentiment.x={kind: oracle}"],
-            "sentiment.x: 'kind' is oracle, and must be one of 'biased_female', 'random'",
-        ),
-        (["+sentiment.x={kid: vader}"], "sentiment.x: has no 'kind'; set it as in"),
-        (["sentiment.vader=3"], "'vader' is no name with settings"),
-        (["+sentiment={../x: {kind: vader}}"], "'../x' is no name with settings: must be letters, digits"),
-        (["+translator={a/b: {kind: apertium, language: es}}"], "translator: 'a/b' is no name with settings"),
-    ],
-)
-def test_wrong_settings_are_refused(configured, settings, message):
-    with pytest.raises(ConfigError, match=message):
-        configured(RATING, *settings)
-
-
 @pytest.mark.parametrize("kind", ["sentiment", "translator"])
 @pytest.mark.parametrize("first", ["# @package {}.../x", "# @package {}.", "# @package {}.a/b", ""])
 def test_a_config_file_that_gives_no_name_is_refused_with_its_first_line(configured, tmp_path, kind, first):

@@ -2,7 +2,7 @@
 
 import polars as pl
 import pytest
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from tiltmeter.jobs.sentiment.rating.turns import FileSentences, read_turns, with_words
 from tiltmeter.storage.errors import InputError
@@ -122,22 +122,3 @@ def test_a_conversation_of_users_of_two_genders_tells_nothing_of_the_chatbot(tur
     }
     with pytest.raises(InputError, match=r"are female and male in conversation '1', so that nothing tells"):
         turns(rows, proxy_speakers=["1"])
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({}, r"sentences.proxy_speakers: must name the speakers whose turns get a proxy, for example \[user\]"),
-        ({"proxies": None, "proxy_speakers": ["1"]}, r"proxy_speakers needs sentences.proxies"),
-        ({"proxy_speakers": ["1"], "unknown_gender": "other"}, r"unknown_gender=other: must be one of neutral, male"),
-        ({"proxy_speakers": ["1"], "genders": {1: "man"}}, r"sentences.genders: man must be one of neutral, male"),
-        ({"columns": {"text": "Text", "conversation": "C_num"}}, r"genders needs sentences.columns.gender"),
-        (
-            {"columns": {"text": "Text"}, "genders": None, "proxy_speakers": ["1"]},
-            r"proxy_speakers needs sentences.columns.speaker",
-        ),
-    ],
-)
-def test_settings_that_contradict_each_other_are_refused(turns, settings, message):
-    with pytest.raises(ValidationError, match=message):
-        turns(**settings)

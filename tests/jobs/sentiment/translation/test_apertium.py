@@ -91,53 +91,36 @@ def made_up(tmp_path, monkeypatch):
     return install
 
 
+ENDS = ["", ".", "..", "...", "!", "?", '."', " ."]
+MARKS = [*"[]{}^$/\\@<>*~#\0\x01\n\xa0\u2028\ud800\ufffe\uffff😀", "[]", "[65]", "\\n", "^x<y>$", "\r\n\t", "&amp;"]
+TRANSLATED = {
+    "a sentence": ("The woman is angry.", "La mujer es enojada."),
+    "no full stop": ("This man feels happy", "Este hombre siente feliz"),
+    "an unknown word": ("The blorp is sad", "El blorp es triste"),
+    "a word that is marked as unknown": ("*blorp*", "*blorp*"),
+    "a dropped pronoun": ("I feel sad.", "Siento triste."),
+    "a dropped pronoun within": ("Now I feel sad.", "Ahora siento triste."),
+    **{f"end {end}": (f"The man is sad{end}", f"El hombre es triste{end}") for end in ENDS},
+    **{f"mark {mark!r} alone": (mark, mark) for mark in MARKS},
+    **{f"mark {mark!r} in text": (f"Sad {mark} sad{mark}", f"Triste {mark} triste{mark}") for mark in MARKS},
+    "no text": ("", ""),
+    "a blank": (" ", " "),
+    "empty lines": ("\n\n", "\n\n"),
+    "blanks around": (" Sad ", " Triste "),
+    "a tabulator": ("\tSad\n", "\tTriste\n"),
+    "paragraphs": ("The man.\n\nThe  woman.\n", "El hombre.\n\nLa  mujer.\n"),
+    "more than a pipe holds": ("The man is sad. " * 4500, "El hombre es triste. " * 4500),
+    "after that": ("Sad", "Triste"),
+}
+
+
 @needs_engine
-def test_sentences_are_translated(spanish) -> None:
-    texts = ["The woman is angry.", "This man feels happy"]
-    assert spanish.translate(texts) == ["La mujer es enojada.", "Este hombre siente feliz"]
+def test_texts_are_translated_with_their_marks_and_blanks(spanish) -> None:
+    found = spanish.translate([text for text, _ in TRANSLATED.values()])
+    assert dict(zip(TRANSLATED, found, strict=True)) == {name: text for name, (_, text) in TRANSLATED.items()}
+    assert spanish.translate([]) == []
     with Apertium("spa-eng") as english:
         assert english.translate(["La mujer es enojada."]) == ["The woman is angry."]
-
-
-@needs_engine
-def test_full_stops_are_neither_added_nor_lost(spanish) -> None:
-    ends = ["", ".", "..", "...", "!", "?", '."', " ."]
-    translated = spanish.translate([f"The man is sad{end}" for end in ends])
-    assert translated == [f"El hombre es triste{end}" for end in ends]
-
-
-@needs_engine
-def test_unknown_words_stay_without_a_mark(spanish) -> None:
-    assert spanish.translate(["The blorp is sad", "*blorp*"]) == ["El blorp es triste", "*blorp*"]
-
-
-@needs_engine
-def test_dropped_pronouns_leave_no_blanks(spanish) -> None:
-    assert spanish.translate(["I feel sad.", "Now I feel sad."]) == ["Siento triste.", "Ahora siento triste."]
-
-
-@needs_engine
-def test_marks_of_any_kind_come_back(spanish) -> None:
-    marks = [*"[]{}^$/\\@<>*~#\0\x01\n\xa0\u2028\ud800\ufffe\uffff😀", "[]", "[65]", "\\n", "^x<y>$", "\r\n\t", "&amp;"]
-    texts = [f"Sad {mark} sad{mark}" for mark in marks]
-    assert spanish.translate(texts) == [text.replace("Sad", "Triste").replace("sad", "triste") for text in texts]
-    assert spanish.translate(marks) == marks
-
-
-@needs_engine
-def test_white_space_stays(spanish) -> None:
-    texts = ["", " ", "\n\n", " Sad ", "\tSad\n", "The man.\n\nThe  woman.\n"]
-    assert spanish.translate(texts) == ["", " ", "\n\n", " Triste ", "\tTriste\n", "El hombre.\n\nLa  mujer.\n"]
-
-
-@needs_engine
-def test_no_texts_are_translated_to_none(spanish) -> None:
-    assert spanish.translate([]) == []
-
-
-@needs_engine
-def test_texts_larger_than_a_pipe_are_no_deadlock(spanish) -> None:
-    assert spanish.translate(["The man is sad. " * 4500, "Sad"]) == ["El hombre es triste. " * 4500, "Triste"]
 
 
 @needs_engine
@@ -157,23 +140,17 @@ def test_the_tagger_forgets_words_that_its_model_lacks(spanish) -> None:
 
 
 @needs_engine
-@pytest.mark.parametrize("name", ["lt-proc", "lrx-proc"])
-def test_a_program_that_is_killed_is_reported_with_the_first_text_not_done(running, name) -> None:
+@pytest.mark.parametrize("name", ["lt-proc", "lrx-proc", "all"])
+def test_programs_that_are_killed_are_reported_with_the_first_text_not_done(running, name) -> None:
     engine, started = running
-    next(program for program in started if program.name() == name).kill()
+    if name == "all":
+        os.killpg(os.getpgid(started[-1].pid), signal.SIGKILL)
+    else:
+        next(program for program in started if program.name() == name).kill()
     with pytest.raises(TranslationError, match=r"apertium: eng-spa was ended by SIGKILL before it did 'The man\.'"):
         engine.translate(["The man.", "The woman."])
     assert are_gone(started)
     assert engine.translate(["Sad"]) == ["Triste"]
-
-
-@needs_engine
-def test_programs_that_are_killed_together_are_reported(running) -> None:
-    engine, started = running
-    os.killpg(os.getpgid(started[-1].pid), signal.SIGKILL)
-    with pytest.raises(TranslationError, match=r"eng-spa was ended by SIGKILL before it did 'The man\.'"):
-        engine.translate(["The man.", "The woman."])
-    assert are_gone(started)
 
 
 @needs_engine
@@ -232,26 +209,29 @@ def test_without_apertium_there_are_no_directions(tmp_path, monkeypatch) -> None
         direction("en", "es")
 
 
-def test_a_pipe_that_cannot_start_says_why(made_up) -> None:
-    made_up(eng_spa="no-such-program | sed -zu s/a/b/")
-    message = r"eng-spa ended with status 127 \(.*no-such-program.*\) before it did 'a{80}\.\.\.'"
-    with Apertium("eng-spa") as engine, pytest.raises(TranslationError, match=message):
-        engine.translate(["a" * 100])
-
-
-def test_what_a_dying_program_still_writes_is_no_answer(made_up) -> None:
-    made_up(eng_spa=r"""sh -c 'printf "b[]\0half\0\0"; exit 3'""")
-    message = r"eng-spa ended with status 3 \(no message\) before it did 'second'"
-    with Apertium("eng-spa") as engine, pytest.raises(TranslationError, match=message):
-        engine.translate(["first", "second", "third"])
-
-
-def test_programs_that_hang_are_killed(made_up) -> None:
-    made_up(eng_spa="sed -zu s/a/b/ | sleep 600")
+@pytest.mark.parametrize(
+    ("pipe", "first", "message"),
+    [
+        (
+            "no-such-program | sed -zu s/a/b/",
+            "a" * 100,
+            r"ended with status 127 \(.*no-such-program.*\) before it did 'a{80}\.\.\.'",
+        ),
+        (
+            r"""sh -c 'printf "b[]\0half\0\0"; exit 3'""",  # what a dying program still writes is no answer
+            "first",
+            r"ended with status 3 \(no message\) before it did 'second'",
+        ),
+        ("sed -zu s/a/b/ | sleep 600", "first", r"hung for 0\.1 s before it did 'first'"),
+    ],
+    ids=["can't start", "dies", "hangs"],
+)
+def test_a_pipe_that_fails_is_ended_and_says_why(made_up, pipe, first, message) -> None:
+    made_up(eng_spa=pipe)
     before = {*programs()}
-    with Apertium("eng-spa", timeout=0.1) as engine:
-        with pytest.raises(TranslationError, match=r"eng-spa hung for 0\.1 s before it did 'first'"):
-            engine.translate(["first", "second"])
+    with Apertium("eng-spa", timeout=0.1 if "hung" in message else 60.0) as engine:
+        with pytest.raises(TranslationError, match=f"eng-spa {message}"):
+            engine.translate([first, "second", "third"])
         assert are_gone([program for program in programs() if program not in before])
 
 
