@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.fixtures.corpora import pages, parts, source
-from tiltmeter.storage.corpora.corpora import Page, Span, read_pages
+from tiltmeter.storage.corpora.corpora import Span, read_pages
 from tiltmeter.storage.errors import InputError
 
 _GENSIM = "package://gensim/test/test_data/"
@@ -14,8 +14,6 @@ _SITEINFO = """<siteinfo><namespaces>
 <namespace key="-2">Medium</namespace><namespace key="0" /><namespace key="1">Diskussion</namespace>
 <namespace key="6">Bildchen</namespace><namespace key="14">Rubrik</namespace>
 </namespaces></siteinfo>"""
-
-_DELETED = "<text deleted='deleted' />"
 
 
 def _page(page_id: int, title: str, text: str, extra: str = "<ns>0</ns>") -> str:
@@ -59,24 +57,6 @@ def test_real_dumps_of_other_languages(data_file, wiki, num_pages, prefix):
     assert prefix in source(path).media_prefixes
 
 
-@pytest.mark.parametrize("version", ["0.4", "0.10", "0.11"])
-def test_pages_are_classed_and_none_is_dropped(tmp_path, version):
-    path = _dump(
-        tmp_path,
-        _page(1, "Ada", "&lt;b&gt;&amp;amp;"),
-        _page(2, "Augusta", "#WEITERLEITUNG [[Ada]]", '<ns>0</ns><redirect title="Ada" />'),
-        _page(3, "Diskussion:Ada", "Hm.", "<ns>1</ns>"),
-        _page(4, "Liste", "# eins [[Ada]]"),
-        version=version,
-    )
-    assert pages(path) == [
-        Page("1", "Ada", "<b>&amp;", "article"),
-        Page("2", "Augusta", "#WEITERLEITUNG [[Ada]]", "redirect"),
-        Page("3", "Diskussion:Ada", "Hm.", "other_namespace"),
-        Page("4", "Liste", "# eins [[Ada]]", "article"),
-    ]
-
-
 @pytest.mark.parametrize("start", [0, 1])
 def test_oldest_schemas_tell_by_text_and_title_in_every_span(tmp_path, start):
     written = {"Ada": "A [[b]].", "Augusta": "#ŪRL [[Ada]]", "Diskussion:Ada": "?", "2001: Odyssee": "x"}
@@ -84,35 +64,6 @@ def test_oldest_schemas_tell_by_text_and_title_in_every_span(tmp_path, start):
     whole = source(_dump(tmp_path, *old, version="0.3"), "de")
     kinds = [page.kind for page in read_pages(whole, Span(start, whole.num_bytes))]
     assert kinds == ["article", "redirect", "other_namespace", "article"]
-
-
-def test_the_last_revision_counts(tmp_path):
-    """And one without text has none."""
-    revisions = "".join(f"<revision><id>{i}</id><text>version {i}</text></revision>" for i in range(3))
-    emptied = [f"<revision><text>x</text></revision><revision>{text}</revision>" for text in ("<text/>", _DELETED)]
-    histories = [f"<page><title>A</title><ns>0</ns><id>1</id>{own}</page>" for own in (revisions, *emptied, "")]
-    assert [page.text for page in pages(_dump(tmp_path, *histories))] == ["version 2", "", "", ""]
-
-
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32-be"])
-def test_byte_order_marks_and_wide_characters(tmp_path, encoding):
-    path = _dump(tmp_path, _page(1, "Größe", "wäre"), encoding=encoding)
-    assert [(page.title, page.text) for page in pages(path)] == [("Größe", "wäre")]
-
-
-@pytest.mark.parametrize(("encoding", "title"), [("koi8-r", "Мир"), ("GB18030", "世界"), ("us-ascii", "Welt")])
-def test_declared_encodings_and_no_schema(tmp_path, encoding, title):
-    path = tmp_path / "dump.xml"
-    xml = f'<?xml version="1.0" encoding="{encoding}"?><mediawiki>{_page(1, title, "x")}</mediawiki>'
-    path.write_bytes(xml.encode(encoding))
-    assert pages(path) == [Page("1", title, "x", "article")]
-
-
-def test_elements_with_a_prefix(tmp_path):
-    path = tmp_path / "dump.xml"
-    xml = re.sub(r"<(/?)(?=\w)", r"<\1w:", _dump(tmp_path, _page(1, "Ada", "x")).read_text())
-    path.write_text(xml.replace("xmlns=", "xmlns:w="))
-    assert pages(path) == [Page("1", "Ada", "x", "article")]
 
 
 def test_media_prefixes_are_the_dumps_own_and_those_of_other_languages(tmp_path):
@@ -123,15 +74,6 @@ def test_media_prefixes_are_the_dumps_own_and_those_of_other_languages(tmp_path)
     assert list(prefixes) == sorted(prefixes)
     path.write_text(path.read_text().replace(_SITEINFO, ""))
     assert "Datei" in source(path).media_prefixes
-
-
-def test_invalid_bytes_and_characters_are_replaced_and_counted(tmp_path):
-    path = _dump(tmp_path, _page(1, "Ada", "a?b?c\N{REPLACEMENT CHARACTER}?"))
-    content = path.read_bytes().replace(b"a?b?c", b"a\xe4b\x0bc").replace(b"\xbd?", b"\xbd\xef\xbf\xbf")
-    path.write_bytes(content)
-    [part] = parts(source(path))
-    assert [page.text for page in part] == ["a\ufffdb\ufffdc\ufffd\ufffd"]
-    assert part.num_replaced == 3
 
 
 @pytest.mark.parametrize(("cut", "unread"), [(1, 12), (40, 40), (3000, 3000)])
@@ -159,18 +101,6 @@ def test_damage_in_a_compressed_dump_is_named_where_it_lies(tmp_path):
     path.write_bytes(bz2.compress(content[:-20]))
     with pytest.raises(InputError, match=rf"damaged near byte {path.stat().st_size:,} of the compressed file: un"):
         pages(path)
-
-
-def _revisions(*moments: str) -> str:
-    written = (f"<revision><timestamp>{moment}</timestamp><text>of {moment}</text></revision>" for moment in moments)
-    return f"<page><title>Ada</title><ns>0</ns><id>1</id>{''.join(written)}</page>"
-
-
-@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
-def test_a_history_gives_its_newest_revision_whatever_their_order(tmp_path, order):
-    moments = [f"20{year}-01-15T13:10:27Z" for year in ("01", "02", "11")]
-    [page] = pages(_dump(tmp_path, _revisions(*(moments[number] for number in order))))
-    assert (page.text, page.timestamp) == (f"of {moments[2]}", moments[2])
 
 
 _BROKEN = {
@@ -201,11 +131,3 @@ def test_a_broken_page_costs_itself_whatever_the_spans(tmp_path, broken, number,
         assert row["num"] == 1
         assert len(others) == ("</page><id>5" in broken)
         assert re.fullmatch(r"near byte [\d,]+" if is_nameless else "the page titled 'Bob'", row["first"])
-
-
-def test_the_place_of_a_broken_page_is_its_byte(tmp_path):
-    path = _dump(tmp_path, _page(1, "Ada", "ä"), _page(2, "x", "a & b"), _page(3, "Bob", "b"), _page(4, "y", "c & d"))
-    [part] = parts(source(path))
-    assert [page.id for page in part] == ["1", "3"]
-    first = path.read_bytes().index(b"& b") + 1
-    assert [(row["num"], row["first"]) for row in part.bad.rows()] == [(2, f"near byte {first:,}")]

@@ -21,16 +21,8 @@ def test_parquet_is_told_by_its_content_and_keeps_its_types(file):
     assert read_records(path, ["score"]).columns == ["score"]
 
 
-def test_cells_of_csv_are_text_and_empty_ones_are_null(file):
-    path = file(name="rows.csv", content='text,score\na,0.50\n"b, c",-1\n,2\n')
-    assert read_records(path).to_dict(as_series=False) == {"text": ["a", "b, c", None], "score": ["0.50", "-1", "2"]}
-
-
-def test_tsv_has_no_quotes_and_may_have_no_header(file):
-    path = file(name="rows.tsv", content='" a quote\t1\nb\t0\n')
-    read = read_records(path, header=False)
-    assert read.to_dict(as_series=False) == {"column_1": ['" a quote', "b"], "column_2": ["1", "0"]}
-    assert record_columns(path, header=False) == ["column_1", "column_2"]
+def test_columns_without_a_header_have_numbers(file):
+    assert record_columns(file("a\t1\nb\t0\n", "rows.tsv"), header=False) == ["column_1", "column_2"]
 
 
 def test_the_columns_of_a_large_file_are_told_by_its_beginning(file):

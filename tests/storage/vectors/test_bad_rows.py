@@ -52,13 +52,6 @@ def test_bad_lines_are_left_out(tmp_path, monkeypatch, chunk):
     assert_good(tmp_path / "word2vec.vec", REASONS, first=1, num_records=10)
 
 
-def test_vectors_are_as_long_as_most_of_the_first_lines_have_them(tmp_path):
-    path, bad = tmp_path / "vectors.txt", BadRecords()
-    path.write_text("odd 1\n" + "".join(f"w{number} 1 {number}\n" for number in range(3)) + "last 1 2 3\n")
-    assert read_embedding(str(path), bad=bad).words == ["w0", "w1", "w2", "last 1"]
-    assert [(row["num"], row["first"]) for row in bad.rows()] == [(1, "line 1")]
-
-
 def test_bad_words_of_binary_files_are_left_out(tmp_path):
     rows = [("king", 1, 2), ("queen", 3, 4), ("never", 1, np.inf), ("new_york", 5, 6), ("king", 0, 0)]
     content = b"5 2\n" + b"".join(
