@@ -238,11 +238,17 @@ def test_intervals_are_by_the_level_and_the_method_that_are_asked_for(replicas):
 def test_files_of_models_are_measured_one_by_one(run_here, configured_sets, write_vectors, tmp_path):
     for number in range(2):
         write_vectors(tmp_path / f"r{number}.vec", *_vectors(number), "word2vec_text")
-    quick = ["job.similarities=[cosine]", "job.statistics=[mean]", "tests=[near]"]
+    quick = ["job.similarities=[cosine,mahalanobis]", "job.statistics=[mean]", "job.num_neighbours=2", "tests=[near]"]
     paths = ["embedding=file", f"embedding.path={tmp_path}/*.vec", f"store={tmp_path}/store"]
-    rows = run_here(*configured_sets, *paths, *quick, f"run_dir={tmp_path}/run").rows("associations")
-    assert [(row["model"], row["test"]) for row in rows] == [("r0", "near"), ("r1", "near")]
-    assert {(row["effect_size_low"], row["num_replicas"]) for row in rows} == {(None, 0)}
+    run = run_here(*configured_sets, *paths, *quick, f"run_dir={tmp_path}/run")
+    rows, summary = run.rows("associations"), run.rows("association_summary")
+    measures = [(f"r{number}", similarity) for number in range(2) for similarity in ("cosine", "mahalanobis")]
+    assert [(row["model"], row["similarity"]) for row in rows] == measures
+    for row, together, (model, similarity) in zip(rows, summary, measures, strict=True):
+        scores = _scores(_vectors(int(model[1])), similarity)
+        assert row["score"] == pytest.approx(scores[:3].sum() - scores[3:].sum(), rel=1e-5, abs=1e-6)
+        assert (row["effect_size_low"], row["num_replicas"]) == (None, 0)
+        assert (together["num_tests"], together["mean_effect_size"]) == (1, row["effect_size"])
 
 
 def test_a_path_must_be_there(run_here, tmp_path):

@@ -239,3 +239,41 @@ def test_a_survey_of_files_without_replicas_leaves_the_forced_choice_out(run_her
     assert [(row["status"], row["script"]) for row in survey.rows("gender_languages")] == [("ok", "Latn")]
     assert not {"psychometrics", "psychometric_points", "pooled_psychometrics"} & survey.published
     assert {row["measure"] for row in survey.rows("validation")} == {"wefat"}
+
+
+def test_each_of_two_corpora_is_measured_by_its_own_replicas_and_starts(
+    run_here, made_up, write_lines, word_lists, tmp_path
+):
+    documents, pairs = made_up("en", 30), [("enaa", "enba"), ("enca", "enda")]
+    women = dict(zip(("enea", "enfa", "enga", "enha"), (90, 63, 35, 6), strict=True))
+    files = {name: write_lines(tmp_path / f"{name}.jsonl", documents[at::2]) for at, name in enumerate("ab")}
+    occupations = {"source": "made up", "year": 2000, "percent_women": women}
+    outcome = run_here(
+        *("job=psychophysics", "~corpus", "embedding.num_replicas=3", "embedding.num_starts=3", "job.num_resamples=20"),
+        *("embedding.min_count=2", "embedding.trainer.dimensions=4", "embedding.trainer.epochs=2"),
+        *(f"+corpus.{name}={{name: {name}, language: en, path: {path}}}" for name, path in files.items()),
+        *word_lists("en", cue_pairs=pairs, other_cue_pairs=None, occupations=occupations, associations=None),
+        *(f"store={tmp_path}/store", f"run_dir={tmp_path}/run"),
+    )
+    men = [1 - women[word] / 100 for word in sorted(women)]
+    for corpus in files:
+        known = {(row["replica"], row["word"]): row["vector"] for row in outcome.rows("embeddings", corpus=corpus)}
+        flips = {
+            (word, *pair): flip_points(
+                *(np.array([known[at, name] for at in (0, 1, 2, 3, -1, -2)]) for name in (word, *pair))
+            )
+            for word in women
+            for pair in pairs
+        }
+        for row in outcome.rows("psychometrics", model=corpus):
+            values = flips[row["word"], row["cue_1"], row["cue_2"]]
+            assert (row["flip_original"], row["pse"]) == pytest.approx((values[0], values[1:4].mean()), abs=1e-5)
+            assert row["pse_sd_training"] == pytest.approx(values[[0, 4, 5]].std(ddof=1), abs=1e-5)
+        means = {word: np.mean([flips[word, *pair] for pair in pairs], axis=0) for word in sorted(women)}
+        for row in outcome.rows("pooled_psychometrics", model=corpus):
+            values = means[row["word"]]
+            assert row["pse"] == pytest.approx(values[1:4].mean(), abs=1e-5)
+            assert row["pse_sd_training"] == pytest.approx(values[[0, 4, 5]].std(ddof=1), abs=1e-5)
+        [row] = outcome.rows("validation", model=corpus, measure="pse", against="share_men", cue_1=None)
+        of_starts = [pearsonr([values[at] for values in means.values()], men)[0] for at in (0, 4, 5)]
+        assert row["pearson_sd_training"] == pytest.approx(np.std(of_starts, ddof=1), abs=1e-4)
