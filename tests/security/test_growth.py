@@ -8,11 +8,10 @@ from itertools import product
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
+from tests.fixtures.corpora import parquet, parts, source, written, zstd
 from tiltmeter.storage.corpora import packed
-from tiltmeter.storage.corpora.corpora import CorpusConfig, find_sources, read_pages, split
 from tiltmeter.storage.corpora.formats import dump_parser, jsonlines, wikiextractor
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.models.gru_files import GRUFileError, read_gru
@@ -41,8 +40,15 @@ def small_bounds(monkeypatch):
 
 def pages(path, form="auto"):
     """Number and length of the pages of a file."""
-    sources = find_sources(CorpusConfig("corpus", "en", str(path), form))
-    return [len(page.text) for source in sources for span in split(source, 64.0) for page in read_pages(source, span)]
+    return [len(page.text) for part in parts(source(path, format=form), 64.0) for page in part]
+
+
+def vectors(path):
+    return read_embedding(str(path))
+
+
+def records(path):
+    return read_records(str(path))
 
 
 def refused(cost, read, message, megabytes, steps=60):
@@ -63,58 +69,84 @@ def refused(cost, read, message, megabytes, steps=60):
 @pytest.mark.slow
 def test_what_grows_beyond_measure_is_refused_when_a_quarter_of_a_gibibyte_has_come(tmp_path, cost):
     """Half a gibibyte of one letter, in a kilobyte."""
-    path = tmp_path / "dump.xml.bz2"
-    path.write_bytes(bz2.compress(DUMP + TEXT + b"a" * 2**29 + END))
+    path = written(tmp_path / "dump.xml.bz2", bz2.compress(DUMP + TEXT + b"a" * 2**29 + END))
     refused(cost, lambda: pages(path), r"dump\.xml\.bz2: .*bytes unpack to 268,\d{3},\d{3} or more", 600, 600)
 
 
-@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lambda content: pa.Codec("zstd").compress(content)])
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, zstd])
 @pytest.mark.parametrize(
     ("name", "content", "read"),
     [
         ("corpus.txt", b"one two three\n", pages),
         ("corpus.jsonl", b'{"text": "one two three"}\n', pages),
-        ("vectors.txt", b"word 0.5 0.25\n", lambda path: read_embedding(str(path))),
-        ("table.csv", b"left,right,weight\n", lambda path: read_records(str(path))),
+        ("vectors.txt", b"word 0.5 0.25\n", vectors),
+        ("table.csv", b"left,right,weight\n", records),
     ],
 )
 def test_every_reader_of_packed_files_heeds_the_bound(tmp_path, small_bounds, name, content, read, pack):
-    path = tmp_path / name
-    path.write_bytes(pack(content * 55_000))
+    path = written(tmp_path / name, pack(content * 55_000))
     assert path.stat().st_size < 200_000
-    with pytest.raises(
-        (InputError, EmbeddingFileError), match=rf"{name}: .*over 250 times their size, as no text does"
-    ):
+    message = rf"{name}: .*over 250 times their size, as no text does"
+    with pytest.raises((InputError, EmbeddingFileError), match=message):
         read(path)
 
 
 def test_what_is_packed_as_text_can_be_is_read(tmp_path, small_bounds):
     numbers = np.random.default_rng(0).integers(0, 10**6, 150_000)
-    path = tmp_path / "corpus.txt.gz"
-    path.write_bytes(gzip.compress("\n".join(map(str, numbers)).encode(), 1))
+    path = written(tmp_path / "corpus.txt.gz", gzip.compress("\n".join(map(str, numbers)).encode(), 1))
     assert len(pages(path)) == len(numbers)
 
 
+def laughing(declared, text):
+    doctype = f'<?xml version="1.0"?><!DOCTYPE mediawiki [{declared}]>'
+    return doctype.encode() + DUMP + TEXT + text.encode() + END
+
+
+def repeated(value, times):
+    """A column of one value, which a Parquet file holds once."""
+    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(times, np.int32)), pa.array([value]))
+
+
+ENTITIES = "".join(f'<!ENTITY l{level} "{f"&l{level - 1};" * 10}">' for level in range(1, 12))
+AMPLIFIED, LONG = "limit on input amplification factor", "has a line of more than 16,777,216 bytes"
+BEYOND = {
+    "window of 2 GiB": (
+        "dump.xml.zst",
+        lambda _: bytes.fromhex("28b52ffd00a8") + bytes(99),
+        "requires too much memory",
+    ),
+    "laughs": ("dump.xml", lambda _: laughing('<!ENTITY l0 "lollollol">' + ENTITIES, "&l11;"), AMPLIFIED),
+    "square": ("dump.xml", lambda _: laughing(f'<!ENTITY a "{"a" * 10**5}">', "&a;" * 10**5), AMPLIFIED),
+    "vector": ("vectors.gz", lambda grown: grown(b"a 0.5 0.5\nb 0.5 0.5\n", b"0" * MEBIBYTE, 30), LONG),
+    "vector behind a header": ("vectors.gz", lambda grown: grown(b"2 2\na 0.5 0.5\nb ", b"0" * MEBIBYTE, 30), LONG),
+    "text of 2,000 rows": (
+        *("shared.parquet", lambda _: parquet({"text": repeated("x" * 10**7, 2000)}, compression="zstd")),
+        "over 250 times their size",
+    ),
+}
+MOST_MEGABYTES = {"vectors.gz": 100, "shared.parquet": 600}
+
+
+@pytest.mark.parametrize("case", BEYOND)
+def test_what_takes_more_than_it_has_is_refused_before_it_is_made(tmp_path, grown, cost, case):
+    name, content, message = BEYOND[case]
+    path = written(tmp_path / name, content(grown))
+    assert path.stat().st_size < 500_000
+    read = vectors if "vectors" in name else pages
+    refused(cost, lambda: read(path), rf"{name}: .*{message}", MOST_MEGABYTES.get(name, 50))
+
+
 def test_the_columns_of_a_packed_table_are_read_from_its_beginning(tmp_path, grown, cost):
-    path = tmp_path / "pairs.csv.gz"
-    path.write_bytes(grown(b"left,right,weight\n", b"a,b,1\n" * 2**17, 60))
+    path = written(tmp_path / "pairs.csv.gz", grown(b"left,right,weight\n", b"a,b,1\n" * 2**17, 60))
     found = []
     assert cost(lambda: found.extend(record_columns(str(path)))).megabytes < 100
     assert found == ["left", "right", "weight"]
 
 
-def test_a_window_beyond_the_usual_is_refused(tmp_path):
-    """A frame of zstd that wants 2 GiB to be unpacked."""
-    path = tmp_path / "dump.xml.zst"
-    path.write_bytes(bytes.fromhex("28b52ffd00a8") + bytes(100))
-    with pytest.raises(InputError, match=r"dump\.xml\.zst: .*requires too much memory"):
-        pages(path)
-
-
 @pytest.mark.parametrize("pack", [bytes, lambda content: gzip.compress(content, 1)])
 def test_a_line_of_text_takes_no_memory_for_its_length(tmp_path, cost, pack):
-    path, content = tmp_path / "corpus.txt", b"".join(b"%d " % number for number in range(10**5)) * 35
-    path.write_bytes(pack(content))
+    content = b"".join(b"%d " % number for number in range(10**5)) * 35
+    path = written(tmp_path / "corpus.txt", pack(content))
     lengths = []
     assert cost(lambda: lengths.extend(pages(path))).megabytes < 12
     assert max(lengths) <= 2**20
@@ -124,53 +156,22 @@ def test_a_line_of_text_takes_no_memory_for_its_length(tmp_path, cost, pack):
 # --- XML ------------------------------------------------------------------------------------------------------------
 
 
-def entities(depth):
-    return "".join(f'<!ENTITY l{level} "{f"&l{level - 1};" * 10}">' for level in range(1, depth))
+@pytest.mark.parametrize("doctype", ['[<!ENTITY a SYSTEM "{}">]', '[<!ENTITY % p SYSTEM "{}"> %p;]', 'SYSTEM "{}"'])
+def test_nothing_outside_the_dump_is_read(tmp_path, doctype):
+    place = written(tmp_path / "outside", "secret").as_uri()
+    text = b"x&a;y" if "ENTITY a" in doctype else b"xy"
+    beginning = f'<?xml version="1.0"?><!DOCTYPE mediawiki {doctype.replace("{}", place)}>'.encode()
+    assert pages(written(tmp_path / "dump.xml", beginning + DUMP + TEXT + text + END)) == [2]
 
 
-@pytest.mark.parametrize(
-    ("declared", "text"),
-    [
-        ('<!ENTITY l0 "lollollol">' + entities(12), "&l11;"),
-        (f'<!ENTITY a "{"a" * 100_000}">', "&a;" * 100_000),
-    ],
-    ids=["laughs", "square"],
-)
-def test_entities_grow_no_further_than_expat_allows(tmp_path, cost, declared, text):
-    path = tmp_path / "dump.xml"
-    doctype = f'<?xml version="1.0"?><!DOCTYPE mediawiki [{declared}]>'
-    path.write_bytes(doctype.encode() + DUMP + TEXT + text.encode() + END)
-    refused(cost, lambda: pages(path), r"dump\.xml: .*limit on input amplification factor", 50)
-
-
-@pytest.mark.parametrize("kind", ["entity", "parameter", "doctype"])
-def test_nothing_outside_the_dump_is_read(tmp_path, kind):
-    (tmp_path / "outside").write_text("secret")
-    place = f"file://{tmp_path}/outside"
-    doctypes = {
-        "entity": f'mediawiki [<!ENTITY a SYSTEM "{place}">]',
-        "parameter": f'mediawiki [<!ENTITY % p SYSTEM "{place}"> %p;]',
-        "doctype": f'mediawiki SYSTEM "{place}"',
-    }
-    path = tmp_path / "dump.xml"
-    text = b"&a;" if kind == "entity" else b""
-    path.write_bytes(
-        f'<?xml version="1.0"?><!DOCTYPE {doctypes[kind]}>'.encode() + DUMP + TEXT + b"x" + text + b"y" + END
-    )
-    assert pages(path) == [2]
-
-
+SPACES = b"a " * 2**15
 XML = {
-    "text": (DUMP + TEXT, b"a " * 2**15, "text of more than"),
-    "header": (b"<mediawiki><siteinfo>", b"a " * 2**15, "header of more than"),
-    "namespaces": (
-        b"<mediawiki><siteinfo><namespaces>",
-        b"<namespace key='6'>a</namespace>" * 2**11,
-        "header of more than",
-    ),
+    "text": (DUMP + TEXT, SPACES, "text of more than"),
+    "header": (b"<mediawiki><siteinfo>", SPACES, "header of more than"),
+    "namespaces": (b"<mediawiki><siteinfo><namespaces>", b"<namespace key='6'>a</namespace>" * 2**11, "header of more"),
     "depth": (DUMP + b"<page>", b"<a>" * 2**15, "nest of more than 64 elements"),
-    "attribute": (DUMP + b"<page a='", b"a " * 2**15, "tag or comment of more than 1,048,576 bytes"),
-    "comment": (DUMP + b"<!--", b"a " * 2**15, "tag or comment of more than 1,048,576 bytes"),
+    "attribute": (DUMP + b"<page a='", SPACES, "tag or comment of more than 1,048,576 bytes"),
+    "comment": (DUMP + b"<!--", SPACES, "tag or comment of more than 1,048,576 bytes"),
 }
 ENDLESS = {
     **{name: (begin + piece * 40, f": its XML has a {message}") for name, (begin, piece, message) in XML.items()},
@@ -183,8 +184,7 @@ ENDLESS = {
 @pytest.mark.parametrize("case", ENDLESS)
 def test_a_document_that_never_ends_is_refused(tmp_path, small_bounds, cost, case):
     content, message = ENDLESS[case]
-    path = tmp_path / "corpus"
-    path.write_bytes(content)
+    path = written(tmp_path / "corpus", content)
     refused(cost, lambda: pages(path, "jsonl" if case == "numbers" else "auto"), rf"corpus{message}", 60)
 
 
@@ -198,16 +198,14 @@ def test_a_document_that_never_ends_is_refused(tmp_path, small_bounds, cost, cas
 )
 @pytest.mark.parametrize("form", ["jsonl", "json"])
 def test_json_is_not_taken_at_its_word(tmp_path, small_bounds, cost, line, form):
-    path = tmp_path / "corpus"
-    path.write_text(line if form == "jsonl" else f"[{line}")
+    path = written(tmp_path / "corpus", line if form == "jsonl" else f"[{line}")
     assert cost(lambda: pages(path, form)).megabytes < 60
     assert pages(path, form) == []
 
 
 def test_a_long_line_takes_time_in_proportion(tmp_path, cost):
     """It is joined once, not with every piece."""
-    path = tmp_path / "corpus.txt"
-    path.write_bytes(b"a" * 2**25)
+    path = written(tmp_path / "corpus.txt", b"a" * 2**25)
     assert cost(lambda: pages(path)).steps < 60
 
 
@@ -219,70 +217,40 @@ MANY = b"1000000000000"
 @pytest.mark.parametrize("form", ["auto", "word2vec_text", "word2vec_binary"])
 @pytest.mark.parametrize("header", [b" ".join(pair) for pair in product([b"2", MANY, b"1" * 5000], repeat=2)][1:])
 def test_no_memory_is_taken_for_words_that_are_only_announced(tmp_path, cost, header, form):
-    path = tmp_path / "vectors"
-    path.write_bytes(header + b"\na 1 2\n" + bytes(100))
+    path = written(tmp_path / "vectors", header + b"\na 1 2\n" + bytes(100))
     refused(cost, lambda: read_embedding(str(path), form), r"vectors: ", 20, 20)
-
-
-@pytest.mark.parametrize("beginning", [b"a 0.5 0.5\nb 0.5 0.5\n", b"2 2\na 0.5 0.5\nb "])
-def test_a_vector_that_never_ends_is_refused(tmp_path, grown, cost, beginning):
-    path = tmp_path / "vectors.gz"
-    path.write_bytes(grown(beginning, b"0" * MEBIBYTE, 30))
-    refused(cost, lambda: read_embedding(str(path)), r"vectors\.gz: has a line of more than 16,777,216 bytes", 100)
 
 
 # --- Parquet --------------------------------------------------------------------------------------------------------
 
 
-def repeated(value, times):
-    """A column of one value, which a Parquet file holds once."""
-    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(times, np.int32)), pa.array([value]))
-
-
-@pytest.mark.parametrize("read", [pages, lambda path: read_records(str(path)), lambda path: read_embedding(str(path))])
+@pytest.mark.parametrize("read", [pages, records, vectors])
 def test_rows_that_cost_nothing_are_refused(tmp_path, small_bounds, cost, read):
-    path = tmp_path / "rows.parquet"
-    table = pa.table({name: repeated("x", 5 * 10**5) for name in ("text", "word", "vector")})
-    pq.write_table(table, path, compression="zstd")
+    table = {name: repeated("x", 5 * 10**5) for name in ("text", "word", "vector")}
+    path = written(tmp_path / "rows.parquet", parquet(table, compression="zstd"))
     assert path.stat().st_size < 20_000
     del table
     refused(cost, lambda: read(path), r"rows\.parquet: .*over 250 times their size", 60)
-
-
-def test_a_text_that_many_rows_share_is_refused_before_all_of_them_are_made(tmp_path, cost):
-    """Two thousand times ten megabytes, in a few kilobytes."""
-    path = tmp_path / "shared.parquet"
-    pq.write_table(pa.table({"text": repeated("x" * 10**7, 2000)}), path, compression="zstd")
-    assert path.stat().st_size < 10_000
-    refused(cost, lambda: pages(path), r"shared\.parquet: .*over 250 times their size", 600)
 
 
 @pytest.mark.parametrize("name", ["arrow.py_extension_type", "pandas.object"])
 def test_types_that_are_pickles_are_columns_like_others(tmp_path, trace, name):
     payload = f"cos\nmkdir\n(V{trace}\ntR.".encode()
     field = pa.field("word", pa.string(), metadata={"ARROW:extension:name": name, "ARROW:extension:metadata": payload})
-    vectors = pa.FixedSizeListArray.from_arrays(pa.array([1.0, 2.0], pa.float32()), 2)
-    schema = pa.schema([field, pa.field("vector", vectors.type)], metadata={b"pandas": payload})
-    path = tmp_path / "vectors.parquet"
-    pq.write_table(pa.table([pa.array(["a"]), vectors], schema=schema), path)
-    assert read_embedding(str(path)).words == ["a"]
-    assert read_records(str(path)).height == 1
+    numbers = pa.FixedSizeListArray.from_arrays(pa.array([1.0, 2.0], pa.float32()), 2)
+    schema = pa.schema([field, pa.field("vector", numbers.type)], metadata={b"pandas": payload})
+    path = written(tmp_path / "vectors.parquet", parquet(pa.table([pa.array(["a"]), numbers], schema=schema)))
+    assert (vectors(path).words, records(path).height) == (["a"], 1)
 
 
 # --- networks and states --------------------------------------------------------------------------------------------
 
 
 HUGE = {"dtype": "F32", "shape": [10**12], "data_offsets": [0, 4 * 10**12]}
+CLAIM = '{"config": {"dimensions": 1e12, "hidden": 1e12}, "vocabulary": [], "values": []}'
+ENTRIES = ["[" * 10**6, "[1]", *(f'{{"format": {rest}}}' for rest in ("1", "1" * 5000, '1, "network": "x"'))]
 HEADERS = [
-    *({"__metadata__": {"tiltmeter": entry}} for entry in ("[" * 10**6, "[1]", '{"format": 1}')),
-    {"__metadata__": {"tiltmeter": '{"format": ' + "1" * 5000 + "}"}},
-    {"__metadata__": {"tiltmeter": '{"format": 1, "network": "x"}'}},
-    {
-        "__metadata__": {
-            "tiltmeter": '{"format": 1, "network": {"config": {"dimensions": 1e12, "hidden": 1e12}, "vocabulary": [],'
-            ' "values": []}}'
-        }
-    },
+    *({"__metadata__": {"tiltmeter": entry}} for entry in (*ENTRIES, f'{{"format": 1, "network": {CLAIM}}}')),
     *({"weight": tensor} for tensor in (HUGE, {}, [])),
 ]
 
@@ -290,8 +258,7 @@ HEADERS = [
 @pytest.mark.parametrize("header", HEADERS, ids=lambda header: str(header)[:60])
 def test_a_network_that_claims_too_much_is_refused(tmp_path, cost, header):
     content = json.dumps(header).encode()
-    path = tmp_path / "gru.safetensors"
-    path.write_bytes(struct.pack("<Q", len(content)) + content)
+    path = written(tmp_path / "gru.safetensors", struct.pack("<Q", len(content)) + content)
     refused(cost, lambda: read_gru(str(path)), r"gru\.safetensors: " + "is damaged" * ("weight" in header), 30, 20)
 
 
