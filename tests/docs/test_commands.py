@@ -7,9 +7,7 @@ from functools import reduce
 from operator import getitem
 from pathlib import Path
 
-import duckdb
 import hydra
-import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -275,17 +273,3 @@ def test_code_runs_on_tables_of_the_declared_columns(page, results, monkeypatch)
     variables = {"__name__": page}
     for text in python_blocks(page):
         exec(compile(text, page, "exec"), variables if page in NOTEBOOKS else {"__name__": page})
-
-
-def test_polars_and_duckdb_read_the_same(results, monkeypatch):
-    monkeypatch.chdir(results)
-    by_polars, by_duckdb, _ = python_blocks("README.md")
-    found = {}
-    exec(by_polars, found)
-    ours = found["rows"].select("word", "cue_1", "cue_2", "pse", "pse_low", "pse_high")
-    exec(by_duckdb, found)
-    [query] = re.findall(r'sql\(f"(.*)"\)', by_duckdb)
-    theirs = duckdb.sql(query.replace("{columns}", found["columns"])).pl()
-    assert ours.equals(theirs)
-    assert ours["word"].to_list() == ["music", "king"]
-    assert pl.read_parquet_schema("run/psychometrics.parquet").keys() >= set(ours.columns)

@@ -72,10 +72,6 @@ class Outcome:
         """The rows of a table that have these values."""
         return [row for row in self.table(name).to_pylist() if all(row[key] == value for key, value in wanted.items())]
 
-    def words(self) -> dict[str, dict[str, Any]]:
-        """Rows of the table `vocabulary` of a run on one corpus, by word."""
-        return {row["word"]: row for row in self.table("vocabulary").to_pylist()}
-
     def parts(self, language: str) -> dict[str, pa.Table]:
         """The embeddings of a language, by the name of their file."""
         files = sorted((self.path / "embeddings").glob(f"*/{language}_*"))

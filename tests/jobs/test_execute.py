@@ -121,13 +121,6 @@ def test_the_peak_of_workers_is_the_largest_of_any_unit(run, monkeypatch):
     assert record["peak_memory_bytes"]["worker"] == 9 * 1024
 
 
-def test_a_unit_that_both_groups_have_is_done_once_for_both(run):
-    numbers = {"a": (2, 3), "b": (3, 4)}
-    folder = run(numbers=numbers)
-    assert record_of(folder)["units"]["done"] == 6
-    assert record_of(folder)["tables"]["squares"]["rows"] == 4
-
-
 @pytest.mark.parametrize("settings", [{}, {"numbers": {"a": (-1, 2), "b": (5,)}}])
 def test_no_credential_is_written_down(run, tmp_path, s3_bucket, settings):
     store = s3_bucket.uri(f"executed/{len(settings)}")

@@ -71,4 +71,4 @@ def test_a_page_shows_what_it_showed(pages, kind):
 
 
 def test_every_text_is_of_a_page():
-    assert {path.stem for path in MODELS.iterdir()} == {*KINDS}
+    assert {path.stem for path in MODELS.iterdir()} == {*KINDS, "default_page", "bootstrap", "bootstrap_of_two"}

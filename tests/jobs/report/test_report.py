@@ -1,16 +1,19 @@
 """The whole report on small tables made by hand."""
 
 import re
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
+from tests.fixtures.page_models import check_text
 from tests.fixtures.tables.kinds import page_of
+from tests.jobs.report.test_models import shown
 from tiltmeter.cluster.stages import StageRecord
 from tiltmeter.jobs.association import tables as association
 from tiltmeter.jobs.embedding import tables
 from tiltmeter.jobs.psychophysics import tables as psychophysics
-from tiltmeter.jobs.report.html.elements import Chart, Page, Paragraph, render
+from tiltmeter.jobs.report.html.elements import Chart, render
 from tiltmeter.jobs.report.run_log import run_log
 from tiltmeter.operators.embedding.fasttext import FastTextConfig
 
@@ -70,26 +73,13 @@ def report(page_config):
     return write
 
 
-def charts(page: Page):
-    return [block for section in page.sections for block in section.blocks if isinstance(block, Chart)]
-
-
-def test_the_report_of_bootstrap_has_no_word_of_what_it_did_not_measure(report, html_of):
+def test_the_page_of_bootstrap_counts_words_and_has_no_word_of_what_it_did_not_measure(report, html_of):
     page = report(of_corpora(), "bootstrap")
-    assert [section.anchor for section in page.sections] == ["words", "training", "account"]
     assert "PSE" not in html_of(page)
+    check_text(Path(__file__), "bootstrap", shown(page))
 
 
-def test_words_of_the_lists_are_counted_by_status(report):
-    page = report(of_corpora(), "bootstrap")
-    grid, details = [block for block in page.sections[0].blocks if not isinstance(block, Paragraph)]
-    # The median of the counts 9, 2 and 0.
-    assert grid.rows == [[TAGGED, "en", "cue_pairs", "3", "1", "1", "1", "2"]]
-    assert details.summary == f"{TAGGED}: 2 listed words without a vector"
-    assert details.blocks[0].text == "he (2), hers (0)"
-
-
-def test_several_corpora_are_a_table_with_their_warnings_and_losses(report):
+def test_several_corpora_are_a_table_with_their_warnings_and_losses_if_the_trainer_gives_any(report):
     published = of_corpora()
     both = [{"corpus": "enwiki"}, {"corpus": "dewiki", "language": "de", "warning": "only 5 running words"}]
     corpora = [CORPUS | change for change in both]
@@ -98,26 +88,10 @@ def test_several_corpora_are_a_table_with_their_warnings_and_losses(report):
         "corpora": pa.Table.from_pylist(corpora, tables.CORPORA),
         "training": pa.Table.from_pylist(losses, tables.TRAINING),
     }
-    page = report(published, "bootstrap", "en", "de")
-    assert page.title == "Bootstrapped word vectors: enwiki, dewiki"
-    assert page.facts["languages"] == "en, de"
-    assert page.sections[0].anchor == "corpora"
-    assert [row[:3] for row in page.sections[0].blocks[0].rows] == [
-        ["enwiki", "en", "1,234"],
-        ["dewiki", "de", "1,234"],
-    ]
-    asked, sure = page.lead
-    assert asked.blocks[1].text.startswith("The 2 corpora have 2,468 articles with 197,530 running words in all.")
-    assert [block.text for block in sure.blocks if block.tone == "warning"] == ["dewiki: only 5 running words."]
-    assert list(charts(page)[0].figures) == ["enwiki", "dewiki"]
-
-
-def test_a_trainer_without_losses_has_a_sentence_for_them(report):
-    published = of_corpora()
-    rows = [row | {"loss": None} for row in published["training"].to_pylist()]
-    published["training"] = pa.Table.from_pylist(rows, tables.TRAINING)
+    check_text(Path(__file__), "bootstrap_of_two", shown(report(published, "bootstrap", "en", "de")))
+    published["training"] = pa.Table.from_pylist([row | {"loss": None} for row in losses], tables.TRAINING)
     page = report(published, "bootstrap", trainer=FastTextConfig())
-    assert charts(page) == []
+    assert [block for section in page.sections for block in section.blocks if isinstance(block, Chart)] == []
     assert "This trainer gives none." in render(page)
 
 
@@ -128,16 +102,12 @@ def test_where_little_is_measured_there_are_sentences(survey, report, html_of):
     assert "No word could be measured (5 × missing_words)" in html
 
 
-def test_every_word_is_escaped_for_html(survey, report, html_of):
-    html = html_of(report(survey()))
-    assert TAGGED not in html
-    assert "&lt;b&gt;&amp;" in html
-
-
-def test_the_page_loads_nothing(survey, report, html_of):
+def test_every_word_is_escaped_for_html_and_the_page_loads_nothing(survey, report, html_of):
     page = report(survey())
     assert "default-src 'none'" in render(page)
     html = html_of(page)
+    assert TAGGED not in html
+    assert "&lt;b&gt;&amp;" in html
     assert not re.search(r"<(script|link|img|iframe)[^>]*\b(src|href)=", html)
     assert "http" not in html.replace("http-equiv", "")
 

@@ -1,27 +1,19 @@
 """Numbers that may move only so far: which moves fail a gate, and which gates are refused."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from tests.fixtures.history import SCHEMA, past, rows
+from tests.fixtures.page_models import check_text
 from tiltmeter.jobs.changes.comparing import compare
 from tiltmeter.jobs.changes.history import History
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.draws import draws_of, with_draws
 from tiltmeter.jobs.upkeep.overnight.gates import Gate, check_gates, verdicts
-
-
-def test_a_number_beyond_its_interval_fails_a_gate_and_one_within_does_not(judged):
-    before = {"a": {}, "b": {}}
-    [passed] = judged(before, {"a": {"d": 1.9}, "b": {"d": 0.1}}, Gate("tests", "d"))
-    assert (passed["verdict"], passed["num_failed"], passed["num_compared"]) == ("passed", 0, 2)
-    [failed] = judged(before, {"a": {"d": 1.9}, "b": {"d": 4.0}}, Gate("tests", "d"))
-    assert (failed["verdict"], failed["num_failed"], failed["num_compared"]) == ("failed", 1, 2)
-    assert (failed["before"], failed["after"], failed["difference"], failed["half_widths"]) == (1.0, 4.0, 3.0, 3.0)
-    assert failed["sentence"] == "tests: d of word b went from 1 to 4."
-    assert failed["fails_if"] == "a number moves beyond its interval"
 
 
 @pytest.mark.parametrize(
@@ -63,74 +55,55 @@ def test_a_gate_may_ask_what_moved_in_these_texts(history, scheme, fails):
     assert found[1]["fails_if"] == "a number moves beyond its interval or in these texts"
 
 
-def test_columns_without_an_interval_are_judged_by_their_difference(judged):
-    words = {word: {"count": 7} for word in "abcdefghijklm"}
-    moved = words | {"c": {"count": 12}, "d": {"count": 9}}
-    [verdict] = judged(words, moved, Gate("tests", "count", difference=1))
-    assert (verdict["num_failed"], verdict["num_compared"], verdict["difference"]) == (2, 13, 5)
-    assert verdict["sentence"].endswith("count of word c went from 7 to 12, the largest move of 2 numbers.")
+ONE, TWO = rows({"a": {}}), rows({"a": {}, "b": {}})
+EXACT, UNKNOWN = {"d_low": 1.0, "d_high": 1.0}, {"a": {"d_low": None, "d_high": None}, "b": {}}
+SEVEN = {word: {"count": 7} for word in "abcdefghijklm"}
+D, FAR = Gate("tests", "d"), Gate("tests", "d", difference=100.0, direction="up")
+CASES = {
+    "numbers within their intervals": (TWO, rows({"a": {"d": 1.9}, "b": {"d": 0.1}}), D),
+    "one beyond": (TWO, rows({"a": {"d": 1.9}, "b": {"d": 4.0}}), D),
+    "counts by their difference": (
+        *(rows(SEVEN), rows(SEVEN | {"c": {"count": 12}, "d": {"count": 9}})),
+        Gate("tests", "count", difference=1),
+    ),
+    "a number that is gone with its row": (TWO, ONE, FAR),
+    "one that is null": (TWO, rows({"a": {}, "b": {"d": None}}), FAR),
+    "one that is undefined": (TWO, rows({"a": {}, "b": {"d": math.nan}}), FAR),
+    "one that is new has not moved": (
+        *(rows({"a": {}, "b": {"d": None}}), rows({"a": {}, "b": {}, "c": {}})),
+        Gate("tests", "d", difference=0.0),
+    ),
+    "rows that can't be matched": (pa.concat_tables([ONE, ONE]), ONE, D),
+    "no earlier table": (None, ONE, D),
+    "no interval, and rounding": (rows(UNKNOWN), rows({"a": {"d": 1.0 + 1e-15}, "b": {}}), D),
+    "no interval, and a move": (
+        *(rows(UNKNOWN), rows({"a": {"d": 1.5}, "b": {}}), D, Gate("tests", "d", half_widths=3.0)),
+        *(Gate("tests", "d", direction="down"), Gate("tests", "d", direction="up"), Gate("tests", "d", difference=0.6)),
+    ),
+    "an exact number stays": (rows({"a": EXACT}), rows({"a": EXACT}), Gate("tests", "d", half_widths=2.0)),
+    "and moves": (rows({"a": EXACT}), rows({"a": {"d": 1.1}}), Gate("tests", "d", half_widths=2.0)),
+    "gates of others": (ONE, rows({"a": {"d": 9.0}}), Gate("tests", "d", name="other"), Gate("points", "d")),
+}
 
 
-@pytest.mark.parametrize("after", [{"a": {}}, {"a": {}, "b": {"d": None}}, {"a": {}, "b": {"d": math.nan}}])
-def test_a_number_that_is_gone_fails_its_gate(judged, after):
-    [verdict] = judged({"a": {}, "b": {}}, after, Gate("tests", "d", difference=100.0, direction="up"))
-    assert (verdict["verdict"], verdict["after"], verdict["num_failed"]) == ("failed", None, 1)
-    assert "word b was 1 and is gone." in verdict["sentence"]
+def _said(before, after, *gates):
+    runs = tuple(past({} if table is None else {"tests": table}) for table in (before, after))
+    for row in verdicts(gates, "bias", {"tests": SCHEMA}, History("yesterday", runs, compare(*runs), 1), "ok"):
+        yield f"{row.pop('fails_if')}: {row.pop('verdict')}: {row.pop('sentence')}"
+        known = {name: value for name, value in row.items() if value is not None and name not in ("name", "table")}
+        shown = {name: f"{value:.9g}" if isinstance(value, float) else value for name, value in known.items()}
+        yield f"  {'; '.join(f'{name}: {value}' for name, value in shown.items())}"
 
 
-def test_a_number_that_is_new_has_not_moved_and_a_gate_is_about_its_job_only(judged):
-    [verdict] = judged({"a": {}, "b": {"d": None}}, {"a": {}, "b": {}, "c": {}}, Gate("tests", "d", difference=0.0))
-    assert (verdict["verdict"], verdict["num_compared"]) == ("passed", 1)
-    assert judged({"a": {}}, {"a": {"d": 9.0}}, Gate("tests", "d", name="other"), Gate("points", "d")) == []
-
-
-def test_what_cannot_be_judged_is_not_passed(judged, history):
-    twice = pa.concat_tables([history.table({"a": {}})] * 2)
-    runs = history.run({"tests": twice}), history.run({"tests": history.table({"a": {}})})
-    gates, schemas = [Gate("tests", "d")], {"tests": history.schema}
-    [unmatched] = verdicts(gates, "bias", schemas, History("then", runs), "ok")
-    assert unmatched["verdict"] == "failed"
-    assert unmatched["sentence"].startswith("can't be judged: in the earlier run, 1 row of it has the key of another")
-    runs = history.run({}), history.run({"tests": history.table({"a": {}})})
-    [absent] = verdicts(gates, "bias", schemas, History("then", runs), "ok")
-    assert (absent["verdict"], absent["sentence"]) == ("failed", "can't be judged: the earlier run has no table tests")
-
-
-NO_INTERVAL = {"d_low": None, "d_high": None}
-
-
-@pytest.mark.parametrize(
-    ("after", "limits", "fails"),
-    [
-        (1.0 + 1e-15, {}, False),
-        (1.5, {}, True),
-        (1.5, {"half_widths": 3.0}, True),
-        (1.5, {"direction": "down"}, False),
-        (0.5, {"direction": "down"}, True),
-        (1.5, {"difference": 0.6}, False),
-    ],
-)
-def test_a_number_that_had_no_interval_fails_where_one_is_needed_if_it_moved(judged, after, limits, fails):
-    [verdict] = judged({"a": NO_INTERVAL, "b": {}}, {"a": {"d": after}, "b": {}}, Gate("tests", "d", **limits))
-    assert (verdict["verdict"] == "failed", verdict["num_failed"], verdict["num_compared"]) == (fails, int(fails), 2)
-    if fails:
-        assert "word a went from 1 to" in verdict["sentence"]
-        assert verdict["sentence"].endswith(", and had no interval.")
-
-
-def test_a_number_that_stays_has_not_moved_by_any_of_its_half_widths(judged):
-    exact = {"d_low": 1.0, "d_high": 1.0}
-    [stays] = judged({"a": exact}, {"a": exact}, Gate("tests", "d", half_widths=2.0))
-    assert (stays["verdict"], stays["num_compared"]) == ("passed", 1)
-    [moves] = judged({"a": exact}, {"a": {"d": 1.1}}, Gate("tests", "d", half_widths=2.0))
-    assert (moves["verdict"], moves["half_widths"]) == ("failed", math.inf)
-    assert moves["sentence"] == "tests: d of model en, word a went from 1 to 1.1."
+def test_what_gates_say_of_numbers():
+    said = (line for case, given in CASES.items() for line in [f"\n# {case}", *_said(*given)])
+    check_text(Path(__file__), "gates", said)
 
 
 def test_gates_of_a_first_night_and_of_a_job_that_failed_are_not_compared(judged, history):
-    [first] = verdicts([Gate("tests", "d")], "bias", {"tests": history.schema}, History(), "ok")
+    [first] = verdicts([D], "bias", {"tests": history.schema}, History(), "ok")
     assert (first["verdict"], first["sentence"]) == ("not_compared", "there is no earlier run to compare with")
-    [failed] = judged({"a": {}}, {"a": {}}, Gate("tests", "d"), status="refused")
+    [failed] = judged({"a": {}}, {"a": {}}, D, status="refused")
     assert (failed["verdict"], failed["sentence"]) == ("not_compared", "the job refused")
 
 
