@@ -1,8 +1,6 @@
 """Runs whose units are done by the process of the tests, and what became of each."""
 
-import traceback
 from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,9 +9,6 @@ import pytest
 
 from tests.jobs.conftest import Outcome
 from tiltmeter.cluster.stages import Runner
-from tiltmeter.cluster.start import Workers
-from tiltmeter.cluster.work import Failure, Report
-from tiltmeter.jobs.command import execute
 from tiltmeter.storage.store.ledger import Finished, Store, Unit
 
 
@@ -43,18 +38,8 @@ class Traced(Outcome):
         return pl.DataFrame(self.store.read(done.finished.tables[table]))
 
 
-def _do(workers: Workers, work: Any, deck: Any, **_: Any) -> Any:
-    while deck:
-        units: Sequence[Unit] = deck.take(1)
-        try:
-            for unit, tables in work(workers.store, units):
-                yield Report(workers.store.commit(unit, tables))
-        except Exception as error:
-            yield Failure(units[0], str(error), traceback.format_exc())
-
-
 @pytest.fixture(scope="session")
-def run_here(configured):
+def run_here(run_here):
     """Runs a job without a cluster; what each unit was given and made can be looked at."""
 
     def run(*overrides):
@@ -70,10 +55,8 @@ def run_here(configured):
             return finished
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Workers, "run", _do)
-            patch.setattr(Workers, "num_workers", 1)
             patch.setattr(Runner, "run", recorded)
-            path = execute(configured("cluster.num_cpus=1", *map(str, overrides)))
-        return Traced(path, stores[0], dict(stages))
+            outcome = run_here(*map(str, overrides))
+        return Traced(outcome.path, stores[0], dict(stages))
 
     return run
