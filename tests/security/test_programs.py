@@ -6,6 +6,7 @@ import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -21,27 +22,19 @@ from tiltmeter.jobs.upkeep.overnight import child
 from tiltmeter.jobs.upkeep.overnight.config import ListedJob
 
 SECRET = "hunter2-Zq7xW"
-CREDENTIALS = (
-    "HF_TOKEN",
-    "AWS_ACCESS_KEY_ID",
-    "AWS_SECRET_ACCESS_KEY",
-    "RAY_AUTH_TOKEN",
-    "GITHUB_TOKEN",
-    "DATABASE_URL",
-)
 
 
 @pytest.fixture
 def secrets(monkeypatch):
-    for name in CREDENTIALS:
+    for name in (
+        "HF_TOKEN",
+        "AWS_ACCESS_KEY_ID",
+        "AWS_SECRET_ACCESS_KEY",
+        "RAY_AUTH_TOKEN",
+        "GITHUB_TOKEN",
+        "DATABASE_URL",
+    ):
         monkeypatch.setenv(name, SECRET)
-
-
-def fake(folder: Path, name: str, trace: Path) -> None:
-    """A program that leaves a trace and says what it was started with."""
-    program = folder / name
-    program.write_text(f"#!/bin/sh\nmkdir '{trace}'\n")
-    program.chmod(0o755)
 
 
 def test_programs_get_what_they_need_of_the_environment_and_no_more(secrets, monkeypatch):
@@ -54,8 +47,9 @@ def test_programs_get_what_they_need_of_the_environment_and_no_more(secrets, mon
 
 @pytest.mark.parametrize("path", [".", "", ".:", "bin:.", ":/usr/bin:/bin"])
 def test_no_program_of_the_working_directory_is_run(tmp_path, trace, monkeypatch, path):
-    fake(tmp_path, "git", trace)
-    fake(tmp_path, "apertium-wblank-mode", trace)
+    for name in ("git", "apertium-wblank-mode"):
+        (tmp_path / name).write_text(f"#!/bin/sh\nmkdir '{trace}'\n")
+        (tmp_path / name).chmod(0o755)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", path)
     provenance.provenance()
@@ -64,18 +58,14 @@ def test_no_program_of_the_working_directory_is_run(tmp_path, trace, monkeypatch
 
 
 def test_what_git_is_asked_has_no_words_from_outside(monkeypatch):
-    asked = []
-    monkeypatch.setattr(provenance.subprocess, "run", lambda command, **how: asked.append((command, how)) or _Nothing())
+    asked, nothing = [], SimpleNamespace(stdout="")
+    monkeypatch.setattr(provenance.subprocess, "run", lambda command, **how: asked.append((command, how)) or nothing)
     provenance.provenance()
     assert [command[:2] + command[3:] for command, _ in asked] == [
         ["git", "-C", "rev-parse", "HEAD"],
         ["git", "-C", "status", "--porcelain", "-uno"],
     ]
     assert all(how["env"] == programs.environment() and "shell" not in how for _, how in asked)
-
-
-class _Nothing:
-    stdout = ""
 
 
 def test_pipes_run_without_credentials(secrets):
@@ -114,19 +104,9 @@ def test_languages_are_codes(language):
 
 def test_the_store_of_a_night_is_not_on_the_command_lines_of_its_jobs(tmp_path, monkeypatch):
     """Whoever is on the machine can read those."""
-    store = f"s3://AKIAEXAMPLE:{SECRET}@bucket/store?region=us-east-1"
-    started = []
-
-    class Process:
-        returncode = 0
-
-        def __init__(self, command, **how):
-            started.append((command, how))
-
-        def wait(self, _):
-            return 0
-
-    monkeypatch.setattr(child.subprocess, "Popen", Process)
+    store, started = f"s3://AKIAEXAMPLE:{SECRET}@bucket/store?region=us-east-1", []
+    ended = SimpleNamespace(returncode=0, wait=lambda _: 0)
+    monkeypatch.setattr(child.subprocess, "Popen", lambda command, **how: started.append((command, how)) or ended)
     child.run_job(ListedJob("one", ("job=prune",)), store, tmp_path, ClusterConfig(), tmp_path / "log", None)
     [(command, how)] = started
     assert not [word for word in command if SECRET in word]
@@ -134,13 +114,17 @@ def test_the_store_of_a_night_is_not_on_the_command_lines_of_its_jobs(tmp_path, 
     assert "store=${oc.env:TILTMETER_STORE}" in command
 
 
+def run_in(folder, script):
+    """As a night runs a job."""
+    options = {"cwd": folder, "env": child._environment(""), "capture_output": True, "text": True}
+    return subprocess.run([sys.executable, "-P", "-c", script], check=False, **options)
+
+
 def test_a_job_of_a_night_imports_nothing_from_the_working_directory(tmp_path, trace):
-    (tmp_path / "yaml.py").write_text(f"import os; os.mkdir({str(trace)!r})")
-    (tmp_path / "tiltmeter.py").write_text(f"import os; os.mkdir({str(trace)!r})")
-    words = ["-P", "-c", "import yaml, tiltmeter.jobs.runtime.config; print(tiltmeter.__file__)"]
-    ran = subprocess.run(
-        [sys.executable, *words], cwd=tmp_path, env=child._environment(""), capture_output=True, text=True, check=True
-    )
+    for name in ("yaml.py", "tiltmeter.py"):
+        (tmp_path / name).write_text(f"import os; os.mkdir({str(trace)!r})")
+    ran = run_in(tmp_path, "import yaml, tiltmeter.jobs.runtime.config; print(tiltmeter.__file__)")
+    assert ran.returncode == 0, ran.stderr
     assert Path(ran.stdout.strip()) == Path(tiltmeter.__file__)
 
 
@@ -157,14 +141,7 @@ with connected(ClusterConfig(num_cpus=1)):
 @pytest.mark.xfail(strict=True, reason="Ray puts the driver's working directory before all others")
 def test_workers_import_nothing_from_the_working_directory(tmp_path, trace):
     (tmp_path / "colorsys.py").write_text(f"import os; os.mkdir({str(trace)!r})")
-    ran = subprocess.run(
-        [sys.executable, "-P", "-c", WORKER],
-        cwd=tmp_path,
-        env=child._environment(""),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    ran = run_in(tmp_path, WORKER)
     with suppress(FileNotFoundError):
         trace.rmdir()
     assert Path(ran.stdout.strip()).parent == Path(os.__file__).parent, ran.stderr

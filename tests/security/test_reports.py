@@ -5,19 +5,9 @@ from html.parser import HTMLParser
 import polars as pl
 import pytest
 
+from tiltmeter.jobs.report.html import elements
 from tiltmeter.jobs.report.html.charts import as_json
-from tiltmeter.jobs.report.html.elements import (
-    Bullets,
-    Chart,
-    Details,
-    Grid,
-    Listing,
-    Page,
-    Paragraph,
-    Part,
-    Section,
-    render,
-)
+from tiltmeter.jobs.report.html.elements import Chart, Listing, Page, Paragraph, Section, render
 from tiltmeter.jobs.report.plots.figure import figure
 from tiltmeter.jobs.report.plots.style import HOVER, plain
 from tiltmeter.jobs.resolution.page.cluster_graphs import cluster_graph
@@ -71,11 +61,11 @@ def page_of(text: str) -> str:
     blocks = [
         Paragraph(text),
         Paragraph(text, "warning"),
-        Bullets([text]),
-        Grid(text, [text, "n"], [[text, text]], ["n"], {"n": [1.0]}),
+        elements.Bullets([text]),
+        elements.Grid(text, [text, "n"], [[text, text]], ["n"], {"n": [1.0]}),
         Listing(text),
-        Details(text, [Paragraph(text)]),
-        Part(text, [Listing(text)]),
+        elements.Details(text, [Paragraph(text)]),
+        elements.Part(text, [Listing(text)]),
         Chart(text, text, {"one": figure(), f"{text} two": figure()}, text),
     ]
     return render(Page(text, {text: text}, blocks, [Section("one", text, blocks)]))
@@ -96,13 +86,8 @@ def test_a_text_adds_nothing_to_a_page_but_itself(harmless, text):
 def test_a_page_may_load_and_send_nothing(harmless):
     policy = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
     assert f'content="{policy}"' in page_of("x")
-    assert not {name for _, *names in harmless.found for name in names} & {
-        "src",
-        "action",
-        "srcset",
-        "ping",
-        "formaction",
-    }
+    attributes = {name for _, *names in harmless.found for name in names}
+    assert not attributes & {"src", "action", "srcset", "ping", "formaction"}
     assert not {tag for tag, *_ in harmless.found} & {"iframe", "object", "embed", "link", "base", "form", "img"}
 
 

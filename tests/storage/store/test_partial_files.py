@@ -36,12 +36,15 @@ import os, signal, sys
 from pyarrow import fs
 from tiltmeter.storage.store.tables import write_file
 
-def write(sink):
-    sink.write(b"half")
-    sink.flush()
-    os.kill(os.getpid(), signal.SIGKILL)
+def write_all(place, *others):
+    def write(sink):
+        sink.write(b"half")
+        sink.flush()
+        write_all(*others) if others else os.kill(os.getpid(), signal.SIGKILL)
 
-write_file(fs.LocalFileSystem(), sys.argv[1], write, setting="", fence=sys.argv[2] or None)
+    write_file(fs.LocalFileSystem(), place, write, setting="", fence=sys.argv[1] or None)
+
+write_all(*sys.argv[2:])
 """
 
 FENCED = """
@@ -107,15 +110,13 @@ def test_what_is_no_name_of_a_process_is_refused(name):
         Process.named(name)
 
 
-@pytest.mark.parametrize(
-    "place", ["units/count/1/x/words.parquet", "ledger/count/1/x.json", "registry/a/b/units-004.txt", "runs/a/b/x.json"]
-)
-def test_what_a_killed_process_has_half_written_is_swept_wherever_it_lies(store, place):
-    killed(HALF_WRITTEN, f"{store.path}/{place}", "")
-    [name] = files(store)
-    assert name.startswith(place)
-    assert name.endswith(".partial")
-    assert store.sweep() == 1
+def test_what_a_killed_process_has_half_written_is_swept_wherever_it_lies(store):
+    places = ["ledger/count/1/x.json", "registry/a/b/units-004.txt", "runs/a/b/x.json", "units/count/1/x/words.parquet"]
+    killed(HALF_WRITTEN, "", *(f"{store.path}/{place}" for place in places))
+    for name, place in zip(files(store), places, strict=True):
+        assert name.startswith(place)
+        assert name.endswith(".partial")
+    assert store.sweep() == 4
     assert files(store) == []
 
 
@@ -184,7 +185,7 @@ def test_nor_does_one_that_is_in_the_midst_of_a_file(store):
 def test_nor_one_that_is_killed_in_the_midst_of_a_file(store):
     with store.fenced() as name:
         fence = fence_in(store, "units", name)
-        killed(HALF_WRITTEN, f"{store.path}/units/words.parquet", fence)
+        killed(HALF_WRITTEN, fence, f"{store.path}/units/words.parquet")
         [file] = files(store)
         assert file.startswith(f"units/.fences/{name}/")
         assert stored_units(store) == []
