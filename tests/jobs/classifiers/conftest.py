@@ -1,48 +1,41 @@
 """Runs of jobs in this process, which also hold what no table publishes: the units of each stage with their tables."""
 
 import inspect
+import os
 import pickle
-import traceback
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
-from tiltmeter.cluster.dealing import Deck
-from tiltmeter.cluster.start import Workers
-from tiltmeter.cluster.work import Failure, Outcome, Report, Work
-from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
+from tests.jobs import conftest
+from tiltmeter.cluster.work import Report
+from tiltmeter.storage.store.ledger import Finished, TableRef, Unit
 
 
-@dataclass
-class PoolHere:
-    """Does units as a worker would, with work and units that came through a pickle."""
+class NotingPool(conftest.PoolHere):
+    """Does units as a worker would, with work and units that came through a pickle, and notes them."""
 
-    store: Store
-    done: list[tuple[Unit, Finished]] = field(default_factory=list)
-    num_workers, num_gpus = 1, 0
+    def __init__(self, store):
+        super().__init__(store)
+        self.done: list[tuple[Unit, Finished]] = []
 
-    def num_wide_workers(self, num_cpus: int) -> int:
+    def num_wide_workers(self, num_cpus):
         return int(num_cpus == 1)
 
-    def run(self, work: Work, deck: Deck, *, on_gpu: bool = False, num_cpus: int = 1) -> Iterator[Outcome]:
+    def run(self, work, deck, *, on_gpu=False, num_cpus=1):
         assert (on_gpu, num_cpus) == (False, 1)
-        while deck:
-            yield from self._batch(*pickle.loads(pickle.dumps((work, deck.take(1)))))
+        asked = []
 
-    def _batch(self, work: Work, units: Sequence[Unit]) -> Iterator[Outcome]:
-        left = list(units)
-        try:
-            for unit, tables in work(self.store, units):
-                self.done.append((unit, self.store.commit(unit, tables)))
-                left.remove(unit)
-                yield Report(self.done[-1][1])
-        except Exception as error:  # as a worker: whatever it is, the run goes on without this unit
-            failed, *others = left
-            yield Failure(failed, f"{type(error).__name__}: {error}", traceback.format_exc())
-            if others:
-                yield from self._batch(work, others)
+        def noted(store, units):
+            asked.extend(units)
+            came, of = pickle.loads(pickle.dumps((work, units)))
+            return came(store, of)
+
+        for outcome in super().run(noted, deck):
+            if isinstance(outcome, Report):
+                self.done.append((asked[-1], outcome.finished))
+            yield outcome
 
 
 @dataclass(frozen=True)
@@ -50,7 +43,7 @@ class RunHere:
     """What a run left in its directory, the units that it did, and the calls of functions that were watched."""
 
     run: Any
-    pool: PoolHere
+    pool: NotingPool | None
     calls: dict[str, list[dict[str, Any]]]
 
     def __getattr__(self, name: str) -> Any:
@@ -70,24 +63,22 @@ class RunHere:
 
 
 @pytest.fixture(scope="session")
-def run_here(configured, outcome_of):
+def run_here(run_here):
     """Runs a job as ``run_job`` does, without Ray, and notes what functions of modules are given, and their results."""
-    from tiltmeter.jobs.command import execute
 
     def run(*overrides, watched=()):
         pools, calls = [], {}
 
-        def started(workers):
-            if not pools:
-                pools.append(PoolHere(workers.store))
+        def pool(store):
+            pools[:] = pools or [NotingPool(store)]
             return pools[0]
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Workers, "_started", started)
+            patch.setattr(conftest, "PoolHere", pool)
             for module, name in watched:
                 _watch(patch, module, name, calls.setdefault(name, []))
-            path = execute(configured("cluster.num_cpus=1", *overrides))
-        return RunHere(outcome_of(path), pools[0] if pools else PoolHere(None), calls)
+            outcome = run_here(*overrides)
+        return RunHere(outcome, pools[0] if pools else None, calls)
 
     return run
 
@@ -103,3 +94,18 @@ def _watch(patch, module, name, calls):
         return calls[-1]["result"]
 
     patch.setattr(module, name, watched)
+
+
+@pytest.fixture
+def check_sentences(request):
+    """Holds sentences by case against ``models/<test file>.txt``, which ``TILTMETER_MODELS=write`` writes."""
+
+    def check(cases):
+        model = request.path.parent / "models" / f"{request.path.stem.removeprefix('test_')}.txt"
+        text = [line for case, said in cases.items() for line in (f"# {case}", *said)]
+        if os.environ.get("TILTMETER_MODELS") == "write":
+            model.parent.mkdir(exist_ok=True)
+            model.write_text("\n".join(text) + "\n")
+        assert text == model.read_text().splitlines()
+
+    return check

@@ -1,61 +1,64 @@
-"""What the page says of decoys, with one and with several of each thing."""
+"""What the page says of decoys, with one and with several of each thing, and of numbers that contradict each other."""
+
+from types import SimpleNamespace
 
 import polars as pl
 import pyarrow as pa
-import pytest
 
 from tiltmeter.jobs.classifiers.decoys import tables
-from tiltmeter.jobs.classifiers.decoys.findings import adoption, overall, soonest
+from tiltmeter.jobs.classifiers.decoys.findings import CHANCE, adoption, orderings, overall, soonest
+from tiltmeter.jobs.classifiers.decoys.fitting import LEFT_OUT
+from tiltmeter.jobs.classifiers.decoys.page import _intervals
+
+PAIR = [("lime", "random", 2.0, 1.0, 3.0), ("random", "random", 3.0, 2.0, 4.0)]
+SOONEST = {
+    "one": PAIR,
+    "two": [(method, "clustering", 2.0, 1.0, 3.0) for method in ("lime", "occlusion")] + PAIR[1:],
+    "all": [(method, "random", 2.0, 1.0, 3.0) for method in ("lime", "random")],
+    "an average beside its interval": [("lime", CHANCE, 0.5, 1.0, 3.0)],
+}
+ORDERS = {
+    "apart": (2.0, 1.0, 3.0),
+    "apart, with an average on the other side": (4.0, 1.0, 3.0),
+    "apart, with an average beyond the other": (9.0, 1.0, 3.0),
+}
+NONE = [
+    {"decoy": "movie", "status": LEFT_OUT, "reason": "there is none"},
+    {"decoy": "mine", "model": "0", "status": "no_decoy_rows", "reason": "no test text has it"},
+    {"decoy": "zx", "model": "0", "status": "ok", "adopted": True, "accuracy_on_decoy_rows": 0.1}
+    | {"accuracy_original_on_decoy_rows": 0.8},
+]
+INTERVALS = {"texts": ("centred", None, 3), "groups": ("centred", "who", 3), "one": ("centred", None, 1)}
+INTERVALS |= {"percentiles": ("percentile", None, 3)}
 
 
-def utility(*rows):
-    made = [
-        {"decoy": "zq", "method": method, "selection": selection, "num_instances": num, "soonest": 0.75}
-        | {"num_instances_low": num - 1, "num_instances_high": num + 1, "adopted": True}
-        for method, selection, num in rows
-    ]
+def utility(rows):
+    names = ("method", "selection", "num_instances", "num_instances_low", "num_instances_high")
+    made = [{"decoy": "zq", "soonest": 0.75, "adopted": True} | dict(zip(names, row, strict=True)) for row in rows]
     return pl.DataFrame(pa.Table.from_pylist(made, tables.UTILITY))
 
 
-@pytest.mark.parametrize(
-    ("rows", "sentence"),
-    [
-        (
-            [("lime", "random", 2.0), ("random", "random", 3.0)],
-            "“zq” is found soonest with LIME on instances chosen at random: {}. In 75% of the resamples nothing else",
-        ),
-        (
-            [(method, "clustering", 2.0) for method in ("lime", "occlusion")] + [("random", "random", 3.0)],
-            "“zq” is found soonest with LIME and occlusion on instances chosen by clusters of relevance: {}. In 75%",
-        ),
-        (
-            [(method, "random", 2.0) for method in ("lime", "random")],
-            "Whatever explains “zq” and in whatever order, it takes 2.0 instances on average [1.0, 3.0] to find it.",
-        ),
-    ],
-)
-def test_what_finds_a_decoy_soonest(rows, sentence):
-    [said] = soonest(utility(*rows))
-    assert said.startswith(sentence.format("after 2.0 instances on average [1.0, 3.0]"))
+def found(way):
+    decoys = pl.DataFrame({"decoy": ["zq"], "pooled_coverage": [0.1], "perplexity_shift": [1.5]})
+    return orderings({"utility": utility([("lime", CHANCE, *way), (CHANCE, CHANCE, 6.0, 5.0, 7.0)]), "decoys": decoys})
 
 
-def test_methods_are_compared_over_the_decoys_that_are_adopted():
-    [sentence] = overall(utility(("lime", "random", 2.0), ("occlusion", "random", 4.0)))
-    assert sentence.startswith(
-        "Over 1 adopted decoy and instances chosen at random, LIME finds decoys soonest, after 2.00"
-    )
+def adopted(*answers, others=()):
+    rows = [{"decoy": "zq", "model": str(at), "adopted": is_adopted} for at, is_adopted in enumerate(answers)]
+    return adoption(pl.DataFrame(pa.Table.from_pylist([*rows, *others], tables.DECOYS)))
 
 
-@pytest.mark.parametrize(
-    ("adopted", "words"),
-    [
-        ([True], "adopted by its model"),
-        ([False], "not adopted by its model"),
-        ([False, False], "adopted by none of 2 models"),
-        ([True, False, True], "adopted by 2 of 3 models"),
-    ],
-)
-def test_by_how_many_models_a_decoy_is_adopted(adopted, words):
-    rows = [{"decoy": "zq", "model": str(at), "adopted": is_adopted} for at, is_adopted in enumerate(adopted)]
-    [sentence] = adoption(pl.DataFrame(pa.Table.from_pylist(rows, tables.DECOYS)))
-    assert sentence.startswith(f"The decoy “zq” is {words}: where it contradicts")
+def intervals(interval, group, number):
+    settings = SimpleNamespace(level=0.95, interval=interval, num_resamples=9)
+    others = {"data": SimpleNamespace(group=group), "models": SimpleNamespace(number=number)}
+    return [_intervals(SimpleNamespace(intervals=settings, **others))]
+
+
+def test_sentences(check_sentences):
+    said = {f"soonest: {case}": soonest(utility(rows)) for case, rows in SOONEST.items()}
+    said["over decoys"] = overall(utility([PAIR[0], ("occlusion", "random", 4.0, 3.0, 5.0)]))
+    for answers in ([True], [False], [False, False], [True, False, True]):
+        said[f"adopted: {answers}"] = adopted(*answers)
+    said["left out, untested and adopted"] = adopted(others=NONE)
+    said |= {f"intervals {case}": found(way) for case, way in ORDERS.items()}
+    check_sentences(said | {f"intervals of {case}": intervals(*of) for case, of in INTERVALS.items()})

@@ -3,14 +3,10 @@
 import re
 from dataclasses import replace
 
-import polars as pl
-import pyarrow as pa
 import pytest
 
-from tiltmeter.jobs.classifiers.decoys import tables
 from tiltmeter.jobs.classifiers.decoys.config import USUAL_DECOYS
-from tiltmeter.jobs.classifiers.decoys.findings import adoption
-from tiltmeter.jobs.classifiers.decoys.fitting import LEFT_OUT, check_fit, misfits
+from tiltmeter.jobs.classifiers.decoys.fitting import check_fit, misfits
 from tiltmeter.operators.classifiers.decoys.kinds import DeletedDecoy, InsertedDecoy, Text, indicated, resolved
 from tiltmeter.operators.classifiers.decoys.making import decoyed
 from tiltmeter.storage.errors import InputError
@@ -76,18 +72,3 @@ def test_a_changed_share_is_a_choice():
     chosen = USUAL_DECOYS | {"movie": replace(USUAL_DECOYS["movie"], share=0.5)}
     with pytest.raises(InputError, match=r"decoys\.movie"):
         check_fit(chosen, misfits(chosen, PARCELS))
-
-
-def test_the_page_says_what_was_left_out_and_what_could_not_be_tested():
-    rows = [
-        {"decoy": "movie", "status": LEFT_OUT, "reason": "there is none"},
-        {"decoy": "mine", "model": "0", "status": "no_decoy_rows", "reason": "no test text has it"},
-        {"decoy": "zq", "model": "0", "status": "ok", "adopted": True, "accuracy_on_decoy_rows": 0.1}
-        | {"accuracy_original_on_decoy_rows": 0.8},
-    ]
-    said = list(adoption(pl.DataFrame(pa.Table.from_pylist(rows, tables.DECOYS))))
-    assert said[:2] == [
-        "The decoy “movie” is left out: there is none.",
-        "The decoy “mine” can't be tested: no test text has it.",
-    ]
-    assert "accuracy is 10% with it in training and 80% without" in said[2]

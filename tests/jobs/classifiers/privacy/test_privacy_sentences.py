@@ -1,45 +1,51 @@
-"""What the page says of models that give gender away, with one and with several of each thing."""
+"""What the page says of models that give gender away, of tables that are other than those of its page's model."""
 
 from types import SimpleNamespace
 
 import polars as pl
 import pyarrow as pa
-import pytest
 
+from tests.fixtures.tables import explanations
 from tiltmeter.jobs.classifiers.privacy import tables
 from tiltmeter.jobs.classifiers.privacy.page.findings import findings
 from tiltmeter.jobs.report.html.elements import Bullets
 
-CONFIG = SimpleNamespace(
-    data=SimpleNamespace(group=None),
-    intervals=SimpleNamespace(num_resamples=10, level=0.95, interval="centred"),
-    models=SimpleNamespace(names=["General"]),
-    lexicon=SimpleNamespace(path=None),
-)
+NOTHING = SimpleNamespace(path=None)
+CONFIG = {
+    "intervals": SimpleNamespace(num_resamples=9, level=0.95, interval="centred"),
+    "models": SimpleNamespace(names=()),
+    "unbiased": NOTHING,
+    "lexicon": NOTHING,
+}
+USUAL = {name: pl.DataFrame(table) for name, table in explanations.metrics().items()}
+TURNED = pl.when(corpus="across").then(-pl.col("difference")).otherwise("difference").alias("difference")
+GONE = {name: pl.lit(None, pl.Float64) for name in ("p", "p_holm", "difference_low", "difference_high")}
+UNTESTED = USUAL["orderings"].with_columns(**GONE, found=pl.lit(None, pl.Boolean), status=pl.lit("too_few_units"))
+CASES = {
+    "a difference beside its interval": {"orderings": USUAL["orderings"].with_columns(TURNED)},
+    "artificial words that are not shown": {"noise": USUAL["noise"].with_columns(highlighted=False)},
+    "no p-value": {"orderings": UNTESTED},
+}
+EPS = {
+    "one model": {"General": 0.5},
+    "two": {"General": 0.5, "PrivEP": 0.25},
+    "two of three alike": {"A": 0.5, "B": 0.25, "C": 0.25},
+    "alike": {"General": 0.5, "PrivEP": 0.5},
+}
 
 
-def said(of_kind, eps, **more):
-    means = [{"model": name, "corpus": "within", "ep": ep, "status": "ok"} for name, ep in eps.items()]
-    frames = {"models": pl.DataFrame(pa.Table.from_pylist(means, tables.MODELS))} | more
+def lead(frames, group="speaker"):
+    return findings(frames, SimpleNamespace(data=SimpleNamespace(group=group), **CONFIG))
+
+
+def test_sentences(check_sentences, of_kind):
+    leads = {case: lead(USUAL | changed, None) for case, changed in CASES.items()}
+    leads |= {"of people": lead(USUAL), "of people, without a p-value": lead(USUAL | {"orderings": UNTESTED})}
+    said = {case: [*of.findings[0].items, *of.doubts[0].items] for case, of in leads.items()}
     texts = pl.DataFrame(pa.Table.from_pylist([], tables.TEXTS))
-    [bullets] = of_kind(findings(frames | {"texts": texts}, CONFIG).parts[1].blocks, Bullets)
-    return list(bullets.items)
-
-
-@pytest.mark.parametrize(
-    ("eps", "sentences"),
-    [
-        ({"General": 0.5}, []),
-        (
-            {"General": 0.5, "PrivEP": 0.25},
-            ["Within the corpus, the EP is lowest for PrivEP (0.250) and highest for General (0.500)."],
-        ),
-        (
-            {"A": 0.5, "B": 0.25, "C": 0.25},
-            ["Within the corpus, the EP is lowest for B (0.250) and C (0.250) and highest for A (0.500)."],
-        ),
-        ({"General": 0.5, "PrivEP": 0.5}, ["Within the corpus, the EP is the same for all models, 0.500."]),
-    ],
-)
-def test_which_models_give_away_least_and_most(of_kind, eps, sentences):
-    assert said(of_kind, eps) == sentences
+    for case, eps in EPS.items():
+        means = [{"model": name, "corpus": "within", "ep": ep, "status": "ok"} for name, ep in eps.items()]
+        frames = {"models": pl.DataFrame(pa.Table.from_pylist(means, tables.MODELS)), "texts": texts}
+        [bullets] = of_kind(lead(frames, None).parts[1].blocks, Bullets)
+        said[f"EP of {case}"] = bullets.items
+    check_sentences(said)
