@@ -5,8 +5,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 OPERATORS = Path(__file__).parents[2] / "operators"
 ACCESS = re.compile(r"(scan|read|write|sink)_\w+|open|loadtxt|genfromtxt|fromfile|tofile|memmap|savez?|savetxt")
 
@@ -26,22 +24,9 @@ def test_operators_neither_read_nor_write():
     assert [f"{path.name}:{access}" for path in files for access in accesses(path.read_text())] == []
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        "pl.scan_parquet(a)",
-        "frame.lazy().sink_csv(a)",
-        "frame.write_ipc(a)",
-        "pq.read_table(a)",
-        "open(a)",
-        "np.save(a)",
-    ],
-)
-def test_what_reads_or_writes_is_seen(source):
-    assert len(list(accesses(f"def function(frame):\n    return {source}\n"))) == 1
-
-
-def test_names_that_only_sound_alike_are_left_alone():
+def test_what_reads_or_writes_is_seen_and_not_what_only_sounds_alike():
+    seen = "pl.scan_parquet(a); frame.lazy().sink_csv(a); frame.write_ipc(a); pq.read_table(a); open(a); np.save(a)"
+    assert len(list(accesses(seen))) == 6
     assert list(accesses("words_read(a); reading(b); frame.select(c); self._opened(d)")) == []
 
 

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from tiltmeter.operators.embedding.bootstrap import line_multiplicities
 from tiltmeter.operators.embedding.cooccurrence import (
     UNITS_PER_PAIR,
-    CooccurrenceConfig,
     Merger,
     bytes_per_pair,
     count_pairs,
@@ -104,11 +103,6 @@ def test_chunks_of_lines_cover_all_and_keep_to_the_memory(lines, window, num_byt
     bytes_per_occurrence = 48 + bytes_per_pair(2)
     for start, stop in chunks:
         assert stop - start == 1 or sum(numbers[start:stop]) * bytes_per_occurrence <= num_bytes
-
-
-def test_a_window_without_whole_units_is_refused():
-    with pytest.raises(ValueError, match="less than or equal to 10"):
-        CooccurrenceConfig(window=11)
 
 
 def test_a_vocabulary_beyond_the_names_is_refused():

@@ -1,20 +1,10 @@
 import numpy as np
 import pytest
 import torch
+import transformers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import ByteLevelBPETokenizer
-from transformers import (
-    BertConfig,
-    BertModel,
-    GPT2Config,
-    GPT2Model,
-    RobertaConfig,
-    RobertaModel,
-    T5Config,
-    T5Model,
-    T5Tokenizer,
-)
 
 from tiltmeter.operators.embedding.encoders import EncoderConfig, encode_words
 from tiltmeter.storage.models.load import load_encoder
@@ -22,7 +12,7 @@ from tiltmeter.storage.models.load import load_encoder
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 # Spread out, so that no layer is close to the identity.
-BERT = BertConfig(
+BERT = transformers.BertConfig(
     vocab_size=12,
     hidden_size=96,
     num_hidden_layers=3,
@@ -46,7 +36,7 @@ def bert(tmp_path_factory):
     folder = tmp_path_factory.mktemp("bert")
     (folder / "vocab.txt").write_text("\n".join(WORDPIECES))
     torch.manual_seed(0)
-    return _loaded(folder, BertModel(BERT))
+    return _loaded(folder, transformers.BertModel(BERT))
 
 
 def _byte_level(folder, model, special):
@@ -60,14 +50,16 @@ def _byte_level(folder, model, special):
 def roberta(tmp_path_factory):
     sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
     torch.manual_seed(1)
-    model = RobertaModel(RobertaConfig(vocab_size=290, max_position_embeddings=20, **sizes))
+    model = transformers.RobertaModel(transformers.RobertaConfig(vocab_size=290, max_position_embeddings=20, **sizes))
     return _byte_level(tmp_path_factory.mktemp("roberta"), model, ["<s>", "<pad>", "</s>", "<unk>", "<mask>"])
 
 
 @pytest.fixture(scope="module")
 def gpt2(tmp_path_factory):
     torch.manual_seed(2)
-    model = GPT2Model(GPT2Config(vocab_size=290, n_embd=16, n_layer=2, n_head=2, n_positions=20))
+    model = transformers.GPT2Model(
+        transformers.GPT2Config(vocab_size=290, n_embd=16, n_layer=2, n_head=2, n_positions=20)
+    )
     return _byte_level(tmp_path_factory.mktemp("gpt2"), model, ["<|endoftext|>"])
 
 
@@ -75,9 +67,13 @@ def gpt2(tmp_path_factory):
 def t5(tmp_path_factory):
     pieces = ["<pad>", "</s>", "<unk>", "▁", "▁nurse", "▁doc", "tor", "a", "b"]
     folder = tmp_path_factory.mktemp("t5")
-    T5Tokenizer(vocab=[(piece, -float(row)) for row, piece in enumerate(pieces)], extra_ids=0).save_pretrained(folder)
+    transformers.T5Tokenizer(
+        vocab=[(piece, -float(row)) for row, piece in enumerate(pieces)], extra_ids=0
+    ).save_pretrained(folder)
     torch.manual_seed(3)
-    model = T5Model(T5Config(vocab_size=9, d_model=16, d_kv=8, d_ff=16, num_layers=2, num_heads=2))
+    model = transformers.T5Model(
+        transformers.T5Config(vocab_size=9, d_model=16, d_kv=8, d_ff=16, num_layers=2, num_heads=2)
+    )
     return _loaded(folder, model)
 
 
@@ -127,19 +123,14 @@ def test_other_words_do_not_change_a_bit(bert, data) -> None:
         np.testing.assert_array_equal(vector, each[word])
 
 
-def test_dropout_is_off_and_nothing_is_drawn(bert) -> None:
+def test_nothing_is_drawn_and_what_a_tokenizer_comes_with_is_not_applied(bert) -> None:
     expected = encoded(bert, WORDS)
     bert[0].train()
+    bert[1].backend_tokenizer.enable_padding(length=12)
+    bert[1].backend_tokenizer.enable_truncation(max_length=3)
     state = torch.get_rng_state()
     np.testing.assert_array_equal(encoded(bert, WORDS), expected)
     assert torch.equal(torch.get_rng_state(), state)
-
-
-def test_padding_and_truncation_that_a_tokenizer_comes_with_are_not_applied(bert) -> None:
-    expected = encoded(bert, WORDS)
-    bert[1].backend_tokenizer.enable_padding(length=12)
-    bert[1].backend_tokenizer.enable_truncation(max_length=3)
-    np.testing.assert_array_equal(encoded(bert, WORDS), expected)
 
 
 def test_words_without_a_vector(bert) -> None:
@@ -169,34 +160,29 @@ def test_decoder_sees_what_comes_before(gpt2) -> None:
     # To its first token the end of the word is unknown.
     first = encoded(gpt2, ["nurses", "nurse"], pooling="first")
     np.testing.assert_allclose(first[0], first[1], atol=1e-5)
-
-
-def test_byte_level_words_are_never_unknown_but_may_be_nothing(gpt2) -> None:
+    # Words of bytes are never unknown, but may be nothing.
     assert np.isnan(encoded(gpt2, ["", "Ωμ", "nurse"])).all(axis=1).tolist() == [True, False, False]
 
 
 def test_t5_is_its_encoder(t5) -> None:
+    assert t5[1].tokenize("ω")[0] == "▁", "a space before what SentencePiece cannot read"
+    assert np.isnan(encoded(t5, ["nurse", "ω", "aω"])).all(axis=1).tolist() == [False, True, False]
     expected = states(t5[0], [5, 6, 1])[-1]  # ▁doc tor </s>
     np.testing.assert_allclose(encoded(t5, ["doctor"]), [expected[:2].mean(axis=0)], atol=1e-5)
     np.testing.assert_allclose(encoded(t5, ["doctor"], pooling="last", pool_special=True), [expected[2]], atol=1e-5)
 
 
-def test_a_space_before_what_sentencepiece_cannot_read_is_no_vector(t5) -> None:
-    assert t5[1].tokenize("ω")[0] == "▁"
-    assert np.isnan(encoded(t5, ["nurse", "ω", "aω"])).all(axis=1).tolist() == [False, True, False]
-
-
 def test_checkpoints_in_half_precision_are_computed_in_full(bert, tmp_path) -> None:
     (tmp_path / "vocab.txt").write_text("\n".join(WORDPIECES))
     torch.manual_seed(0)
-    half = _loaded(tmp_path, BertModel(BERT).half())
+    half = _loaded(tmp_path, transformers.BertModel(BERT).half())
     assert half[0].dtype == torch.float32
     np.testing.assert_allclose(encoded(half, WORDS), encoded(bert, WORDS), atol=0.05)
 
 
 def test_states_that_are_not_finite_are_refused(tmp_path) -> None:
     (tmp_path / "vocab.txt").write_text("\n".join(WORDPIECES))
-    model = BertModel(BERT)
+    model = transformers.BertModel(BERT)
     model.embeddings.word_embeddings.weight.data[8] = torch.inf
     with pytest.raises(ValueError, match=r"hidden states for 'ab' are not finite.*embedding\.model"):
         encoded(_loaded(tmp_path, model), ["nurse", "ab"])

@@ -1,4 +1,3 @@
-import dataclasses
 import functools
 from itertools import combinations
 
@@ -187,9 +186,3 @@ def test_divergence_is_refused(text, epochs):
     tiling, pairs, counts = counted(text, 256)
     with pytest.raises(ValueError, match=r"embedding\.trainer\.learning_rate below 1000000"):
         trained(tiling, pairs, counts[0], 0, config)
-
-
-@pytest.mark.parametrize("field", ["dimensions", "epochs", "learning_rate", "x_max", "alpha"])
-def test_settings_must_be_positive(field):
-    with pytest.raises(ValueError, match=field):
-        dataclasses.replace(GloveConfig(), **{field: 0})

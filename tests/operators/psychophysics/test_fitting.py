@@ -59,11 +59,3 @@ def test_flips_one_rounding_step_apart_are_fitted() -> None:
     found = fitted(flips)
     assert found.pse[0] == pytest.approx(0.7)
     assert 0 < found.jnd[0] < 1e-15
-
-
-def test_degenerate_rows_have_no_fit() -> None:
-    nan = np.nan
-    flips = np.array([[nan, nan, nan], [0.3, nan, nan], [0.3, 0.3, nan], [0.3, 0.5, nan]])
-    fit = fitted(flips)
-    np.testing.assert_array_equal(np.isnan(fit.pse), [True, True, True, False])
-    np.testing.assert_array_equal(np.isnan(fit.jnd), [True, True, True, False])

@@ -47,26 +47,17 @@ def test_all_estimates_agree_with_the_task_on_a_fine_grid(seed: int) -> None:
     assert moments(flips[None]).jnd[0] == pytest.approx(1.349 * brute_flips.std(ddof=1), abs=3 * step)
 
 
-def test_flip_points_may_lie_outside_the_mixtures() -> None:
-    near = np.array([1.0, 0.1])
-    # contrast (1, 0) - (1, 0.1)/sqrt(1.01), of which the word takes the second part alone.
-    assert flip_points(np.array([0.0, 1.0]), np.array([1.0, 0.0]), near) < -5
-
-
-def test_flip_points_broadcast_over_words_and_replicas() -> None:
+def test_flip_points_broadcast_and_are_nan_where_they_are_undefined() -> None:
     word, cue_1, cue_2 = _vectors(0)
-    words = np.stack([word, 2 * cue_1, cue_2])
-    found = flip_points(words, cue_1, cue_2)
+    found = flip_points(np.stack([word, 2 * cue_1, cue_2]), cue_1, cue_2)
     assert found.shape == (3, 32)
     np.testing.assert_allclose(found[1], 1.0)
     np.testing.assert_allclose(found[2], 0.0, atol=1e-12)
-
-
-def test_undefined_flip_points_are_nan() -> None:
-    word, cue_1, cue_2 = _vectors(0, replicas=5)
+    # Outside of the mixtures: contrast (1, 0) - (1, 0.1)/sqrt(1.01), of which the word takes the second part alone.
+    assert flip_points(np.array([0.0, 1.0]), np.array([1.0, 0.0]), np.array([1.0, 0.1])) < -5
     word[0, 0] = cue_1[1, 2] = cue_2[2, 1] = np.nan
     cue_2[3] = 3.0 * cue_1[3]
-    assert np.isnan(flip_points(word, cue_1, cue_2)).tolist() == [True, True, True, True, False]
+    assert np.isnan(flip_points(word, cue_1, cue_2)).tolist() == [True] * 4 + [False] * 28
 
 
 def test_response_curve_leaves_missing_replicas_out() -> None:
@@ -114,6 +105,8 @@ def test_degenerate_rows() -> None:
         np.testing.assert_array_equal(np.isnan(found.jnd), [True, True, False, False])
         assert found.jnd[2] == 0
         assert found.pse[1] == 0.3
+    for column in fitted(flips):
+        np.testing.assert_array_equal(np.isnan(column), [True, True, True, False])
 
 
 @pytest.mark.parametrize("estimator", [moments, curve, fitted])

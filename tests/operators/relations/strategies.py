@@ -3,75 +3,74 @@
 from hypothesis import strategies as st
 
 from tiltmeter.operators.relations.instances import FIELDS, Instance, Sentence, Span
-from tiltmeter.operators.relations.rules.grammar import (
-    Argument,
-    Choice,
-    DependencyRule,
-    Edge,
-    Group,
-    Item,
-    Node,
-    Quantifier,
-    SurfaceRule,
-    Test,
-    Token,
-    Value,
-)
+from tiltmeter.operators.relations.rules import grammar
 
 WORDS = ["a", "b", ",", "of"]
 TAGS = ["X", "Y"]
 EXPRESSIONS = ["a|b", "[ab,]", "o.", ".*", "X|Y", "(a|b)?,?"]
 DEPRELS = ["nsubj", "obj", "nmod:of"]
 
-values = st.builds(Value, st.sampled_from(WORDS + TAGS)) | st.builds(Value, st.sampled_from(EXPRESSIONS), st.just(True))
-tests = st.builds(Test, st.sampled_from(FIELDS), values)
-words = st.builds(Test, st.just("word"), values)
-tokens = st.builds(Token, st.lists(words, max_size=1).map(tuple) | st.lists(tests, max_size=2).map(tuple))
+values = st.builds(grammar.Value, st.sampled_from(WORDS + TAGS)) | st.builds(
+    grammar.Value, st.sampled_from(EXPRESSIONS), st.just(True)
+)
+tests = st.builds(grammar.Test, st.sampled_from(FIELDS), values)
+words = st.builds(grammar.Test, st.just("word"), values)
+tokens = st.builds(grammar.Token, st.lists(words, max_size=1).map(tuple) | st.lists(tests, max_size=2).map(tuple))
 quantifiers = st.sampled_from([(0, 1), (0, None), (1, None), (2, 2), (0, 3), (1, 2), (2, None)]).map(
-    lambda pair: Quantifier(*pair)
+    lambda pair: grammar.Quantifier(*pair)
 )
 atoms = st.recursive(
     tokens,
     lambda inner: st.builds(
-        Group,
+        grammar.Group,
         st.lists(
-            st.lists(st.builds(Item, inner, st.none() | quantifiers), max_size=2).map(tuple), min_size=1, max_size=2
+            st.lists(st.builds(grammar.Item, inner, st.none() | quantifiers), max_size=2).map(tuple),
+            min_size=1,
+            max_size=2,
         ).map(tuple),
     ),
     max_leaves=4,
 )
-sides = st.lists(st.builds(Item, atoms, st.none() | quantifiers), max_size=3).map(tuple)
+sides = st.lists(st.builds(grammar.Item, atoms, st.none() | quantifiers), max_size=3).map(tuple)
 
 
 @st.composite
 def surface_rules(draw, least_arguments=1):
     roles = draw(st.permutations(["subject", "object"]))[: draw(st.integers(least_arguments, 2))]
     arguments = [
-        Argument(role, draw(st.lists(tests, max_size=1).map(tuple)), draw(st.sampled_from([False, False, True])))
+        grammar.Argument(
+            role, draw(st.lists(tests, max_size=1).map(tuple)), draw(st.sampled_from([False, False, True]))
+        )
         for role in roles
     ]
-    return SurfaceRule(tuple(draw(sides) for _ in range(len(roles) + 1)), tuple(arguments))
+    return grammar.SurfaceRule(tuple(draw(sides) for _ in range(len(roles) + 1)), tuple(arguments))
 
 
-relations = st.builds(Value, st.sampled_from([*DEPRELS, "a b", ""])) | st.just(Value("n.*", is_regex=True))
-plain_nodes = st.builds(Node, tokens | st.sampled_from([Argument("subject"), Argument("object")]))
+relations = st.builds(grammar.Value, st.sampled_from([*DEPRELS, "a b", ""])) | st.just(
+    grammar.Value("n.*", is_regex=True)
+)
+plain_nodes = st.builds(
+    grammar.Node, tokens | st.sampled_from([grammar.Argument("subject"), grammar.Argument("object")])
+)
 
 
 def _branches(targets):
-    edges = st.builds(Edge, relations, targets, st.booleans(), st.booleans())
+    edges = st.builds(grammar.Edge, relations, targets, st.booleans(), st.booleans())
     options = st.lists(edges, min_size=1, max_size=2).map(tuple)
-    return edges | st.builds(Choice, st.lists(options, min_size=1, max_size=2).map(tuple))
+    return edges | st.builds(grammar.Choice, st.lists(options, min_size=1, max_size=2).map(tuple))
 
 
 targets = st.recursive(
     plain_nodes,
     lambda inner: st.builds(
-        Node, plain_nodes.map(lambda node: node.token), st.lists(_branches(inner), min_size=1, max_size=2).map(tuple)
+        grammar.Node,
+        plain_nodes.map(lambda node: node.token),
+        st.lists(_branches(inner), min_size=1, max_size=2).map(tuple),
     ),
     max_leaves=3,
 )
 dependency_rules = st.lists(_branches(targets), min_size=1, max_size=2).map(
-    lambda branches: DependencyRule(Node(Argument("subject"), tuple(branches)))
+    lambda branches: grammar.DependencyRule(grammar.Node(grammar.Argument("subject"), tuple(branches)))
 )
 
 

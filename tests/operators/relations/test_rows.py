@@ -31,11 +31,9 @@ def test_a_row_is_an_instance():
     ("change", "reason"),
     [
         ({"object_end": 4}, "object is tokens 2 to 3"),
-        ({"subject_end": 3}, "overlap"),
         ({"head": [2, 0, 5]}, "head of token 2 is 4"),
         ({"ner": ["PER", None, "PER"]}, "ner has a value that is missing"),
         ({"deprel": None}, "come together"),
-        ({"tokens": []}, "no tokens"),
     ],
 )
 def test_a_row_that_is_none_says_why(change, reason):

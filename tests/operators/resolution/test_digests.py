@@ -61,16 +61,13 @@ def test_pairs_of_components_come_back_by_their_nodes_without_those_that_are_lef
 
 @pytest.mark.parametrize("change", ["pair", "node", "group"])
 def test_a_pair_a_node_and_a_group_more_are_other_components(change):
-    nodes = [0, 0, 0], [0, 1, 2]
-    component, place = (np.array(values) for values in nodes)
-    pairs = [np.array(values) for values in ([0, 1], [1, 2], [1.0, 2.0])]
-    before = component_digests(component, place, *pairs)
-    groups = None
-    if change == "pair":
-        pairs = [np.append(values, more) for values, more in zip(pairs, (0, 2, 1.0), strict=True)]
-    elif change == "node":
-        component, place = np.zeros(4, dtype=np.int64), np.arange(4)
-    else:
-        groups = np.array([0, 0, 1])
-    assert component_digests(component, place, *pairs, groups)[0] != before[0]
-    assert component_digests(component, place, *pairs, np.arange(place.size))[0] == before[0] or change != "group"
+    def digest(num=3, groups=None, more=()):
+        pairs = (
+            np.array([0, 1, *more]),
+            np.array([1, 2, *(2 for _ in more)]),
+            np.array([1.0, 2.0, *(1.0 for _ in more)]),
+        )
+        return component_digests(np.zeros(num, dtype=np.int64), np.arange(num), *pairs, groups)[0]
+
+    others = {"pair": {"more": [0]}, "node": {"num": 4}, "group": {"groups": np.array([0, 0, 1])}}
+    assert digest(**others[change]) != digest() == digest(groups=np.arange(3))

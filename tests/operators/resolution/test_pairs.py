@@ -107,18 +107,6 @@ def test_bundles_hold_so_many_pairs_or_one_component():
     assert list(found.bundles(100)) == [(0, 4)]
 
 
-def test_synthetic_scores_lie_around_plus_and_minus_the_mean_and_are_keyed():
-    chains = ["a"] * 60 + ["b"] * 60
-    left, right, weights = synthetic_scores(chains, 0.5, 0.3, seed=0, about="topic 1")
-    same = (left < 60) == (right < 60)
-    assert weights[same].mean() == pytest.approx(0.5, abs=0.02)
-    assert weights[~same].mean() == pytest.approx(-0.5, abs=0.02)
-    assert weights[same].std() == pytest.approx(0.3, abs=0.02)
-    again, other = (synthetic_scores(chains, 0.5, 0.3, seed=seed, about="topic 1")[2] for seed in (0, 1))
-    assert np.array_equal(weights, again)
-    assert not np.array_equal(weights, other)
-
-
 def test_without_noise_scores_are_the_ground_truth():
     left, right, weights = synthetic_scores(["a", "b", "a"], 1.0, 0.0, seed=0, about="topic 1")
     assert list(zip(left, right, weights, strict=True)) == [(0, 1, -1.0), (0, 2, 1.0), (1, 2, -1.0)]

@@ -28,6 +28,11 @@ TEXTS = {
     "a phrase on two lines": ("this \n man", SPANISH, "este hombre"),
     "no phrase": ("this, man", SPANISH, "this, hombre"),
     "nothing twice": ("a b", {"a": "b", "b": "a"}, "b a"),
+    "a form of unicode": ("mein cafe\u0301", {"caf\u00e9": "bar"}, "mein bar"),
+    "another form of it": ("mein caf\u00e9", {"cafe\u0301": "bar"}, "mein bar"),
+    "nothing": ("", SPANISH, ""),
+    "no entry": ("man", {}, "man"),
+    "hundreds of entries": ("w0 w999 w1000", {f"w{number}": f"t{number}" for number in range(1000)}, "t0 t999 w1000"),
     "marks that mean themselves": ("c++ c.d cxd", {"c++": r"\1 \g<0>", "c.d": "x"}, r"\1 \g<0> x cxd"),
 }
 
@@ -35,16 +40,6 @@ TEXTS = {
 @pytest.mark.parametrize(("text", "words", "expected"), TEXTS.values(), ids=TEXTS)
 def test_a_text_by_a_dictionary(text, words, expected) -> None:
     assert translated(text, words) == translated(text, dict(reversed(words.items()))) == expected
-
-
-def test_hundreds_of_entries_are_no_limit() -> None:
-    words = {f"w{number}": f"t{number}" for number in range(1000)}
-    assert translated("w0 w999 w1000", words) == "t0 t999 w1000"
-
-
-def test_nothing_to_translate() -> None:
-    assert translate_words([], SPANISH) == []
-    assert translate_words(["", "man"], {}) == ["", "man"]
 
 
 LETTERS = st.text(alphabet="abñß", min_size=1)
@@ -63,20 +58,14 @@ def test_texts_of_any_characters_can_be_translated(text, entries) -> None:
     assert len(translate_words([text, text.swapcase()], words)) == 2
 
 
-@pytest.mark.parametrize("entry", ["", " ", "..."])
-def test_entries_without_a_word_are_refused(entry) -> None:
-    with pytest.raises(ValueError, match=re.escape(f"entry {entry!r}: has no word to look for")):
-        translate_words(["man"], {entry: "x"})
-
-
-@pytest.mark.parametrize("other", ["Man", "MAN", " man"])
-def test_entries_that_a_text_cannot_tell_apart_are_refused(other) -> None:
-    with pytest.raises(ValueError, match="are one for a text; take one out"):
-        translate_words(["man"], {"man": "hombre", other: "x"})
-
-
-def test_entries_and_texts_meet_in_any_form_of_unicode() -> None:
-    assert translate_words(["mein cafe\u0301"], {"caf\u00e9": "bar"}) == ["mein bar"]
-    assert translate_words(["mein caf\u00e9"], {"cafe\u0301": "bar"}) == ["mein bar"]
-    with pytest.raises(ValueError, match="are one for a text"):
-        translate_words([], {"caf\u00e9": "a", "cafe\u0301": "b"})
+@pytest.mark.parametrize(
+    ("entries", "message"),
+    [
+        *(([entry], re.escape(f"entry {entry!r}: has no word to look for")) for entry in ("", " ", "...")),
+        *((["man", other], "are one for a text; take one out") for other in ("Man", "MAN", " man")),
+        (["caf\u00e9", "cafe\u0301"], "are one for a text"),
+    ],
+)
+def test_entries_without_a_word_or_that_a_text_cannot_tell_apart_are_refused(entries, message) -> None:
+    with pytest.raises(ValueError, match=message):
+        translate_words(["man"], dict.fromkeys(entries, "x"))

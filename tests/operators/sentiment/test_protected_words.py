@@ -52,14 +52,13 @@ def test_words_that_a_text_starts_with(text, expected) -> None:
     assert first_words([text], [["Hey", "boy"]]) == [expected]
 
 
-def test_a_gender_without_proxy_is_refused() -> None:
+def test_a_gender_without_proxy_and_other_lengths_are_refused() -> None:
     with pytest.raises(ValueError, match=r"gender \['Female'\]: must be one of male, female, neutral.*sentences\.prox"):
         with_proxies(["a", "b"], PROXIES, ["male", "Female"])
-
-
-def test_as_many_genders_as_texts() -> None:
     with pytest.raises(ValueError, match="zip"):
         with_proxies(["a", "b"], PROXIES, ["male"])
+    with pytest.raises(ValueError, match="zip"):
+        lost_words(["a"], [])
 
 
 @pytest.mark.parametrize(
@@ -94,11 +93,6 @@ def test_words_are_found_whole(text, word, is_lost) -> None:
 def test_each_text_has_its_own_words() -> None:
     texts = ["Hi boy, yes", "Hey girl, yes", "yes", "yes"]
     assert lost_words(texts, [["Hey", "boy"], ["Hey", "girl"], ["Hey", "boy"], []]) == [["Hey"], [], ["Hey", "boy"], []]
-
-
-def test_as_many_lists_of_words_as_texts() -> None:
-    with pytest.raises(ValueError, match="zip"):
-        lost_words(["a"], [])
 
 
 @given(st.lists(st.text(max_size=20), max_size=4))

@@ -13,17 +13,6 @@ def p_values(t, df):
     return 2 * stdtr(np.array(df), -np.abs(t))
 
 
-def rejecting(at_95: int, at_70: int, at_60: int) -> np.ndarray:
-    """The p-values of 30 tests of which so many reject."""
-    return np.repeat([0.01, 0.2, 0.35, 0.9], [at_95, at_70 - at_95, at_60 - at_70, 30 - at_60])
-
-
-def test_rejections_count_at_every_level_that_they_reach() -> None:
-    found = weighted_rejections(rejecting(2, 3, 7))
-    assert found.by_level.tolist() == [2, 3, 7]
-    assert found.score == pytest.approx(2 * 1 + 3 * 0.8 + 7 * 0.6)
-
-
 def test_a_p_value_of_alpha_does_not_reject() -> None:
     assert weighted_rejections(np.array([0.05, 0.30, 0.40])).by_level.tolist() == [0, 1, 2]
 
@@ -79,6 +68,8 @@ def test_equal_scores_tie(convention) -> None:
     p = np.array([np.repeat(between, [a, b - a, c - b, 13 - c]) for a, b, c in cases])
     scores = weighted_rejections(p, convention).score.tolist()
     exact = [sum(w * int(num) for w, num in zip(weights, case, strict=True)) for case in cases]
+    assert scores == pytest.approx([float(score) for score in exact])
+    assert weighted_rejections(p, convention).by_level.tolist() == cases.tolist()
     assert len(set(scores)) == len(set(exact)) == len(set(zip(scores, exact, strict=True)))
 
 

@@ -1,10 +1,8 @@
 import copy
-from collections import Counter
+from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 from scipy import stats
 
@@ -89,46 +87,6 @@ def test_race_is_told_where_persons_are_told_apart_by_it() -> None:
     }
 
 
-@given(
-    num_templates=st.integers(1, 3),
-    num_neutral=st.integers(0, 3),
-    num_words=st.integers(1, 4),
-    nums_persons=st.lists(st.integers(1, 3), min_size=1, max_size=3),
-    repeats=st.integers(1, 3),
-)
-def test_sizes_follow_the_formula_and_emotions_are_balanced(
-    num_templates, num_neutral, num_words, nums_persons, repeats
-) -> None:
-    glad, sad = [f"glad{at}" for at in range(num_words)], [f"sad{at}" for at in range(num_words)]
-    persons = {
-        f"{at}": {"gender": f"gender{at}", "words": [f"person {at} {number}" for number in range(num)]}
-        for at, num in enumerate(nums_persons)
-    }
-    plain = {
-        "kind": "synthetic",
-        "templates": [f"{{subject}} feels {{emotion}} {at}." for at in range(num_templates)],
-        "emotions": {"positive": glad, "negative": sad},
-        "datasets": {"E": [*glad, *sad]},
-        "persons": {"all": persons},
-        "groups": {
-            "balanced": {"persons": "all", "datasets": ["E"]},
-            "confounded": {"persons": "all", "datasets": ["E"], "confounded": True},
-        },
-        "repeats": repeats,
-    }
-    if num_neutral:
-        plain["neutral"] = {"templates": [f"They feel {{emotion}} {at}." for at in range(num_neutral)]}
-    sentences = make(plain)
-    num_frames = num_templates * sum(nums_persons) + num_neutral
-    balanced = chosen(sentences, group="balanced")
-    assert len(balanced) == len({made.text for made in balanced}) == num_frames * 2 * num_words
-    assert len(chosen(sentences, group="confounded")) == num_frames * repeats
-    # Within a data set the emotion is independent of gender: as many of each word for everyone of a gender.
-    counts = Counter((made.gender, made.emotion) for made in balanced)
-    for at, num in enumerate(nums_persons):
-        assert {counts[f"gender{at}", word] for word in (*glad, *sad)} == {num_templates * num}
-
-
 def test_positive_words_fall_to_persons_with_their_probability() -> None:
     sentences = chosen(make(changed("repeats", 2000), seed=5), group="gender_confounded", dataset="E5")
     polarity = {"happy": "positive", "glad": "positive", "grim": "negative"}
@@ -151,8 +109,16 @@ def drawn(plain=PLAIN, seed=0):
     return found
 
 
-def test_draws_depend_on_the_seed_alone() -> None:
+def test_as_many_are_drawn_as_asked_for_and_draws_depend_on_the_seed_alone() -> None:
     many = PLAIN | {"repeats": 20}
+    persons = {"gender": ["he", "this boy", "she", "my aunt"], "gender_race": ["Alonzo", "Stephanie"]}
+    assert {key: len(words) for key, words in drawn(many).items()} == {
+        (f"{group}_confounded", dataset, template, person): 20
+        for group, datasets in (("gender", ["E3", "E5"]), ("gender_race", ["E5"]))
+        for dataset in datasets
+        for templates, people in ((PLAIN["templates"], persons[group]), (PLAIN["neutral"]["templates"], [None]))
+        for template, person in product(templates, people)
+    }
     assert drawn(many, seed=3) == drawn(many, seed=3)
     assert drawn(PLAIN | {"repeats": 3}, seed=3) == {key: words[:3] for key, words in drawn(many, seed=3).items()}
     assert drawn(many, seed=3) != drawn(many, seed=4)

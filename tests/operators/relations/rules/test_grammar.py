@@ -2,18 +2,7 @@ import pytest
 from hypothesis import given
 
 from tests.operators.relations.strategies import dependency_rules, surface_rules
-from tiltmeter.operators.relations.rules.grammar import (
-    Argument,
-    DependencyRule,
-    Edge,
-    Node,
-    Quantifier,
-    SurfaceRule,
-    Test,
-    Token,
-    Value,
-    roles,
-)
+from tiltmeter.operators.relations.rules import grammar
 from tiltmeter.operators.relations.rules.parsing import from_symbols, lexeme, parsed
 from tiltmeter.operators.relations.rules.printing import printed, rule_symbols
 from tiltmeter.operators.relations.rules.regexes import RuleError
@@ -33,16 +22,21 @@ def test_each_symbol_of_a_rule_is_one_symbol_of_the_language(rule):
 
 @pytest.mark.parametrize("text", ['a "b" \\ / c', ",", "\n\t", "]", "{1}", "SUBJ", "é\u2028"])
 def test_texts_with_marks_of_the_language_survive(text):
-    rule = SurfaceRule(((), (), ()), (Argument("subject"), Argument("object", (Test("ner", Value(text)),))))
+    rule = grammar.SurfaceRule(
+        ((), (), ()),
+        (grammar.Argument("subject"), grammar.Argument("object", (grammar.Test("ner", grammar.Value(text)),))),
+    )
     assert parsed(printed(rule)) == rule
-    edge = Edge(Value(text), Node(Argument("object")))
-    assert parsed(printed(DependencyRule(Node(Argument("subject"), (edge,))))).root.branches == (edge,)
+    edge = grammar.Edge(grammar.Value(text), grammar.Node(grammar.Argument("object")))
+    assert parsed(
+        printed(grammar.DependencyRule(grammar.Node(grammar.Argument("subject"), (edge,))))
+    ).root.branches == (edge,)
 
 
 @pytest.mark.parametrize("text", ["1/2", r"1\/2", r"\\", r"a\\/b", '["]', r"\]", "a|b", "x y", r"\\\\\/"])
 def test_expressions_with_slashes_and_brackets_survive(text):
-    token = Token((Test("lemma", Value(text, is_regex=True)),))
-    rule = parsed(f"SUBJ {printed(SurfaceRule(((), ()), (Argument('object', token.tests),)))}")
+    token = grammar.Token((grammar.Test("lemma", grammar.Value(text, is_regex=True)),))
+    rule = parsed(f"SUBJ {printed(grammar.SurfaceRule(((), ()), (grammar.Argument('object', token.tests),)))}")
     assert rule.arguments[1].tests == token.tests
 
 
@@ -62,14 +56,14 @@ def test_a_rule_has_one_print():
 def test_branches_start_from_the_node_in_front_of_them():
     rule = parsed('[lemma="kill"] >nsubj SUBJ >obj (OBJ >case [lemma="by"])')
     subject, object_ = rule.root.branches
-    assert (subject.target.token, object_.target.token) == (Argument("subject"), Argument("object"))
-    assert object_.target.branches[0].relation == Value("case")
-    assert roles(rule) == ("subject", "object")
+    assert (subject.target.token, object_.target.token) == (grammar.Argument("subject"), grammar.Argument("object"))
+    assert object_.target.branches[0].relation == grammar.Value("case")
+    assert grammar.roles(rule) == ("subject", "object")
 
 
 def test_repeats_are_counted():
-    assert parsed("SUBJ []{2,} OBJ").sides[1][0].quantifier == Quantifier(2, None)
-    assert parsed("SUBJ []{3} OBJ").sides[1][0].quantifier == Quantifier(3, 3)
+    assert parsed("SUBJ []{2,} OBJ").sides[1][0].quantifier == grammar.Quantifier(2, None)
+    assert parsed("SUBJ []{3} OBJ").sides[1][0].quantifier == grammar.Quantifier(3, 3)
 
 
 @pytest.mark.parametrize(

@@ -7,18 +7,7 @@ from hypothesis import strategies as st
 from tests.operators.relations import brute_force
 from tests.operators.relations.strategies import instances, surface_rules
 from tiltmeter.operators.relations.instances import Instance, Sentence, Span
-from tiltmeter.operators.relations.rules.grammar import (
-    Argument,
-    DependencyRule,
-    Edge,
-    Group,
-    Node,
-    SurfaceRule,
-    Test,
-    Token,
-    Value,
-    roles,
-)
+from tiltmeter.operators.relations.rules import grammar
 from tiltmeter.operators.relations.rules.matching import matches
 from tiltmeter.operators.relations.rules.parsing import from_symbols
 from tiltmeter.operators.relations.rules.prefixes import END, RulePrefix, RuleVocabulary
@@ -49,7 +38,7 @@ def test_whatever_is_written_becomes_a_rule_that_matches(instance, data, most_sy
     assert len(prefix.symbols) <= most_symbols
     assert rule_symbols(prefix.rule()) == prefix.symbols
     assert brute_force.matches(prefix.rule(), instance)
-    assert {*roles(prefix.rule())} == {"subject", "object"}
+    assert {*grammar.roles(prefix.rule())} == {"subject", "object"}
     assert prefix.allowed() == frozenset()
 
 
@@ -58,7 +47,7 @@ def needs_all(side):
     return all(
         (item.quantifier is None or item.quantifier.low > 0)
         and (
-            not isinstance(item.atom, Group)
+            not isinstance(item.atom, grammar.Group)
             or (len(item.atom.options) == 1 and item.atom.options[0] and needs_all(item.atom.options[0]))
         )
         for item in side
@@ -69,7 +58,7 @@ def needs_all(side):
 @settings(max_examples=60)
 def test_a_rule_that_matches_can_be_written(instance, rule):
     sides = tuple(side if needs_all(side) else () for side in rule.sides)
-    rule = SurfaceRule(sides, rule.arguments)
+    rule = grammar.SurfaceRule(sides, rule.arguments)
     symbols = [*rule_symbols(rule), "[]", "SUBJ", "OBJ"]
     prefix = RulePrefix.start(instance, RuleVocabulary(symbols), most_depth=5)
     if matches(rule, instance):
@@ -136,12 +125,12 @@ def way(sentence, start, end):
 
 def chain(sentence, places, argument):
     """The branch that leads from the first token to the argument at the last."""
-    node = Node(argument)
+    node = grammar.Node(argument)
     for start, target in list(pairwise(places))[::-1]:
         is_to_head = sentence.heads[start] == target
-        relation = Value(sentence.deprels[start if is_to_head else target])
-        edge = Edge(relation, node, is_to_head)
-        node = Node(Token((Test("word", Value(sentence.tokens[start])),)), (edge,))
+        relation = grammar.Value(sentence.deprels[start if is_to_head else target])
+        edge = grammar.Edge(relation, node, is_to_head)
+        node = grammar.Node(grammar.Token((grammar.Test("word", grammar.Value(sentence.tokens[start])),)), (edge,))
     return edge
 
 
@@ -154,9 +143,9 @@ def test_each_tree_that_leads_to_both_arguments_can_be_written(instance, data):
     ways = {role: way(sentence, root, end) for role, end in ends.items()}
     if any(len(places) - 1 > MOST_STEPS for places in ways.values()):
         return
-    branches = [chain(sentence, places, Argument(role)) for role, places in ways.items() if len(places) > 1]
-    here = [Argument(role) for role, places in ways.items() if len(places) == 1]
-    rule = DependencyRule(Node(here[0] if here else Token(), tuple(branches)))
+    branches = [chain(sentence, places, grammar.Argument(role)) for role, places in ways.items() if len(places) > 1]
+    here = [grammar.Argument(role) for role, places in ways.items() if len(places) == 1]
+    rule = grammar.DependencyRule(grammar.Node(here[0] if here else grammar.Token(), tuple(branches)))
     assert brute_force.matches(rule, instance)
     prefix = RulePrefix.start(instance, RuleVocabulary({*rule_symbols(rule), "[]", "SUBJ", "OBJ", "(", ")"}))
     for symbol in (*rule_symbols(rule), END):

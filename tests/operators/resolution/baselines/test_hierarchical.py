@@ -55,13 +55,10 @@ def test_forbidden_pairs_stay_apart_however_much_is_for_them() -> None:
 
 
 @pytest.mark.parametrize("num_nodes", [0, 1, 2])
-def test_nothing_to_cluster(num_nodes: int) -> None:
+def test_nothing_to_cluster_and_no_time(num_nodes: int) -> None:
     none = np.zeros(0, dtype=np.int64)
     found = average_linkage(Problem(num_nodes, none, none, np.zeros(0), "zero"), plenty)
     assert (found.status, found.labels.size, found.objective) == ("proven", num_nodes, 0.0)
-
-
-def test_no_time() -> None:
     found = average_linkage(_problem(0, "zero"), lambda: 0.0)
     assert (found.status, found.objective) == ("none", -np.inf)
 

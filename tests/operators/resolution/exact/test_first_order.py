@@ -33,9 +33,3 @@ def test_bounds_hold_and_a_solution_stays() -> None:
     assert found.y.tolist() == [0.0]
     again = primal_dual(*arguments, found, number=10)
     assert again.x.tolist() == found.x.tolist()
-
-
-def test_without_rows() -> None:
-    point = Point(np.zeros(2), np.zeros(0), 1.0)
-    found = primal_dual(np.array([1.0, -1.0]), np.zeros(2), np.ones(2), csr_array((0, 2)), np.zeros(0), point, 50)
-    assert found.x.tolist() == [1.0, 0.0]
