@@ -1,11 +1,15 @@
 """How numbers and words are written, and rows are put together."""
 
+from functools import partial
 from operator import itemgetter
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
+from tests.fixtures.page_models import check_text
+from tests.jobs.report.test_models import lines
 from tiltmeter.jobs.association import page as association
 from tiltmeter.jobs.association.tables import ASSOCIATIONS
 from tiltmeter.jobs.psychophysics import page as psychophysics
@@ -101,66 +105,31 @@ def test_only_rows_with_a_result_are_measured(embeddings):
 
 
 def note(intervals, num_replicas, frames):
-    """What is said at once, and what a reader opens."""
     measures = [measure for page in (psychophysics, association) for measure in page.measures(frames)]
-    paragraph, details = on_intervals(intervals, num_replicas, [measure.sides for measure in measures])[-2:]
-    return f"{paragraph.text} {details.blocks[0].text}"
-
-
-PERCENTILES = IntervalSettings(interval="percentile")
+    for block in on_intervals(intervals, num_replicas, [measure.sides for measure in measures]):
+        yield from lines(block)
 
 
 def test_the_note_says_what_intervals_are_for_and_how_they_are_made(embeddings):
-    usual = note(IntervalSettings(), 32, embeddings.survey())
-    assert "nominal 95% for this corpus drawn again, and trained from another random start." in usual
-    assert "around the mean of 32 bootstrap replicas, as wide as these spread, with Student's t" in usual
-    assert "as wide as 32 bootstrap replicas spread" in note(
-        IntervalSettings(interval="centred"), 32, embeddings.survey()
-    )
-    # 10 PSEs and 1 effect size each miss 0.1 of the time.
-    other = note(IntervalSettings(0.9), 32, embeddings.survey())
-    assert "if nothing leaned to a side: about 1 of 10 for PSEs, 0 of 1 for effect sizes." in other
-    assert "may lie outside" not in usual
-    assert "(..._percentile_low and ..._percentile_high)" in usual
-
-
-def test_the_note_states_the_coverage_of_percentiles(embeddings):
-    usual = note(PERCENTILES, 32, embeddings.survey())
-    # 0.95 * 31 / 33 = 0.892: 10 PSEs and 1 effect size each miss 0.108 of the time.
-    assert "They are percentiles of 32 bootstrap replicas, as in the papers, and cover about 89%." in usual
-    assert "if nothing leaned to a side: about 1 of 10 for PSEs, 0 of 1 for effect sizes." in usual
-    assert "effect size before them comes from the original corpus and may lie outside" in usual
-    assert "biases" not in usual
-    # 0.9 * 99 / 101 = 0.882
-    other = note(IntervalSettings(0.9, "percentile"), 100, embeddings.survey())
-    assert "nominal 90%" in other
-    assert "and cover about 88%. None" in other
-
-
-def test_the_note_speaks_of_what_the_page_shows_alone(embeddings):
-    tests = {"associations": embeddings.survey()["associations"]}
-    text = note(IntervalSettings(), 32, tests)
-    assert "named by these intervals: of effect sizes. They" in text
-    assert "PSE" not in text
-    without = note(
-        IntervalSettings(),
-        32,
-        {"associations": embeddings.associations(embeddings.association("a", 1.0, half_width=None))},
-    )
-    assert "by chance" not in without
-
-
-def test_few_replicas_are_a_warning():
-    few = on_intervals(IntervalSettings(), 4, [])[0].text
-    # Student's t of 3 degrees of freedom reaches 3.18, and the normal 1.96; 1 / sqrt(6) is 0.41.
-    assert few.startswith(
-        "4 replicas are few: intervals are 1.6 times as wide as they would be if the spread were known, and their "
-        "width is itself only known to about 41%."
-    )
-    assert "4 replicas are too few to rely on a side: the intervals cover about 57%." in (
-        on_intervals(PERCENTILES, 4, [])[0].text
-    )
-    assert [block.kind for block in on_intervals(IntervalSettings(), 10, [])] == ["paragraph", "details"]
+    """Of 10 PSEs and 1 effect size: 0.1 of each are named by chance at a level of 0.9; percentiles of 32 replicas cover
+    0.95 x 31 / 33 = 0.892, of 100 at 0.9 0.882. Student's t of 3 degrees of freedom reaches 3.18, and the normal 1.96.
+    """
+    survey, percentile = embeddings.survey(), partial(IntervalSettings, interval="percentile")
+    without = {"associations": embeddings.associations(embeddings.association("a", 1.0, half_width=None))}
+    cases = {
+        "usual": (IntervalSettings(), 32, survey),
+        "centred": (IntervalSettings(interval="centred"), 32, survey),
+        "of 0.9": (IntervalSettings(0.9), 32, survey),
+        "percentiles": (percentile(), 32, survey),
+        "percentiles of 0.9": (percentile(0.9), 100, survey),
+        "of effect sizes alone": (IntervalSettings(), 32, {"associations": survey["associations"]}),
+        "of one without an interval": (IntervalSettings(), 32, without),
+        "4 replicas": (IntervalSettings(), 4, survey),
+        "percentiles of 4 replicas": (percentile(), 4, survey),
+        "10 replicas": (IntervalSettings(), 10, survey),
+    }
+    said = (line for case, given in cases.items() for line in [f"\n# {case}", *note(*given)])
+    check_text(Path(__file__), "notes_on_intervals", said)
 
 
 def test_numbers_that_resampling_shifts_are_a_warning():

@@ -29,20 +29,12 @@ def printed(lead, record=DONE):
     return console.file.getvalue()
 
 
-def test_findings_and_doubts_are_printed_and_the_question_is_not():
+def test_findings_and_doubts_are_printed_and_neither_the_question_nor_what_a_reader_opens():
     text = printed(LEAD)
-    assert "How far" not in text
     assert text.index("What was found") < text.index("• It leans by 0.3 [0.1, 0.5].") < text.index("How sure it is")
     assert "warning: too few words" in text
-
-
-def test_what_a_reader_opens_or_reads_beside_stays_on_the_page():
-    assert not [word for word in ("a note", "folded", "more") if word in printed(LEAD)]
-
-
-def test_tables_are_drawn_and_words_that_look_like_markup_are_printed_as_they_are():
-    text = printed(LEAD)
-    assert "[bold]names[/bold] stay" in text
+    assert not [word for word in ("How far", "a note", "folded", "more") if word in text]
+    assert "[bold]names[/bold] stay" in text, "words that look like markup are printed as they are"
     assert "│ [x]  │ 1 │" in text
 
 

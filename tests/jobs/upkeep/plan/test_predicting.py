@@ -1,15 +1,17 @@
 """Hours, bytes and memory from the records of earlier runs, by hand."""
 
-from dataclasses import replace
+import re
+from pathlib import Path
 
 import pytest
 
+from tests.fixtures.page_models import check_text
 from tiltmeter.cluster.capacity import ResourceRequest
 from tiltmeter.cluster.config import ClusterConfig, ClusterError
 from tiltmeter.jobs.upkeep.plan.counting import Counted, CountedStage
 from tiltmeter.jobs.upkeep.plan.earlier import earlier_runs
-from tiltmeter.jobs.upkeep.plan.predicting import EARLIER, MODEL, Known, stage_rows
-from tiltmeter.jobs.upkeep.plan.scale import START_SECONDS, Modelled
+from tiltmeter.jobs.upkeep.plan.predicting import Known, stage_rows
+from tiltmeter.jobs.upkeep.plan.scale import Modelled
 from tiltmeter.jobs.upkeep.plan.workers import Cluster
 from tiltmeter.storage.store.ledger import Store
 from tiltmeter.storage.store.registry import Registry
@@ -39,85 +41,106 @@ def store(tmp_path):
     return Store(str(tmp_path / "store"))
 
 
-@pytest.fixture
-def ran(store):
-    """Enters a run that ended."""
-
-    def enter(record=RECORD, settings=SETTINGS, job="bootstrap", status="succeeded"):
-        entry = Registry(store).enter(job, "nightly", run_dir="/gone", settings=settings)
-        entry.end(status, record, {})
-
-    return enter
+def enter(store, record=RECORD, settings=SETTINGS, job="bootstrap", status="succeeded"):
+    """A run that ended."""
+    Registry(store).enter(job, "nightly", run_dir="/gone", settings=settings).end(status, record, {})
 
 
-def known(store, settings=SETTINGS, found=FOUND, model=None):
-    return Known(earlier_runs(Registry(store).runs(), "bootstrap", settings, found), model or {}, is_whole=False)
+def known(store, settings=SETTINGS, found=FOUND, model=None, rest_bytes=None):
+    runs = earlier_runs(Registry(store).runs(), "bootstrap", settings, found)
+    return Known(runs, model or {}, is_whole=False, rest_bytes=rest_bytes)
 
 
-def cluster(**settings):
+def cluster(*asks, **settings):
     usual = {"num_cpus": 2, "memory_megabytes": 4000}
-    return Cluster(ClusterConfig(**usual | settings), lambda _: ())
+    return Cluster(ClusterConfig(**usual | settings), lambda _: asks)
 
 
-def rows(counted, known, **settings):
-    return {row["stage"]: row for row in stage_rows(counted, known, cluster(**settings))}
+def rows(counted, known, *asks, **settings):
+    return list(stage_rows(counted, known, cluster(*asks, **settings)))
 
 
-def test_units_take_what_they_took_and_are_dealt_as_in_a_run(store, ran):
-    ran()
-    counted = Counted([CountedStage("tokens", num_done=2), CountedStage("train", num_done=4, num_missing=5)])
-    tokens, train, start = rows(counted, known(store)).values()
-    assert (tokens["num_done"], tokens["num_missing"], tokens["worker_seconds"], tokens["stored_bytes"]) == (2, 0, 0, 0)
-    # 10 s and 1000 bytes for a unit; three of five one after the other on one of two workers.
-    assert (train["worker_seconds"], train["seconds"], train["stored_bytes"]) == (50.0, 30.0, 5000.0)
-    assert (train["num_workers"], train["num_threads"], train["memory_bytes"]) == (2, 1, 1_500_000_000)
-    assert (train["basis"], train["status"], train["reason"]) == (EARLIER, "ok", "")
-    # The run took 50 s, of which its two workers were at units for 10 and 20.
-    assert (start["stage"], start["seconds"], start["basis"]) == ("start and report", 20.0, EARLIER)
+def with_embedding(**settings):
+    return SETTINGS | {"embedding": SETTINGS["embedding"] | settings}
 
 
-def test_counting_takes_as_much_longer_as_there_are_more_embeddings(store, ran):
-    ran()
-    settings = SETTINGS | {"embedding": SETTINGS["embedding"] | {"num_replicas": 7}}
-    counted = Counted([CountedStage("co-occurrence", num_missing=2), CountedStage("train", num_missing=8)])
-    found = rows(counted, known(store, settings))
+def of_train(seconds, done=1, **more):
+    return RECORD | {"stages": [stage("train", done, seconds, **more)]}
+
+
+TRAIN = Counted([CountedStage("train", num_missing=1)])
+UNREAD = Counted([CountedStage("tokens", num_missing=1)], "it varies")
+LARGER = {"en": [{"name": "en.jsonl", "bytes": 2001, "version": "2"}]}
+OF_MODEL = {"train": Modelled(4, 100.0, 8.0)}
+TRAINING = ResourceRequest("stage train", {"cluster.worker_megabytes": 1500, "vectors": 2500})
+USUAL = [{}]
+CASES = {
+    # 10 s and 1000 bytes for a unit; three of five one after the other on one of two workers. The run took 50 s, of
+    # which its two workers were at units for 10 and 20.
+    "units take what they took and are dealt as in a run": (
+        USUAL,
+        Counted([CountedStage("tokens", num_done=2), CountedStage("train", num_done=4, num_missing=5)]),
+        {},
+    ),
     # 8 embeddings are counted at once instead of 4.
-    assert (found["co-occurrence"]["worker_seconds"], found["co-occurrence"]["stored_bytes"]) == (40.0, 1600.0)
-    assert (found["train"]["worker_seconds"], found["train"]["reason"]) == (80.0, "")
-
-
-def test_threads_are_those_of_a_run_and_take_as_much_longer(store, ran):
-    ran(RECORD | {"stages": [stage("train", 4, 22.0, num_threads=2)]})
-    [train, _] = rows(Counted([CountedStage("train", num_missing=1, most_threads=4)]), known(store)).values()
+    "counting takes as much longer as there are more embeddings": (
+        USUAL,
+        Counted([CountedStage("co-occurrence", num_missing=2), CountedStage("train", num_missing=8)]),
+        {"settings": with_embedding(num_replicas=7)},
+    ),
     # On two threads a unit took 5.5 s, 0.55 of 10; the one that is missing has both CPUs too.
-    assert (train["num_threads"], train["num_workers"]) == (2, 1)
-    assert train["seconds"] == pytest.approx(5.5)
+    "threads are those of a run": (
+        [{"record": of_train(22.0, 4, num_threads=2)}],
+        Counted([CountedStage("train", num_missing=1, most_threads=4)]),
+        {},
+    ),
+    "a run with other settings": ([{"settings": with_embedding(min_count=2)}], TRAIN, {}),
+    "one with other inputs": ([{"settings": with_embedding(min_count=2)}], TRAIN, {"found": LARGER}),
+    "a like run goes before the model": (USUAL, TRAIN, {"model": OF_MODEL}),
+    "the model before one with other inputs": (USUAL, TRAIN, {"found": LARGER, "model": OF_MODEL}),
+    "the nearest run": (
+        [{"record": of_train(7.0)}, {"record": of_train(9.0), "settings": SETTINGS | {"seed": 1}}],
+        *(TRAIN, {}),
+    ),
+    "the nearest of another seed, whatever other jobs and runs at work took": (
+        [
+            {"record": of_train(7.0)},
+            {"record": of_train(9.0), "settings": SETTINGS | {"seed": 1}},
+            {"record": of_train(1.0), "settings": {"models": {}}, "job": "privacy_metrics"},
+            {"record": of_train(2.0), "status": "running"},
+            {"record": of_train(3.0), "settings": SETTINGS | {"seed": 1}, "job": "survey"},
+        ],
+        *(TRAIN, {"settings": SETTINGS | {"seed": 1}}),
+    ),
+    "stages that could not be counted are those of a like run": (USUAL, UNREAD, {}),
+    "by the size of the rest": (
+        USUAL,
+        Counted([CountedStage("tokens", num_missing=1)], "it varies", uncounted=["fr"]),
+        {"rest_bytes": 3000},
+    ),
+    "nothing is known": ([], Counted([CountedStage("read", num_missing=1)], "it varies"), {}),
+    "nothing is missing": ([], Counted([CountedStage("read", num_done=3)]), {}, {"memory_megabytes": 500}),
+    # Two workers fit 4000 MB, and only one if training takes 2500 more: they are kept from stage to stage.
+    "workers are of the size of the largest stage": (
+        *(USUAL, Counted([CountedStage("co-occurrence", num_missing=2)]), {}, {}, TRAINING),
+    ),
+}
 
 
-def test_a_run_with_other_settings_says_so_and_one_with_other_inputs_says_less(store, ran):
-    ran(settings=SETTINGS | {"embedding": SETTINGS["embedding"] | {"min_count": 2}})
-    counted = Counted([CountedStage("train", num_missing=1)])
-    assert rows(counted, known(store))["train"]["reason"] == "other settings: embedding.min_count"
-    larger = {"en": [{"name": "en.jsonl", "bytes": 2001, "version": "2"}]}
-    train = rows(counted, known(store, found=larger))["train"]
-    assert (train["worker_seconds"], train["reason"]) == (10.0, "inputs of another size")
-    model = {"train": Modelled(4, 100.0, 8.0)}
-    assert rows(counted, known(store, model=model))["train"]["basis"] == EARLIER
-    assert rows(counted, known(store, found=larger))["start and report"]["seconds"] == START_SECONDS
-    by_model = rows(counted, known(store, found=larger, model=model))["train"]
-    assert (by_model["worker_seconds"], by_model["stored_bytes"], by_model["basis"]) == (25.0, 2.0, MODEL)
+def said(tmp_path):
+    for number, (case, (runs, counted, asked, *more)) in enumerate(CASES.items()):
+        store = Store(str(tmp_path / str(number)))
+        for run in runs:
+            enter(store, **run)
+        settings, *asks = more or [{}]
+        yield f"\n# {case}"
+        for row in rows(counted, known(store, **asked), *asks, **settings):
+            shown = {name: f"{value:.9g}" if isinstance(value, float) else value for name, value in row.items()}
+            yield re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", "then", str(shown))
 
 
-def test_runs_are_as_near_as_their_settings_and_those_of_others_do_not_count(store, ran):
-    ran(RECORD | {"stages": [stage("train", 1, 7.0)]})
-    ran(RECORD | {"stages": [stage("train", 1, 9.0)]}, SETTINGS | {"seed": 1})
-    ran(RECORD | {"stages": [stage("train", 1, 1.0)]}, {"models": {}}, job="privacy_metrics")
-    ran(RECORD | {"stages": [stage("train", 1, 2.0)]}, status="running")
-    counted = Counted([CountedStage("train", num_missing=1)])
-    assert rows(counted, known(store))["train"]["worker_seconds"] == 7.0
-    assert rows(counted, known(store, SETTINGS | {"seed": 1}))["train"]["worker_seconds"] == 9.0
-    ran(RECORD | {"stages": [stage("train", 1, 3.0)]}, SETTINGS | {"seed": 2}, job="survey")
-    assert rows(counted, known(store, SETTINGS | {"seed": 2}))["train"]["worker_seconds"] == 9.0
+def test_what_missing_units_would_take(tmp_path):
+    check_text(Path(__file__), "predictions", said(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -130,52 +153,13 @@ def test_runs_are_as_near_as_their_settings_and_those_of_others_do_not_count(sto
     ],
 )
 def test_tables_come_out_as_in_a_run_that_differs_in_the_number_of_replicas_alone(
-    store, ran, settings, found, status, is_one
+    store, settings, found, status, is_one
 ):
-    ran(status=status)
+    enter(store, status=status)
     [run] = known(store, settings, found).runs
     assert run.has_twins is is_one
 
 
-def test_stages_that_could_not_be_counted_are_those_of_a_like_run(store, ran):
-    ran()
-    found = rows(Counted([CountedStage("tokens", num_missing=1)], "it depends on rows"), known(store))
-    assert list(found) == ["tokens", "co-occurrence", "train", "start and report"]
-    assert "num_done" not in found["train"]
-    assert (found["train"]["num_missing"], found["train"]["status"]) == (5, "estimated")
-    assert found["train"]["reason"].startswith(
-        "could not be counted after tokens: it depends on rows; as many as in the"
-    )
-    rest = replace(known(store), rest_bytes=3000)
-    more = rows(Counted([CountedStage("tokens", num_missing=1)], "it depends on rows", uncounted=["fr"]), rest)
-    assert (more["train"]["num_missing"], more["co-occurrence"]["num_missing"]) == (15, 6)
-    # No run did this one: it was found again.
-    assert (found["tokens"]["status"], found["tokens"].get("seconds")) == ("unknown", None)
-
-
-def test_nothing_vanishes_of_what_nothing_is_known(store):
-    found = rows(Counted([CountedStage("read", num_missing=1)], "it depends on rows"), known(store))
-    assert list(found) == ["read", "later stages", "start and report"]
-    assert found["later stages"]["status"] == "unknown"
-    assert (
-        found["read"]["reason"]
-        == "no earlier run in this store did such a unit, and docs/scale.md has no figures of it"
-    )
-    assert (found["start and report"]["seconds"], found["start and report"]["basis"]) == (START_SECONDS, MODEL)
-
-
-def test_a_run_that_finds_all_done_needs_no_cluster(store):
-    counted = Counted([CountedStage("read", num_done=3)])
-    assert list(rows(counted, known(store), memory_megabytes=500)) == ["read"]
+def test_a_cluster_without_room_is_refused_where_a_unit_is_missing(store):
     with pytest.raises(ClusterError, match="every stage asks for 1 CPU and 1,500 MB for each worker"):
         rows(Counted([CountedStage("read", num_missing=1)]), known(store), memory_megabytes=500)
-
-
-def test_workers_are_of_the_size_that_the_largest_stage_asks_for(store, ran):
-    """Two fit 4000 MB, and only one if training takes 2500 more for vectors: workers are kept from stage to stage."""
-    ran()
-    config = ClusterConfig(num_cpus=2, memory_megabytes=4000)
-    training = ResourceRequest("stage train", {"cluster.worker_megabytes": 1500, "vectors": 2500})
-    counted = Counted([CountedStage("co-occurrence", num_missing=2)])
-    row, _ = stage_rows(counted, known(store), Cluster(config, lambda _: [training]))
-    assert (row["num_workers"], row["memory_bytes"], row["seconds"]) == (1, 4_000_000_000, 20.0)
