@@ -614,10 +614,8 @@ def test_texts_without_any_label_are_scored(users, run_here, place, tmp_path):
     assert {(row["exchangeable_p"], row["status"]) for row in run.rows("checks")} == {(None, "no_error")}
 
 
-def test_another_forest_or_other_features_are_refused(configured, users, place, run_here):
+def test_another_forest_or_other_features_are_refused(users, place, run_here):
     given = [*settings(place / "fresh.csv"), *USERS]
-    with pytest.raises(ConfigError, match=r"data.label: null is for texts that an earlier run scores"):
-        configured(*given, "data.label=null")
     scored = f"data.scored_by={place}/run"
     with pytest.raises(ConfigError, match=r"features.tags=True: the forest .* was trained with features.tags=False"):
         run_here(*given, scored, "features.tags=true", f"store={place}/store")
@@ -757,20 +755,6 @@ def test_seeds_of_rounds_share_texts():
     assert (rows["random"]["accuracy_low"], rows["random"]["accuracy_high"]) == (mean.low, mean.high)
     gain = rows["errors"]
     assert gain["over_random_low"] < 0.0 < gain["over_random_high"]  # all seeds agree, and 120 groups are few
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        (["data.prediction=null", "data.probabilities=null"], "data.prediction and base.path: neither is given"),
-        (["base.path=a.csv"], "data.prediction and base.path: both are given"),
-        (["data.prediction=null"], "data.probabilities: is about predictions of the file"),
-        (["~data.probabilities.positive"], "must name the columns of two classes or more"),
-    ],
-)
-def test_settings_that_contradict_each_other_are_refused(configured, changes, message):
-    with pytest.raises(ConfigError, match=message):
-        configured(*settings("a.csv"), *changes)
 
 
 def test_a_missing_column_is_refused_with_those_that_there_are(run_here, file, tmp_path):

@@ -14,7 +14,6 @@ from tiltmeter.cluster.stages import UnitsFailed
 from tiltmeter.jobs.classifiers.influence import masking, replacing, summing, teaching
 from tiltmeter.jobs.classifiers.influence.learning import load_student
 from tiltmeter.jobs.classifiers.influence.teaching import TaughtBy
-from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.draws import without_number
 from tiltmeter.operators.classifiers.attribution.attribute import attribute
 from tiltmeter.operators.classifiers.attribution.records import AttributionConfig
@@ -576,21 +575,6 @@ def test_a_kill_at_a_random_moment_changes_no_table(influence, tiltmeter, outcom
     _, errors = process.communicate(timeout=300)
     assert process.returncode == 0, errors
     assert outcome_of(tmp_path / "run").digests == influence.digests
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        (["probes.control=[red]", "probes.probe=[]"], "set both, or none of them"),
-        (["probes.control=[red]", "probes.probe=[red]"], "is among probes.control too"),
-        (["ratios.parts_of_speech=[ADJECTIVE]"], "is no part of speech: choose of NOUN"),
-        (["intervals.level=1.0"], "level"),
-        (["models.checkpoints={checkpoint: a}"], "choose another name"),
-    ],
-)
-def test_settings_are_refused(configured, settings, message):
-    with pytest.raises(ConfigError, match=message):
-        configured("job=word_influence", "data.path=a.csv", *settings)
 
 
 def test_texts_of_one_class_are_refused(run_here, tmp_path):
