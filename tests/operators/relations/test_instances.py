@@ -10,15 +10,14 @@ def test_between_the_arguments_lies_what_neither_holds():
     instance = Instance(SENTENCE, Span(5, 6), Span(0, 2))
     assert (instance.between, instance.is_subject_first) == (Span(2, 5), False)
     assert Instance(SENTENCE, Span(0, 2), Span(2, 3)).between == Span(2, 2)
+    tree = Sentence(("Ada", "wrote", "notes"), heads=(1, -1, 1), deprels=("nsubj", "root", "obj"))
+    assert tree.dependents == ((), (0, 2), ())
 
 
 def test_the_type_of_an_argument_is_the_ner_of_its_tokens():
     instance = Instance(SENTENCE, Span(0, 2), Span(5, 6), subject_type="WRITER")
     assert instance.values["ner"] == ("WRITER", "WRITER", "O", "O", "O", "LOC", "O")
     assert instance.values["lemma"] is None
-
-
-def test_without_types_and_annotation_there_is_no_ner():
     assert Instance(Sentence(TOKENS), Span(0, 2), Span(5, 6)).values["ner"] is None
     assert Instance(Sentence(TOKENS), Span(0, 2), Span(5, 6), object_type="LOC").values["ner"][4:] == ("", "LOC", "")
 
@@ -40,6 +39,7 @@ def test_impossible_spans_are_refused(subject, object_, reason):
 @pytest.mark.parametrize(
     ("columns", "reason"),
     [
+        ({"tokens": ()}, "no tokens"),
         ({"pos": ("X",)}, "pos has 1 values for 2 tokens"),
         ({"heads": (-1, 0)}, "come together"),
         ({"heads": (-1, 2), "deprels": ("root", "obj")}, "head of token 1 is 2"),
@@ -48,14 +48,4 @@ def test_impossible_spans_are_refused(subject, object_, reason):
 )
 def test_annotations_that_do_not_fit_are_refused(columns, reason):
     with pytest.raises(InstanceError, match=reason):
-        Sentence(("a", "b"), **columns)
-
-
-def test_a_sentence_has_tokens():
-    with pytest.raises(InstanceError, match="no tokens"):
-        Sentence(())
-
-
-def test_dependents_are_those_of_a_head():
-    sentence = Sentence(("Ada", "wrote", "notes"), heads=(1, -1, 1), deprels=("nsubj", "root", "obj"))
-    assert sentence.dependents == ((), (0, 2), ())
+        Sentence(**({"tokens": ("a", "b")} | columns))

@@ -4,7 +4,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.fixtures.problems import RULES, SEEDS, drawn_problem, partitions, plenty, problem_of, scored_problem
-from tiltmeter.operators.resolution.components import positive_components
 from tiltmeter.operators.resolution.problem import Missing, Problem, Remaining, Result, result
 from tiltmeter.operators.resolution.reductions import components, contracted, reduced, solved
 from tiltmeter.operators.resolution.search.local_search import local_search_result
@@ -53,12 +52,6 @@ def test_components_hold_all_positive_pairs(seed: int, missing: Missing) -> None
     for piece in pieces:
         inside = problem.matrix[np.ix_(piece.nodes, piece.nodes)]
         assert np.array_equal(piece.problem.matrix, inside)
-
-
-def test_components_by_hand() -> None:
-    pairs = (np.array([0, 1, 2, 0]), np.array([4, 3, 3, 1]), np.array([1.0, 2.0, 0.0, -1.0]))
-    assert positive_components(6, *pairs).tolist() == [0, 1, 2, 1, 0, 3]
-    assert positive_components(0, *(column[:0] for column in pairs)).size == 0
 
 
 def test_own_part_of_two() -> None:

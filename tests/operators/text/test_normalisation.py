@@ -45,21 +45,16 @@ _DELICATE = (
         ("ur", "لڑكي بيٹى یہ ھے به", "لڑکی بیٹی یہ ہے بہ"),
         ("ur", "بھائی جذبۂ جذبۀ جذبہ\u0654 سورة", "بھائی جذبہ جذبہ جذبہ سورۃ"),
         ("ur", "گۓ مےں", "گئے میں"),
+        ("tr as it is", "Işık I\u0307stanbul i\u0307stanbul", "Işık İstanbul istanbul"),
+        ("de as it is", "Die Ärztin’s ＡＢ", "Die Ärztin's AB"),
+        ("de", "Maße Masse", "maße masse"),
         ("zh", "漢語 電腦 台灣 Ｗｉｎｄｏｗｓ", "汉语 电脑 台湾 windows"),
     ],
 )
 def test_spelling_by_hand(language, text, written):
-    assert Normalizer(language, fold_case=True)(text) == unicodedata.normalize("NFC", written)
-
-
-def test_case_is_kept_on_request():
-    assert Normalizer("tr", fold_case=False)("Işık I\u0307stanbul i\u0307stanbul") == "Işık İstanbul istanbul"
-    assert Normalizer("de", fold_case=False)("Die Ärztin’s ＡＢ") == "Die Ärztin's AB"
-
-
-def test_german_sharp_s_stays_so_that_measures_and_masses_differ():
-    spell = Normalizer("de", fold_case=True)
-    assert spell("Maße") != spell("Masse")
+    assert Normalizer(language.removesuffix(" as it is"), not language.endswith("as it is"))(
+        text
+    ) == unicodedata.normalize("NFC", written)
 
 
 @pytest.mark.parametrize("fold_case", [True, False])

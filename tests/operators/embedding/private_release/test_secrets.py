@@ -30,14 +30,11 @@ def test_bits_are_the_same_again_and_depend_on_all_that_defines_the_release():
         assert not (noise() == changed).any()
 
 
-def test_noise_of_a_row_depends_on_no_other_row():
-    whole = noisy_block(np.zeros((BLOCK_ROWS, 3)), KEY, ABOUT, 0, "norm", 1.0, 2.0**-12)
-    assert np.array_equal(whole[:5], noise())
-    assert len(np.unique(whole, axis=0)) == BLOCK_ROWS
-
-
 def test_secret_noise_has_its_law():
     drawn = [noisy_block(np.zeros((BLOCK_ROWS, 5)), KEY, ABOUT, block, "norm", 2.0, 2.0**-20) for block in range(20)]
+    whole = noisy_block(np.zeros((BLOCK_ROWS, 3)), KEY, ABOUT, 0, "norm", 1.0, 2.0**-12)
+    assert np.array_equal(whole[:5], noise()), "noise of a row depends on no other row"
+    assert len(np.unique(whole, axis=0)) == BLOCK_ROWS
     radii = np.linalg.norm(np.concatenate(drawn), axis=1)
     assert stats.kstest(radii, stats.gamma(5, scale=2.0).cdf).pvalue > 0.001
 
@@ -59,6 +56,9 @@ def test_grid_is_the_nearest_multiple(value, exponent):
     [placed] = on_grid(np.array([value]), step)
     assert abs(placed - value) <= step / 2
     assert placed / step == round(placed / step)
+    for none in (np.inf, np.nan, 1e18):
+        with pytest.raises(ValueError, match="too long for the grid"):
+            on_grid(np.array([none]), 2.0**-10)
 
 
 @given(st.floats(1e-6, 1e6))
@@ -66,12 +66,6 @@ def test_step_is_a_power_of_two_just_below(deviation):
     step = grid_step(deviation)
     assert deviation / 2048 < step <= deviation / 1024
     assert np.frexp(step)[0] == 0.5
-
-
-def test_what_a_grid_has_no_digit_for_is_refused():
-    for value in (np.inf, np.nan, 1e18):
-        with pytest.raises(ValueError, match="too long for the grid"):
-            on_grid(np.array([value]), 2.0**-10)
 
 
 def test_digests_say_nothing_without_the_key():

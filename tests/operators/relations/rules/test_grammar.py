@@ -40,15 +40,14 @@ def test_expressions_with_slashes_and_brackets_survive(text):
     assert rule.arguments[1].tests == token.tests
 
 
-def test_a_comma_is_a_symbol_like_any_other():
-    assert rule_symbols(parsed('SUBJ "," "president" "of" OBJ')) == ("SUBJ", '","', '"president"', '"of"', "OBJ")
-
-
 def test_a_rule_has_one_print():
     prints = {
         printed(parsed(text))
         for text in ('SUBJ [word="a"]? OBJ', 'SUBJ "a" ? OBJ', '  SUBJ"a"? OBJ', 'SUBJ [ word = "a" ] ? OBJ')
     }
+    assert rule_symbols(parsed('SUBJ "," "president" "of" OBJ')) == ("SUBJ", '","', '"president"', '"of"', "OBJ")
+    for text, quantifier in (("{2,}", grammar.Quantifier(2, None)), ("{3}", grammar.Quantifier(3, 3))):
+        assert parsed(f"SUBJ []{text} OBJ").sides[1][0].quantifier == quantifier
     assert prints == {'SUBJ "a" ? OBJ'}
     assert printed(parsed('SUBJ [pos="X" & lemma="y" & pos="X"] OBJ')) == 'SUBJ [lemma="y" & pos="X"] OBJ'
 
@@ -59,11 +58,6 @@ def test_branches_start_from_the_node_in_front_of_them():
     assert (subject.target.token, object_.target.token) == (grammar.Argument("subject"), grammar.Argument("object"))
     assert object_.target.branches[0].relation == grammar.Value("case")
     assert grammar.roles(rule) == ("subject", "object")
-
-
-def test_repeats_are_counted():
-    assert parsed("SUBJ []{2,} OBJ").sides[1][0].quantifier == grammar.Quantifier(2, None)
-    assert parsed("SUBJ []{3} OBJ").sides[1][0].quantifier == grammar.Quantifier(3, 3)
 
 
 @pytest.mark.parametrize(
