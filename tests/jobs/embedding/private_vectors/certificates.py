@@ -67,6 +67,13 @@ def exact_privacy(row, projection, vectors, delta, *, is_private):
     }
 
 
+def certificate(row, projection, epsilon, delta, slack, norm, vectors, *, is_private):
+    """What it says of a release alone in its account: of its epsilon, its slack, its noise and its exact privacy."""
+    said = {"epsilon": epsilon, "spent": epsilon, "delta": slack, "spent_delta": slack, "num_releases": 1}
+    said |= noise_law(row, projection) | {"rounding_delta": rounding_delta(row, projection, norm)}
+    return said | exact_privacy(row, projection, vectors, delta, is_private=is_private)
+
+
 def audit(row, noise, stretch):
     """By name, the value, what it should be, of how many, and its chance: of what was really added to rows."""
     num, length = len(noise), noise.shape[1]

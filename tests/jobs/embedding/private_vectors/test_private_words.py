@@ -6,13 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.jobs.embedding.private_vectors.certificates import (
-    exact_privacy,
-    given_by,
-    map_of,
-    noise_law,
-    rounding_delta,
-)
+from tests.jobs.embedding.private_vectors.certificates import certificate, given_by, map_of
 from tests.jobs.embedding.private_vectors.leaks import left
 from tests.jobs.embedding.private_vectors.places import KEY, NUM_WORDS, SEED, WIDTH, settings
 from tiltmeter.operators.embedding.private_release.profile import gaussian_epsilon_of
@@ -75,11 +69,10 @@ def test_a_certificate_holds_for_all_pairs_of_the_vocabulary_and_noise_is_made_f
     assert row["sensitivity"] == pytest.approx(sensitivity, rel=1e-9)
     assert row["sensitivity"] >= largest
     assert (largest < 0.9999) == (mechanism in ("haar", "public_pca"))
-    expected = {"epsilon": EPSILON, "spent": EPSILON, "delta": slack, "spent_delta": slack, "num_rows": len(SECRETS)}
-    expected |= {"radius": None, "num_named": len(SECRETS), "num_words": NUM_WORDS, "num_draws": 50}
     norm = np.linalg.norm(plain, axis=1).max()
-    expected |= noise_law(row, projection) | {"rounding_delta": rounding_delta(row, projection, norm)}
-    expected |= exact_privacy(row, projection, plain, DELTA, is_private=False)
+    expected = certificate(row, projection, EPSILON, DELTA, slack, norm, plain, is_private=False)
+    expected |= {"num_rows": len(SECRETS), "num_named": len(SECRETS), "num_words": NUM_WORDS, "num_draws": 50}
+    expected |= {"radius": None}
     assert {name: row[name] for name in expected} == pytest.approx(expected)
     radii = np.linalg.norm(given_by(run) - plain[rows] @ projection.T, axis=1)
     law = stats.gamma(len(projection), scale=sensitivity / EPSILON)

@@ -10,14 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.jobs.embedding.private_vectors.certificates import (
-    audit,
-    exact_privacy,
-    given_by,
-    map_of,
-    noise_law,
-    rounding_delta,
-)
+from tests.jobs.embedding.private_vectors.certificates import audit, certificate, exact_privacy, given_by, map_of
 from tests.jobs.embedding.private_vectors.places import KEY, SEED, WIDTH, settings
 from tiltmeter.cluster.start import Workers
 from tiltmeter.jobs.embedding.private_vectors.release import audit as auditing
@@ -123,18 +116,15 @@ def test_every_block_of_rows_has_noise_of_its_own(noise):
 def test_a_certificate_says_what_follows_from_the_settings_and_the_map(releases, shortened, kind):
     run, epsilon = releases[kind], KINDS[kind][1]
     [row], projection = run.rows("releases"), map_of(run)
-    expected = {"epsilon": epsilon, "spent": epsilon, "max_epsilon": 10.0, "num_releases": 1, "max_delta": 1e-5}
-    slack = DELTA if kind == "normal" else 0.0
-    expected |= {"delta": slack, "spent_delta": slack, "radius": RADIUS, "num_rows": NUM, "num_named": 1000}
-    expected |= {"num_words": NUM_TRIED, "num_draws": NUM_DRAWS} | noise_law(row, projection)
-    sensitivity = np.linalg.svd(projection, compute_uv=False)[0]
-    expected |= {"sensitivity": pytest.approx(sensitivity), "rounding_delta": rounding_delta(row, projection, RADIUS)}
+    slack, sensitivity = DELTA if kind == "normal" else 0.0, np.linalg.svd(projection, compute_uv=False)[0]
+    expected = certificate(row, projection, epsilon, DELTA, slack, RADIUS, shortened[:-10], is_private=True)
+    expected |= {"max_epsilon": 10.0, "max_delta": 1e-5, "radius": RADIUS, "num_rows": NUM, "num_named": 1000}
+    expected |= {"num_words": NUM_TRIED, "num_draws": NUM_DRAWS, "sensitivity": pytest.approx(sensitivity)}
     assert (sensitivity > 1.5) == (kind in ("one", "epsilon"))
     if kind == "normal":
         assert gaussian_epsilon_of(DELTA, 2 * RADIUS, row["scale"]) == pytest.approx(epsilon * 2 * RADIUS)
     else:
         expected["scale"] = pytest.approx(sensitivity / epsilon)
-    expected |= exact_privacy(row, projection, shortened[:-10], DELTA, is_private=True)
     assert {name: row[name] for name in expected} == pytest.approx(expected)
 
 
@@ -168,10 +158,10 @@ def test_a_release_that_is_not_what_it_says_is_found_out(releases, shortened, mo
     sound, reused = given_by(run), written(images, KEY, about, 0)
     block = np.tile(sound[:BLOCK_ROWS] - images[:BLOCK_ROWS], (3, 1))[:NUM] + images
     neighbours = np.repeat((sound - images)[::2], 2, axis=0) + images
-    certificate = row | {"reach": 0.0}
+    said = row | {"reach": 0.0}
 
     def wrong(vectors, **changed):
-        rows = auditing._checks(subject, KEY, certificate | changed, vectors)
+        rows = auditing._checks(subject, KEY, said | changed, vectors)
         return {row["check"] for row in rows if row["verdict"] != "within"}
 
     assert wrong(sound) == set()

@@ -15,7 +15,6 @@ from tests.fixtures.tables.gender import professions as of_professions
 from tiltmeter.jobs.gender import figures
 from tiltmeter.jobs.gender.findings import labelled
 from tiltmeter.jobs.gender.page import measures
-from tiltmeter.jobs.gender.words import counts_by_gender
 from tiltmeter.jobs.report.html.elements import Page
 from tiltmeter.operators.statistics.correlation import cluster_order
 
@@ -150,16 +149,6 @@ def test_bold_says_that_the_interval_excludes_0():
     known = of_professions(*rows).with_columns(label=pl.lit("English (en)"))
     _, found = drawn(figures.profession_map(known, known["profession"])).data
     assert [text for (text,) in found.text] == ["<b>0.06</b>", "0.04", "<b>−0.06</b>"]
-
-
-def test_a_word_that_stands_in_two_pairs_counts_once():
-    counted = counts_by_gender(labelled(survey())["gender_words"])
-    arabic = {row["list"]: row for row in counted.filter(pl.col("language") == "ar").to_dicts()}
-    # One woman's word in both pairs and two men's, 10 times each.
-    assert [arabic["defining"][name] for name in ("feminine", "masculine", "neutral")] == [10, 20, 0]
-    assert arabic["defining"]["share"] == pytest.approx(1 / 3)
-    assert [arabic["professions"][name] for name in ("feminine", "masculine", "neutral")] == [1, 30, 10]
-    assert "wo" not in counted["language"].to_list(), "no count is known"
 
 
 def test_every_word_is_escaped(html_of):
