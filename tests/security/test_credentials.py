@@ -13,7 +13,6 @@ import tempfile
 import threading
 import time
 import traceback
-from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
@@ -137,26 +136,16 @@ def test_systems_are_recorded_without_credentials(tmp_path):
     assert "s3://bucket/folder" in record
 
 
-@dataclass
-class Directory:
-    """Of a run, as far as its record."""
-
-    record: dict = field(default_factory=dict)
-
-    def write_record(self, **entries):
-        self.record |= entries
-
-
 @pytest.mark.parametrize("kind", ["error", "unit"])
 def test_failures_are_recorded_without_credentials(kind):
     failure = Failure(Unit("pages/2", URIS[0], {}), f"OSError: {URIS[1]}", f"Traceback:\n  OSError: {URIS[2]}")
-    error = UnitsFailed([failure]) if kind == "unit" else OSError(URIS[0])
-    runner = SimpleNamespace(records=[], entry=None)
-    run = SimpleNamespace(runner=runner, directory=Directory(), published={})
+    error, record = UnitsFailed([failure]) if kind == "unit" else OSError(URIS[0]), {}
+    directory = SimpleNamespace(record=record, write_record=lambda **entries: record.update(entries))
+    run = SimpleNamespace(runner=SimpleNamespace(records=[], entry=None), directory=directory, published={})
     with pytest.raises(type(error)), runs._recorded(run):
         raise error from OSError(URIS[3])
-    assert run.directory.record["status"] == "failed"
-    assert SECRET not in json.dumps(run.directory.record)
+    assert record["status"] == "failed"
+    assert SECRET not in json.dumps(record)
 
 
 def test_the_ledger_has_no_credentials_of_what_a_unit_reads(store):

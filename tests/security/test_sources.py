@@ -89,18 +89,10 @@ def test_no_module_runs_data():
 @pytest.mark.parametrize(
     "text",
     [
-        "import pickle",
-        "from cloudpickle import loads",
-        "eval(text)",
-        "yaml.load(text, yaml.Loader)",
-        "np.load(path)",
-        "np.load(path, allow_pickle=True)",
-        "torch.load(path)",
-        "subprocess.run(text, shell=True)",
-        "AutoModel.from_pretrained(path, trust_remote_code=True)",
-        "AutoModel.from_config(config)",
-        "hydra.utils.instantiate(config)",
-        "importlib.import_module(name)",
+        *("import pickle", "from cloudpickle import loads", "eval(text)", "yaml.load(text, yaml.Loader)"),
+        *("np.load(path)", "np.load(path, allow_pickle=True)", "torch.load(path)", "subprocess.run(text, shell=True)"),
+        *("AutoModel.from_pretrained(path, trust_remote_code=True)", "AutoModel.from_config(config)"),
+        *("hydra.utils.instantiate(config)", "importlib.import_module(name)"),
     ],
 )
 def test_what_would_run_data_is_noticed(text):

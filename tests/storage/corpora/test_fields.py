@@ -34,11 +34,7 @@ def test_a_dump_has_namespaces_categories_and_the_moment_of_the_revision(tmp_pat
         ("born", [None] * 3),
     ):
         assert values(path, field) == [(*kind, value) for kind, value in zip(kinds, found, strict=True)]
-    assert values(path, "namespace") == [
-        ("1", "article", "main"),
-        ("2", "article", "Talk"),
-        ("3", "redirect", "main"),
-    ]
+    assert values(path, "namespace") == [("1", "article", "main"), ("2", "article", "Talk"), ("3", "redirect", "main")]
 
 
 def test_documents_of_json_lines_and_parquet_have_their_own_fields(tmp_path):

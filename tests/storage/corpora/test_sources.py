@@ -12,13 +12,7 @@ import pytest
 
 from tests.fixtures.corpora import pages, parquet, parts, tar, written, zipped
 from tiltmeter.storage.bad_records import collected
-from tiltmeter.storage.corpora.corpora import (
-    CorpusConfig,
-    Source,
-    check_any_readable,
-    find_sources,
-    split,
-)
+from tiltmeter.storage.corpora.corpora import CorpusConfig, Source, check_any_readable, find_sources, split
 from tiltmeter.storage.corpora.sources import find_file
 from tiltmeter.storage.errors import InputError
 
@@ -173,14 +167,6 @@ def test_what_is_no_plain_text_is_not_read_as_such(tmp_path, content, message, p
         with pytest.raises(InputError, match=message) as refusal:
             _sources(tmp_path / "good.txt", tmp_path / name, format=chosen)
         assert str(tmp_path / name) in str(refusal.value)
-
-
-@pytest.mark.parametrize(
-    "prose", ['{curly} "braces": none', '["Hello," she said]', "<3 and <doc", "\x1b[1mbold\x1b[0m\x00"]
-)
-def test_prose_may_begin_as_it_likes_if_it_is_named(tmp_path, prose):
-    (tmp_path / "prose").write_text(f"{prose}\n")
-    assert _ids(_sources(tmp_path / "prose", format="text")) == ["prose@0"]
 
 
 @pytest.mark.parametrize(

@@ -66,25 +66,24 @@ def test_a_corpus_is_read_from_its_copies(served, tmp_path):
     assert downloaded(plain, str(tmp_path / "store")) is plain
 
 
-def test_an_interrupted_copy_goes_on_where_it_stopped(served, tmp_path):
-    url = served.url("ranges", "pages.jsonl")
+@pytest.mark.parametrize(
+    ("how", "before", "asked"),
+    [
+        ("ranges", _CONTENT[:700_000], ["bytes=0-0", "bytes=700000-"]),
+        ("whole", b"x" * 700_000, ["bytes=0-0", "bytes=700000-"]),
+        ("whole", b"x" * 2_000_000, ["bytes=0-0", ""]),
+    ],
+)
+def test_an_interrupted_copy_goes_on_where_it_stopped_unless_all_of_it_is_sent(served, tmp_path, how, before, asked):
+    url = served.url(how, "pages.jsonl")
     copy = _copy(url, tmp_path / "store")
     copy.unlink()
     partial = copy.with_name("pages.jsonl.partial")
-    partial.write_bytes(_CONTENT[:700_000])
+    partial.write_bytes(before)
     served.ranges.clear()
     assert _copy(url, tmp_path / "store").read_bytes() == _CONTENT
-    assert served.ranges == ["bytes=0-0", "bytes=700000-"]
+    assert served.ranges == asked
     assert not partial.exists()
-
-
-@pytest.mark.parametrize("length", [700_000, 2_000_000])
-def test_a_server_that_sends_all_of_it_again_is_heeded(served, tmp_path, length):
-    url = served.url("whole", "pages.jsonl")
-    copy = _copy(url, tmp_path / "store")
-    copy.unlink()
-    copy.with_name("pages.jsonl.partial").write_bytes(b"x" * length)
-    assert _copy(url, tmp_path / "store").read_bytes() == _CONTENT
 
 
 def test_a_new_version_gets_a_copy_of_its_own(served, tmp_path):

@@ -24,23 +24,6 @@ def folder(tmp_path):
     return tmp_path / "folder"
 
 
-@pytest.fixture
-def meanwhile(monkeypatch):
-    """Lets something happen as a folder is about to be listed."""
-
-    def happen(place, change):
-        def scandir(path):
-            if Path(path) == place:
-                monkeypatch.undo()
-                change()
-            return list_folder(path)
-
-        list_folder = os.scandir
-        monkeypatch.setattr(os, "scandir", scandir)
-
-    return happen
-
-
 def test_everything_below_a_folder_is_listed_but_not_what_links_lead_to(folder, tmp_path):
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside/secret").touch()
@@ -61,18 +44,31 @@ def test_nothing_is_below_a_folder_that_is_not_there_and_a_file_is_none(folder):
         below(folder / "a/one")
 
 
-def test_a_folder_may_go_while_those_above_it_are_listed(folder, meanwhile):
-    def remove():
-        (folder / "b/c/three").unlink()
-        (folder / "b/c").rmdir()
-
-    meanwhile(folder / "b/c", remove)
-    assert below(folder) == ["a", "a/one", "b", "b/two"]
+def remove(folder):
+    (folder / "b/c/three").unlink()
+    (folder / "b/c").rmdir()
 
 
-def test_a_file_may_go_before_its_size_is_asked_for(folder, meanwhile):
-    meanwhile(folder / "b/c", (folder / "a/one").unlink)
-    assert below(folder) == ["a", "b", "b/c", "b/c/three", "b/two"]
+@pytest.mark.parametrize(
+    ("change", "left"),
+    [
+        (remove, ["a", "a/one", "b", "b/two"]),
+        (lambda folder: (folder / "a/one").unlink(), ["a", "b", "b/c", "b/c/three", "b/two"]),
+    ],
+    ids=["folder", "file"],
+)
+def test_a_folder_or_a_file_may_go_while_those_above_it_are_listed(folder, monkeypatch, change, left):
+    """As a folder is about to be listed, before the size of the file is asked for."""
+
+    def scandir(path):
+        if Path(path) == folder / "b/c":
+            monkeypatch.undo()
+            change(folder)
+        return list_folder(path)
+
+    list_folder = os.scandir
+    monkeypatch.setattr(os, "scandir", scandir)
+    assert below(folder) == left
 
 
 def test_a_folder_may_come_into_being_while_it_is_looked_for(tmp_path, monkeypatch):

@@ -29,16 +29,13 @@ LABELS = {0: "bad", 1: "so-so", 2: "good"}
 LABELLED = BertConfig(**BERT.to_dict() | {"id2label": LABELS})
 
 
-def load_encoder(folder):
-    return models.load_encoder(str(folder), "cpu", "embedding.model")
+def to_load(load, setting):
+    return lambda folder: load(str(folder), "cpu", setting)
 
 
-def load_classifier(folder):
-    return models.load_classifier(str(folder), "cpu", "sentiment.mine.model")
-
-
-def load_translator(folder):
-    return models.load_translator(str(folder), "cpu", "translator.es.there")
+load_encoder = to_load(models.load_encoder, "embedding.model")
+load_classifier = to_load(models.load_classifier, "sentiment.mine.model")
+load_translator = to_load(models.load_translator, "translator.es.there")
 
 
 def saved(folder, model):

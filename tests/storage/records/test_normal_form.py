@@ -1,6 +1,6 @@
 """Cells are in one form of Unicode, whatever the file's."""
 
-import json
+from functools import partial
 
 import polars as pl
 import pytest
@@ -8,20 +8,20 @@ import pytest
 from tiltmeter.storage.records.cells import labels
 from tiltmeter.storage.records.tables import check_columns, read_records, record_columns
 
+WRITERS = {
+    "csv": pl.DataFrame.write_csv,
+    "tsv": partial(pl.DataFrame.write_csv, separator="\t"),
+    "jsonl": pl.DataFrame.write_ndjson,
+    "parquet": pl.DataFrame.write_parquet,
+    "arrow": pl.DataFrame.write_ipc,
+}
 
-@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet", "arrow"])
+
+@pytest.mark.parametrize("ending", WRITERS)
 def test_cells_and_names_of_columns_are_composed(ending, tmp_path):
     rows = pl.DataFrame({"id": ["re\u0301"], "cafe\u0301": ["un cafe\u0301"], "label": ["caf\u00e9"]})
     path = f"{tmp_path}/rows.{ending}"
-    match ending:
-        case "jsonl":
-            (tmp_path / "rows.jsonl").write_text(json.dumps(rows.to_dicts()[0]))
-        case "parquet":
-            rows.write_parquet(path)
-        case "arrow":
-            rows.write_ipc(path)
-        case _:
-            rows.write_csv(path, separator="," if ending == "csv" else "\t")
+    WRITERS[ending](rows, path)
     assert read_records(path).row(0) == ("ré", "un café", "café")
     assert record_columns(path) == ["id", "caf\u00e9", "label"]
     for asked in ("caf\u00e9", "cafe\u0301"):

@@ -36,19 +36,16 @@ def test_entries_of_an_account_add_up_once_each_until_the_limit(store):
 
 
 def test_an_amount_is_kept_as_it_is_and_put_together_by_whoever_asks(store):
+    """Entries of earlier versions are a number and its unit."""
     first, second = {"epsilon": 3.0, "law": "norm"}, {"epsilon": 1.0, "delta": 1e-6, "law": "gaussian"}
     seen = []
     for name, amount in {"a": first, "b": second}.items():
         accounts.enter(store, "people", name, amount, lambda amounts: not seen.append(amounts))
     assert seen[-1] == [first, second]
-
-
-def test_entries_of_earlier_versions_are_a_number_and_its_unit(store):
-    enter(store, "b", 1.0, 9.0)
     row = '{"amount": 3, "unit": "epsilon per unit of distance", "confirmed": true}'
     (store.local_path / "accounts/people/b.json").write_text(row)
     balance = accounts.enter(store, "people", "b", {}, lambda _: False)
-    assert balance.amounts == [{"epsilon": 3.0, "unit": "epsilon per unit of distance"}]
+    assert balance.amounts == [first, {"epsilon": 3.0, "unit": "epsilon per unit of distance"}]
 
 
 @pytest.mark.parametrize("name", ["../x", "", "a/b"])

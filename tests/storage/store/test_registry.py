@@ -67,12 +67,6 @@ def test_a_killed_run_is_not_at_work_nor_one_on_a_machine_that_was_not_heard_of_
     assert not registry.is_at_work(dataclasses.replace(elsewhere.run, started=long_ago))
 
 
-def test_the_number_of_a_process_that_is_over_may_be_given_again(registry):
-    current = Process.current()
-    assert current.is_alive(datetime.now(UTC))
-    assert not dataclasses.replace(current, created=current.created - 100).is_alive(datetime.now(UTC))
-
-
 def test_nothing_is_pruned_while_a_run_is_at_work(registry):
     entry = begin(registry)
     with pytest.raises(StorageError, match=r"can't be removed while runs are at work: survey on .* into /runs/1"):

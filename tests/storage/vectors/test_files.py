@@ -2,7 +2,6 @@ import bz2
 import gzip
 import pickle
 import struct
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -34,12 +33,6 @@ def write(path, embedding, format):
 
 def read(path, format="auto"):
     return read_embedding(str(path), format, allow_pickle=True)
-
-
-def put(folder: Path, content: str | bytes) -> str:
-    path = folder / "embedding"
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return str(path)
 
 
 def same(a: EmbeddingFile, b: EmbeddingFile) -> bool:
@@ -137,13 +130,13 @@ def test_we_read_what_gensim_reads(name):
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress])
 @pytest.mark.parametrize("protocol", range(6))
 @pytest.mark.parametrize("format", ["auto", *FORMATS])
-def test_no_pickle_is_loaded_unasked(format, protocol, pack, payload, tmp_path):
-    path = put(tmp_path, pack(pickle.dumps(payload, protocol)))
+def test_no_pickle_is_loaded_unasked(format, protocol, pack, payload, file):
+    path = file(pack(pickle.dumps(payload, protocol)))
     with pytest.raises(EmbeddingFileError):
         read_embedding(path, format)
 
 
-def test_the_refusal_of_a_pickle_says_why_and_what_to_do(tmp_path):
+def test_the_refusal_of_a_pickle_says_why_and_what_to_do(tmp_path, file):
     write(tmp_path / "vectors.kv", SMALL, "keyedvectors")
     path = str(tmp_path / "vectors.kv")
     with pytest.raises(EmbeddingFileError, match=r"vectors\.kv: is a pickle.* a program.*allow_pickle=true"):
@@ -152,7 +145,7 @@ def test_the_refusal_of_a_pickle_says_why_and_what_to_do(tmp_path):
         read_embedding(path, "glove", allow_pickle=True)
     assert same(read_embedding(path, allow_pickle=True), SMALL)
     with pytest.raises(EmbeddingFileError, match="cannot be read as vectors of gensim: it holds a list"):
-        read(put(tmp_path, pickle.dumps([1, 2])))
+        read(file(pickle.dumps([1, 2])))
 
 
 @pytest.mark.parametrize("format", FORMATS[:3])
@@ -166,10 +159,10 @@ def test_packed_files(format, ending, tmp_path):
         read(path, format)
 
 
-def test_a_word_of_a_binary_file_has_an_end(tmp_path):
+def test_a_word_of_a_binary_file_has_an_end(file):
     content = b"2 2\n" + b"".join(word + struct.pack("<2f", 1, 2) for word in (b"a ", b"x" * 70_000))
     with pytest.raises(EmbeddingFileError, match="word 2: is no word"):
-        read_embedding(put(tmp_path, content), "word2vec_binary")
+        read_embedding(file(content), "word2vec_binary")
 
 
 def table(**columns):
