@@ -65,10 +65,18 @@ def build(
         validator = SchemaValidator(_strict(pydantic.TypeAdapter(kind).core_schema), _use_prebuilt=False)
         return cast(CommonConfig, validator.validate_python(kind.arranged(composed, overrides)))
     except pydantic.ValidationError as error:
-        # A list that is too short only says again that its items are wrong.
-        wrong = [details for details in error.errors() if details["type"] != "too_short" or error.error_count() == 1]
+        wrong = _without_echoes(error.errors())
         known = Known(composed, folders)
         raise ConfigError("\n".join(_explain(details, kind, known) for details in wrong)) from error
+
+
+def _without_echoes(errors: Sequence[ErrorDetails]) -> list[ErrorDetails]:
+    """A list that is too short only says again that its items are wrong."""
+    places = [details["loc"] for details in errors]
+    others = [details for details in errors if details["type"] != "too_short"]
+    return others or [
+        details for details in errors if sum(place[: len(details["loc"])] == details["loc"] for place in places) == 1
+    ]
 
 
 def _strict(schema: Any) -> Any:

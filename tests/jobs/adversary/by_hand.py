@@ -31,6 +31,7 @@ from .conftest import LISTS, words_and_vectors
 
 PARTS = ("training", "development", "test")
 NOISES = (0.0, 0.3, 0.5)
+NOISE_OF_NEIGHBOURS = 0.7
 BARRED = {*ENGLISH_STOP_WORDS, "rt"}
 
 
@@ -53,19 +54,20 @@ class Embedding:
     """Vectors of words that may be replaced, and of candidates."""
 
     def __init__(self, config, counts, noise):
-        words, vectors = words_and_vectors(noise)
-        known = [row for row, word in enumerate(words) if re.fullmatch("[a-z]+", word)][
-            : config.candidates.max_vocabulary
-        ]
-        self.config, self.words = config, [words[row] for row in known]
-        self.vectors = np.array(vectors, dtype=np.float32)[known].astype(np.float64)
-        if config.direction.unit_vectors:
-            self.vectors = length_1(self.vectors)
+        self.config = config
+        self.words, self.vectors = self._read(noise)
         self.rows = {word: row for row, word in enumerate(self.words)}
         self.pool = [row for row, word in enumerate(self.words) if counts[word] >= config.candidates.min_count]
         genders = config.words.gendered().genders
         self.controls = cache(self._controls)
         self.signs = np.array([{"female": 1, "male": -1}.get(genders.get(word), 0) for word in self.words])
+
+    def _read(self, noise):
+        words, vectors = words_and_vectors(noise)
+        known = [row for row, word in enumerate(words) if re.fullmatch("[a-z]+", word)]
+        known = known[: self.config.candidates.max_vocabulary]
+        vectors = np.array(vectors, dtype=np.float32)[known].astype(np.float64)
+        return [words[row] for row in known], length_1(vectors) if self.config.direction.unit_vectors else vectors
 
     def vector(self, word):
         return self.vectors[self.rows[word]]
@@ -113,13 +115,15 @@ class Embedding:
     @cached_property
     def fitted(self):
         """Vectors that neighbours are near in."""
-        pairs = {
-            name: sorted(tuple(self.rows[word.lower()] for word in pair) for pair in LISTS[name])
+        settings = self.config.candidates
+        vectors = self._read(NOISE_OF_NEIGHBOURS)[1] if settings.neighbour_vectors else self.vectors
+        if settings.synonyms is None:
+            return length_1(vectors)
+        pairs = (
+            sorted(tuple(self.rows[word.lower()] for word in pair) for pair in LISTS[name])
             for name in ("synonyms", "antonyms")
-        }
-        return length_1(
-            counter_fitted(self.vectors, pairs["synonyms"], pairs["antonyms"], self.config.candidates.counter_fitting)
         )
+        return length_1(counter_fitted(vectors, *pairs, settings.counter_fitting))
 
     def neighbours(self, word):
         """The nearest without the word."""
@@ -135,11 +139,12 @@ class Embedding:
 
     def removed_by(self, word, candidate, *, fitted=False):
         settings, tags = self.config.candidates, {}
-        for tagged, tag in LISTS["parts_of_speech"]:
+        for tagged, tag in LISTS["parts_of_speech"] if settings.parts_of_speech else ():
             tags.setdefault(tagged, set()).add(tag)
         unit = self.fitted if fitted else length_1(self.vectors)
         cosine = float(unit[self.rows[word]] @ unit[self.rows[candidate]])
-        constraints = Constraints(settings.min_cosine, settings.inflections, LISTS["antonyms"], tags)
+        antonyms = LISTS["antonyms"] if settings.antonyms else ()
+        constraints = Constraints(settings.min_cosine, settings.inflections, antonyms, tags)
         return constraints(word, candidate, cosine)
 
 
@@ -151,7 +156,7 @@ class ByHand:
         rows = [row | {"part": part} for part in PARTS for row in csv.DictReader(files[part].open())]
         self.texts = [row | {"row": place} for place, row in enumerate(rows) if row["text"] and row["label"]]
         self.counts = Counter(word for row in self.texts for word in folded(row["text"].split()))
-        self.embeddings = [Embedding(config, self.counts, noise) for noise in NOISES]
+        self.embeddings = [Embedding(config, self.counts, noise) for noise in NOISES[: len(config.embedding.path)]]
         self.words = gendered_words([*config.words.pairs, *config.words.names])
         self.candidates, self.reader, self.control_case = map(cache, (self._found, self._fitted, self._beside))
         self._is_likely = cache(self._judged)
@@ -165,11 +170,26 @@ class ByHand:
 
     @cached_property
     def directions(self):
+        genders = ("female", "male")[: 1 + self.config.direction.both]
         return [
             direction
             for kind in self.config.direction.kinds
-            for direction in ([kind] if kind == "neighbours" else [f"{kind}_to_female", f"{kind}_to_male"])
+            for direction in ([kind] if kind == "neighbours" else [f"{kind}_to_{gender}" for gender in genders])
         ]
+
+    @property
+    def shifts(self):
+        """Directions that have controls."""
+        return [direction for direction in self.directions if direction.startswith(("pair", "component"))]
+
+    @property
+    def linear(self):
+        return [name for name, victim in self.config.victim.items() if victim.kind == "linear"]
+
+    def searches(self, direction):
+        """Beside the ladder."""
+        swap = ["swap"] if direction.startswith(("swap", "names")) else []
+        return [*(["greedy"] if self.config.search.greedy else []), *swap]
 
     def learnt(self, part="training"):
         return [row for row in self.texts if row["part"] == part]
@@ -226,6 +246,8 @@ class ByHand:
     def _judged(self, words, place, candidate):
         """Whether the language model has a candidate there."""
         settings = self.config.language_model
+        if settings.ratio is None:
+            return True
         is_prefix = settings.context == "prefix"
         [gain] = self.model.substitution_gains(words, place, [candidate], prefix_only=is_prefix)
         return bool(gain >= log(settings.ratio))

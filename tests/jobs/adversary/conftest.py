@@ -6,6 +6,9 @@ import random
 import numpy as np
 import pytest
 
+from tests.storage.models.test_gru_files import network
+from tiltmeter.storage.models.gru_files import gru_content
+
 MALE, FEMALE = ("man", "boy", "father", "king"), ("woman", "girl", "mother", "queen")
 NOUNS = ("film", "plot", "cast", "music", "scene", "story", "ending", "song", "book", "play")
 OTHERS = ("house", "river", "tree", "stone", "cloud", "hero", "field", "war", "chair", "lamp", "glass", "paper")
@@ -24,7 +27,7 @@ SMALL = [
     *("candidates.max_vocabulary=33", "candidates.inflections=false", "language_model.order=2"),
     *("language_model.discount=0.6", "language_model.ratio=0.3", "controls.number=9", "controls.window=6"),
     *("controls.few=true", "search.max_share=0.4", "search.shapley_orders=8", "search.budget=9", "search.branches=5"),
-    *("search.genetic.population=4", "search.genetic.generations=2"),
+    *("search.genetic.population=4", "search.genetic.generations=2", "report.slurs=[king]"),
 ]
 
 
@@ -107,3 +110,39 @@ def adversary(labelled, write_vectors, tmp_path_factory):
 def attacked(run_here, adversary, tmp_path_factory):
     place = tmp_path_factory.mktemp("attacked")
     return run_here(*adversary, f"store={place}/store", f"run_dir={place}/run")
+
+
+@pytest.fixture(scope="session")
+def every_victim(adversary, write_bert, tmp_path_factory):
+    """The settings of a run on a victim of each kind, beside directions from a sphere, and without a language model."""
+    folder = tmp_path_factory.mktemp("victims")
+    words = ["the", "of", "a", "no", *MALE, *FEMALE, *NOUNS, *OTHERS]
+    sizes = {"num_labels": 2, "initializer_range": 0.8, "max_position_embeddings": 64}
+    bert = write_bert(folder / "bert", words, "BertForSequenceClassification", **sizes)
+    gru = network()
+    vocabulary = words[: gru.weights["embedding.weight"].shape[0] - 1]
+    embedding = np.random.default_rng(0).normal(size=(len(vocabulary) + 1, 3)).astype(np.float32)
+    content = network({**gru.description, "vocabulary": vocabulary}, embedding__weight=embedding)
+    (folder / "gru.safetensors").write_bytes(gru_content(content))
+    labels = "classifier: {labels: {LABEL_0: -0.5, LABEL_1: 0.25}}"
+    rated = f"{{kind: sentiment, system: {{kind: transformer, model: {bert}, {labels}}}, classes: [l, h], cuts: [0.1]}}"
+    [paths] = [setting for setting in adversary if setting.startswith("embedding.path=")]
+    return [
+        *(setting for setting in adversary if not setting.startswith("victim")),
+        *(f"{paths.partition(',')[0]}]", "embedding.replicas=false", "direction.both=false"),
+        *("victim=[linear_masked, vader, small_encoder, transformer, gru]", "victim.linear_masked.linear.min_count=2"),
+        *(f"victim.transformer.model={bert}", f"victim.gru.system.path={folder}/gru.safetensors"),
+        *(
+            f"+victim.rated={rated}",
+            f"+victim.again={{kind: transformer, model: {bert}, device: auto, revision: main}}",
+        ),
+        *("victim.small_encoder.training.max_tokens=64", "victim.small_encoder.training.max_epochs=2"),
+        *("direction.kinds=[pair]", "controls.kind=sphere", "controls.number=1", "language_model.ratio=null"),
+        *("max_texts=6", "candidates.top=1", "search.max_share=0.05", "search.greedy=false"),
+    ]
+
+
+@pytest.fixture(scope="session")
+def victims(run_here, every_victim, tmp_path_factory):
+    place = tmp_path_factory.mktemp("victims")
+    return run_here(*every_victim, f"store={place}/store", f"run_dir={place}/run")

@@ -8,8 +8,8 @@ import json
 
 import pytest
 
+from tests.jobs.test_layouts import survive
 from tiltmeter.cluster.stages import UnitsFailed
-from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.models.checkpoints import CheckpointError
 
@@ -27,21 +27,6 @@ def test_tables_have_what_was_asked_for_and_rows_without_an_attack_say_why(attac
     assert {row["status"] for row in attacks} == {"no_candidate"}
     assert all(row["reason"] for row in attacks)
     assert attacks[0]["probability_before"] > 1 / 3
-
-
-def test_planted_bias_is_found_and_lies_on_gendered_words(attacked):
-    """In texts about men, which training calls good; what can't read gender is not moved by it."""
-    swap, masked = (
-        attacked.rows("summary", victim=victim, direction="swap_to_female", stratum="male", search="swap")[0]
-        for victim in ("linear", "linear_masked")
-    )
-    assert swap["changeable_rate"] > 0.7
-    assert swap["asymmetry"] > 0.4
-    assert masked["flip_rate"] == 0.0
-    [row] = attacked.rows("summary", victim="linear", direction="pair_to_female", stratum="male", search="ladder")
-    assert row["definitional_share"] > 0.8
-    changes = attacked.rows("substitutions", victim="linear_masked", kind="definitional")
-    assert {row["is_known"] for row in changes} == {False}
 
 
 # --- draws ----------------------------------------------------------------------------------------------------------
@@ -110,17 +95,8 @@ def test_two_workers_and_odd_units_give_the_same_tables(attacked, run_job, adver
 
 @pytest.mark.slow
 @pytest.mark.parametrize("victim", ["driver", "worker"])
-def test_a_kill_at_a_random_moment_changes_no_table(attacked, tiltmeter, outcome_of, tmp_path, adversary, victim):
-    from tests.jobs.test_layouts import kill
-
-    command = [*adversary, "unit_texts=5", f"store={tmp_path}/store", f"run_dir={tmp_path}/run", "cluster.num_cpus=2"]
-    process = tiltmeter(*command)
-    kill(process, victim, tmp_path, 4)
-    if victim == "driver":
-        process = tiltmeter(*command)
-    _, errors = process.communicate(timeout=300)
-    assert process.returncode == 0, errors
-    assert outcome_of(tmp_path / "run").digests == attacked.digests
+def test_tables_survive_a_kill(tiltmeter, outcome_of, tmp_path, attacked, adversary, victim):
+    survive(tiltmeter, outcome_of, tmp_path, adversary, victim, attacked)
 
 
 @pytest.mark.slow
@@ -144,30 +120,6 @@ def test_replicas_of_an_embedding_that_is_trained_are_searched_too(run_job, labe
 
 
 # --- refusals -------------------------------------------------------------------------------------------------------
-
-SCORES = "+victim.mine={kind: sentiment, system: {kind: scores, path: a.csv}}"
-
-
-@pytest.mark.parametrize(
-    ("setting", "message"),
-    [
-        (["search.budget=0"], r"search\.budget=0: .*greater than or equal to 1"),
-        (["controls.number=0"], r"controls\.number=0: "),
-        (["controls.number=38"], r"controls\.number=38: 2 tests, .* below 0\.051; set it to 39 or more"),
-        (["victim=[linear,vader]", "direction.kinds=[pair,component]"], "8 tests, of 2 victims .* 159 or more"),
-        ([SCORES], "a search asks about texts that nobody has seen before"),
-        (["victim=vader", "victim.vader.cuts=[0.1]"], r"cuts=\[0\.1\]: must be 2, rising"),
-        (["victim=vader", "victim.vader.classes=[any]", "victim.vader.cuts=[]"], "victim.vader.*classes"),
-        (["embedding=encoder", "embedding.model=bert"], "has no vocabulary in which words are near each other"),
-        (["corpus=dewiki"], "gendered words are swapped in English"),
-        (["words.pairs=[[man, woman], [boy, woman]]"], "'woman' is in two pairs"),
-        (["corpus=[enwiki_sample,simplewiki]"], "corpus: embeddings of .*: choose one corpus"),
-        (["corpus=simplewiki", "corpus.simplewiki.slices=year"], "corpus.slices=year: makes several embeddings"),
-    ],
-)
-def test_settings_that_can_not_be_are_refused(configured, setting, message):
-    with pytest.raises(ConfigError, match=message):
-        configured("job=gender_adversary", "data.path=a.csv", *setting)
 
 
 @pytest.mark.parametrize(

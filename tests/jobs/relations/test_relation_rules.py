@@ -9,7 +9,6 @@ import pytest
 
 from tests.jobs.relations.conftest import SMALL
 from tests.jobs.test_layouts import survive
-from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.draws import without_number
 from tiltmeter.operators.statistics.means import share
 from tiltmeter.operators.statistics.units import units_of
@@ -72,7 +71,7 @@ def test_two_workers_and_odd_units_give_the_same_tables(ruled, run_job, texts, t
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("victim", ["driver", "worker"])
 def test_tables_survive_a_kill(tiltmeter, outcome_of, tmp_path, ruled, texts, victim):
-    survive(tiltmeter, outcome_of, tmp_path, [*SMALL, *texts, *ODD[1:]], victim, ruled)
+    survive(tiltmeter, outcome_of, tmp_path, [*SMALL, *texts], victim, ruled)
 
 
 # --- files ----------------------------------------------------------------------------------------------------------
@@ -265,42 +264,23 @@ def test_rules_that_were_run_elsewhere_are_taken_from_their_tags(staged, tmp_pat
 
 
 @pytest.mark.slow
-def test_a_transformer_reads_in_place_of_the_bilstm(run_here, tmp_path, write_bert):
+def test_a_transformer_reads_in_place_of_the_bilstm(run_here, tmp_path, hub, write_bert):
+    """That of the revision which is named."""
     letters = [chr(ord("a") + place) for place in range(26)]
     words = [*letters, *(f"##{letter}" for letter in letters)]
-    folder = write_bert(tmp_path / "bert", words, max_position_embeddings=128)
-    settings = [
-        f"encoder.checkpoint={folder}",
-        "training.transformer_rate=0.001",
-        "seeds=1",
-        "ablations=[]",
-        "shares=[]",
-    ]
-    run = run_here(*SMALL, *settings, f"store={tmp_path}/store")
+    for tag, spread in (("main", 0.02), ("second", 0.2)):
+        write_bert(hub("bert", tag), words, max_position_embeddings=128, initializer_range=spread)
+    settings = ["encoder.checkpoint=we/bert", "training.transformer_rate=0.001", "seeds=1", "ablations=[]", "shares=[]"]
+    settings += [*SMALL, f"store={tmp_path}/store"]
+    run = run_here(*settings, "encoder.revision=second", f"run_dir={tmp_path}/second")
+    assert run.record["inputs"]["checkpoint"] == hub("bert", "second").name
     losses = [row["relation_loss"] for row in run.rows("training")]
     assert losses[-1] < losses[0]
     written = run.rows("explanations", decoder="constrained", status="ok")
     assert written
     assert all(row["matches"] for row in written)
-
-
-@pytest.mark.parametrize(
-    ("setting", "message"),
-    [
-        (["encoder.vectors=a.txt", "encoder.checkpoint=b"], r"encoder\.vectors: a transformer has its own vectors"),
-        (["data.path=a.json"], r"data\.development: must name the file"),
-        (["data.path=a", "data.development=b", "data.test=c"], r"rules\.path: must name a file of rules"),
-        (["rules.source=tags"], r"rules\.tags: must name a file"),
-        (["rules.source=induced", "rules.path=a"], r"rules\.path: no file is read"),
-        (["decoder.hidden=7"], r"decoder\.hidden=7: .*set it to 100"),
-        (["rules.share=0"], r"rules\.share=0: "),
-        (["ablations=[no_decoder, no_decoder]"], "named more than once"),
-        (["decoding.kinds=[]"], r"decoding\.kinds"),
-    ],
-)
-def test_settings_that_can_not_be_are_refused(configured, setting, message):
-    with pytest.raises(ConfigError, match=message):
-        configured("job=relation_rules", *setting)
+    other = run_here(*settings, f"run_dir={tmp_path}/main")
+    assert other.rows("training")[0]["relation_loss"] != pytest.approx(losses[0], rel=1e-3)
 
 
 def test_preset_is_the_recipe_of_the_paper(configured):
@@ -325,5 +305,3 @@ def test_preset_is_the_recipe_of_the_paper(configured):
     assert (training.dropout, training.max_epochs, training.patience, training.batch) == (0.5, 100, None, 20)
     assert (config.rules.source, config.ablations) == ("mappings", ("no_decoder", "no_classifier"))
     assert config.data.inverses["org:parents"] == "org:subsidiaries"
-    with pytest.raises(ConfigError, match=r"rules\.mappings: must name a file"):
-        configured("job=relation_rules", "preset=published", *files[:4])

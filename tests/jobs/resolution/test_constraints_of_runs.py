@@ -35,9 +35,6 @@ def check(configured, *settings):
         ),
         (["cannot_link=[[c,c]]"], "cannot_link: record 'c' with itself"),
         (["must_link=[[b,a],[a,c]]", "one_per_source=origin"], "must_link: 'b' - 'a' - 'c' .* both of source 'two'"),
-        (["one_per_source=origin", "solver=average_linkage"], "one_per_source: solver=average_linkage does not obey"),
-        (["must_link=[]"], "must_link"),
-        (["must_link=[[a,b,c]]"], "must_link"),
     ],
 )
 def test_contradictions_are_refused_and_named(configured, given, settings, message):
@@ -47,10 +44,6 @@ def test_contradictions_are_refused_and_named(configured, given, settings, messa
 
 
 def test_sources_need_their_column_and_each_record_one(configured, given):
-    with pytest.raises(ConfigError, match="one_per_source: set sources=<file with record and this column>"):
-        check(configured, *given(), "one_per_source=origin")
-    with pytest.raises(ConfigError, match="sources: is for one_per_source"):
-        check(configured, *given(sources=SOURCES))
     with pytest.raises(InputError, match=r"sources: .* has no column 'other'"):
         check(configured, *given(sources=SOURCES), "one_per_source=other")
     twice = given(sources=f"{SOURCES}a,three\n")

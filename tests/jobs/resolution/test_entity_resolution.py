@@ -431,29 +431,6 @@ def test_questions_about_what_is_not_there_are_refused_before_anything_is_publis
         resolve(TRIANGLE, "explain=[{record: a, cluster: 2}]")
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        (["solver=hierarchical"], r"solver=hierarchical is now called average_linkage; .* is centroid_linkage"),
-        (["explain=[{record: a}]"], r"record 'a': give either other=<record> or cluster=<number>, one of them"),
-        (["explain=[{record: a, other: b, cluster: 1}]"], r"give either other=<record> or cluster=<number>"),
-        (["explain=[{record: a, other: a}]"], r"record 'a' and other are the same: name two records"),
-        (["explain=[[a, b]]"], r"must be values by their names"),
-        (
-            ["engine=PULP_CBC_CMD"],
-            r"engine: solver=cutting_plane has no use for it; .* solver=quadratic_set_packing or",
-        ),
-        (["solver=set_packing", "max_parts=3"], r"max_parts: solver=set_packing has no use for it"),
-        (["max_cliques=3"], r"max_cliques: solver=cutting_plane has no use for it"),
-        (["solver=set_packing", "max_constraints=3"], r"max_constraints: solver=set_packing has no use for it"),
-        (["solver=quadratic_set_packing", "max_parts=0"], r"max_parts=0"),
-    ],
-)
-def test_settings_that_can_not_be_are_refused(configured, settings, message):
-    with pytest.raises(ConfigError, match=message):
-        configured("job=entity_resolution", "pairs=pairs.csv", *settings)
-
-
 def test_a_limit_of_a_packing_names_a_setting_that_there_is(resolve):
     with pytest.raises(UnitsFailed, match=r"more than max_cliques=1 cliques: .*; set max_cliques or"):
         resolve(TRIANGLE, "solver=set_packing", "max_cliques=1")

@@ -85,11 +85,9 @@ def test_files_that_can_not_be_used_are_refused_with_what_is_wrong(found, texts,
         found(*settings, **texts)
 
 
-def test_an_engine_that_is_not_there_and_a_run_without_a_source_are_refused(found, configured):
+def test_an_engine_that_is_not_there_is_refused(found):
     with pytest.raises(ConfigError, match=r"engine=abacus: PuLP finds no such engine .*HiGHS.*; set engine=<one of"):
         found("solver=set_packing", "engine=abacus", pairs=PAIRS)
-    with pytest.raises(ConfigError, match="set pairs=<file of scored pairs>"):
-        configured("job=entity_resolution")
 
 
 def test_weights_and_probabilities_beside_each_other_must_agree(found):
@@ -178,27 +176,3 @@ def test_mentions_of_which_no_graph_can_be_made_are_refused(found, rows, message
     config, files = found(mentions=MENTIONS + rows)
     with pytest.raises(InputError, match=message):
         read_graphs(None, config, files)
-
-
-@pytest.mark.parametrize(
-    "setting",
-    [
-        "mentions.thresholds=[0.0,-0.0]",
-        "mentions.thresholds=[null,null]",
-        "mentions.seeds=[1,1]",
-        "mentions.topics=[a,a]",
-    ],
-)
-def test_graphs_of_a_study_that_would_be_one_are_refused(configured, setting):
-    with pytest.raises(ConfigError, match="named more than once: name each once"):
-        configured("job=entity_resolution", "+mentions=study", "mentions.path=mentions.csv", setting)
-
-
-@pytest.mark.parametrize("key", ["threshold", "time_limit", "mentions.mean", "mentions.sd", "mentions.thresholds"])
-@pytest.mark.parametrize("value", ["nan", "inf"])
-def test_settings_that_are_not_finite_are_refused(configured, key, value):
-    is_study = key.startswith("mentions")
-    source = ["+mentions=study", "mentions.path=m.csv"] if is_study else ["pairs=pairs.csv"]
-    given = f"[{value}]" if key.endswith("thresholds") else value
-    with pytest.raises(ConfigError, match=rf"{key}={value}: input should be (a finite number|greater than 0)"):
-        configured("job=entity_resolution", *source, f"{key}={given}")

@@ -184,6 +184,13 @@ def test_parents_are_drawn_in_proportion_to_their_fitness():
     assert children[1:, 0].mean() == pytest.approx(1 / 4, abs=0.06)
 
 
+def test_a_child_is_one_parent_up_to_a_point_or_either_at_each_position():
+    for crossover, is_cut in (("one_point", True), ("uniform", False)):
+        search = _Search(Queries(additive([[0.1, 0.1]] * 9), 0), [2] * 9, 9, GeneticConfig(crossover=crossover))
+        children = [search.child(np.array([[1] * 9, [2] * 9]), np.random.default_rng(seed)) for seed in range(9)]
+        assert ({np.count_nonzero(np.diff(child)) for child in children} == {1}) == is_cut
+
+
 def test_each_generation_text_and_seed_has_draws_of_its_own(monkeypatch):
     drawn = []
     keyed = genetic_search.keyed_generator
