@@ -21,19 +21,11 @@ from tiltmeter.operators.compute.keys import document_key, text_keys
 from tiltmeter.operators.compute.philox import Stream
 from tiltmeter.operators.embedding.word2vec import Word2VecConfig
 from tiltmeter.operators.psychophysics.forced_choice import curve
+from tiltmeter.operators.sentiment.posterior import cues as on_cues
+from tiltmeter.operators.sentiment.posterior import groups as on_groups
 from tiltmeter.operators.sentiment.posterior.bags import gibbs_bags
-from tiltmeter.operators.sentiment.posterior.cues import border_texts, cue_responses, effect, middle, resampled_flips
 from tiltmeter.operators.sentiment.posterior.diagnostics import agreement, bfmi, diagnosed
 from tiltmeter.operators.sentiment.posterior.distances import mean_distances
-from tiltmeter.operators.sentiment.posterior.groups import (
-    group_difference,
-    lemma_units,
-    lexicon_agreement,
-    resampled_agreement,
-    resampled_difference,
-    unit_means,
-    without_frequency,
-)
 from tiltmeter.operators.sentiment.posterior.made_up import NEGATIVE, POSITIVE, reviews
 from tiltmeter.operators.sentiment.posterior.nearest import mixture_residual, principal_plane
 from tiltmeter.operators.sentiment.posterior.networks import Target, scores
@@ -408,7 +400,7 @@ def test_a_lexicon_is_held_against_the_words_of_every_classifier(made):
     polarity = dict.fromkeys(POSITIVE, True) | dict.fromkeys(NEGATIVE, False)
     for prior, sampler, rows in rows_of(made):
         words = [row["word"] for row in rows if row["word"] in polarity]
-        is_positive, units = np.array([polarity[word] for word in words]), lemma_units(words, LEMMAS)
+        is_positive, units = np.array([polarity[word] for word in words]), on_groups.lemma_units(words, LEMMAS)
         by_seed = [values for values, _ in measured(made, prior, sampler, words)]
         names = unit_names(words, units)
         counts = resampled_counts(
@@ -418,10 +410,10 @@ def test_a_lexicon_is_held_against_the_words_of_every_classifier(made):
         for seed, values in [*enumerate(by_seed), (-1, np.mean(by_seed, axis=0))]:
             for name, measure in zip(MEASURES, values, strict=True):
                 [row] = made.run.rows("lexicon", prior=prior, sampler=sampler, seed=seed, measure=name)
-                expected = lexicon_agreement(measure, is_positive, units, 0.9)
+                expected = on_groups.lexicon_agreement(measure, is_positive, units, 0.9)
                 assert [row[column] for column in expected._fields] == pytest.approx(list(expected), abs=1e-4)
                 assert row["num_units"] == units.num
-                draws = resampled_agreement(measure, is_positive, counts, units)
+                draws = on_groups.resampled_agreement(measure, is_positive, counts, units)
                 key = {"seed": seed, "prior": prior, "sampler": sampler, "measure": name}
                 assert made.drawn("lexicon", **key) == pytest.approx(draws, abs=1e-3)
 
@@ -434,7 +426,9 @@ def test_groups_are_held_against_each_other_by_units_of_words(made):
         frequency = np.array([counts[word] for word in places], dtype=float)
         for name, sides in GROUPS.items():
             about = document_key(f"groups {name}")
-            units = [lemma_units([word for word in words if word in places], LEMMAS) for words in sides.values()]
+            units = [
+                on_groups.lemma_units([word for word in words if word in places], LEMMAS) for words in sides.values()
+            ]
             known = [[word for word in words if word in places] for words in sides.values()]
             names = [of for words, unit in zip(known, units, strict=True) for of in unit_names(words, unit)]
             strata = np.repeat([0, 1], [unit.num for unit in units])
@@ -444,26 +438,26 @@ def test_groups_are_held_against_each_other_by_units_of_words(made):
                     values = by_seed[:, number]
                     mean = values.mean(axis=0)
                     if by_frequency:
-                        mean, *values = (without_frequency(part, frequency) for part in (mean, *values))
+                        mean, *values = (on_groups.without_frequency(part, frequency) for part in (mean, *values))
                     first, second = (
-                        unit_means(mean[[places[word] for word in words]], unit)
+                        on_groups.unit_means(mean[[places[word] for word in words]], unit)
                         for words, unit in zip(known, units, strict=True)
                     )
                     measure = MEASURES[number] + ", by frequency" * by_frequency
                     key = {"comparison": name, "prior": prior, "sampler": sampler, "measure": measure}
                     [row] = made.run.rows("groups", **key)
-                    expected = group_difference(first, second, level=0.9, seed=made.seed, about=about)
+                    expected = on_groups.group_difference(first, second, level=0.9, seed=made.seed, about=about)
                     numbers = [row[f"difference{end}"] for end in ("", "_low", "_high")]
                     assert numbers == pytest.approx([expected.value, expected.low, expected.high], abs=1e-5)
                     assert row["p"] == pytest.approx(expected.p, abs=0.002)
                     assert (row["first"], row["num_first"], row["num_second"]) == ("female", len(first), len(second))
-                    draws = resampled_difference(first, second, drawn)
+                    draws = on_groups.resampled_difference(first, second, drawn)
                     assert made.drawn("groups", **key) == pytest.approx(draws, abs=1e-5)
                     if len(by_seed) > 1:
                         gaps = [
                             np.subtract(
                                 *(
-                                    unit_means(part[[places[word] for word in words]], unit).mean()
+                                    on_groups.unit_means(part[[places[word] for word in words]], unit).mean()
                                     for words, unit in zip(known, units, strict=True)
                                 )
                             )
@@ -535,16 +529,16 @@ def test_cues_move_the_texts_near_the_border_of_every_classifier(made):
         if row["status"] in ("no_vector", "no_border"):
             continue
         one, other = (made.words[places.index(row[name])] for name in ("first", "second"))
-        borders = [border_texts(network, texts, 50) for network in made.networks]
+        borders = [on_cues.border_texts(network, texts, 50) for network in made.networks]
         found = [
-            cue_responses(network, texts[border], num_words[border], one, other)
+            on_cues.cue_responses(network, texts[border], num_words[border], one, other)
             for network, border in zip(made.networks, borders, strict=True)
         ]
         assert row["share_towards_first"] == pytest.approx([(part.steps > 0).mean() for part in found])
         shares = [np.concatenate([getattr(part, side) for part in found]).mean() for side in ("first", "second")]
         assert [row["positive_first"], row["positive_second"]] == pytest.approx(shares)
         assert row["num_texts"] == sum(map(len, borders))
-        inferred = effect(found, borders, 0.9)
+        inferred = on_cues.effect(found, borders, 0.9)
         expected = [inferred.value, inferred.low, inferred.high, None if np.isnan(inferred.p) else inferred.p]
         assert [row[name] for name in ("effect", "effect_low", "effect_high", "p")] == pytest.approx(expected)
         if row["status"] == "directions_differ":
@@ -560,12 +554,12 @@ def test_cues_move_the_texts_near_the_border_of_every_classifier(made):
         if row["status"] == "outside":
             assert row["pse_extrapolated"] == pytest.approx(pse)
             continue
-        inferred = middle(flips, 0.9)
+        inferred = on_cues.middle(flips, 0.9)
         ends = [row[name] for name in ("pse", "pse_low", "pse_high", "jnd")]
         assert ends == pytest.approx(
             [pse, inferred.low, inferred.high, 2 * np.sort(np.abs(known - pse))[(len(known) + 1) // 2 - 1]]
         )
         cues = {"first": row["first"], "second": row["second"]}
         generator = keyed_generator(made.seed, Stream.RESAMPLING, document_key(f"cues {' '.join(cues.values())}"))
-        drawn = np.concatenate([curve(block).pse for block in resampled_flips(flips, generator, 200)])
+        drawn = np.concatenate([curve(block).pse for block in on_cues.resampled_flips(flips, generator, 200)])
         assert made.drawn("cues", **cues) == pytest.approx(drawn)

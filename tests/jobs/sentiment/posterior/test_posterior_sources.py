@@ -1,12 +1,11 @@
 """What `sentiment_posterior` refuses before any work, and what it makes of words without a run."""
 
-import csv
-
 import numpy as np
 import polars as pl
 import pytest
 
 from tests.fixtures.tables import posterior
+from tests.jobs.sentiment.posterior.conftest import write
 from tiltmeter.jobs.adversary.config import find_sources as find_adversary
 from tiltmeter.jobs.runtime.published import Frames
 from tiltmeter.jobs.sentiment.posterior.page.findings import doubts
@@ -25,14 +24,11 @@ ENTRIES = (("good", "positive"), ("bad", "negative"))
 def found(configured, tmp_path):
     """What there is of texts with these labels and a lexicon with these entries."""
 
-    def found(labels, entries=ENTRIES, *more):
-        files = {"texts": [("text", "label"), *((f"film {at}", label) for at, label in enumerate(labels))]}
-        files["lexicon"] = [("word", "polarity"), *entries]
-        for name, rows in files.items():
-            with (tmp_path / f"{name}.csv").open("w", newline="") as file:
-                csv.writer(file).writerows(rows)
-        paths = [f"data.path={tmp_path}/texts.csv", f"lexicon.path={tmp_path}/lexicon.csv"]
-        return find_sources(configured("job=sentiment_posterior", *paths, *more))
+    def found(labels, entries, *more):
+        texts = write(tmp_path / "texts.csv", ("text", "label"), *((f"film {at}", of) for at, of in enumerate(labels)))
+        lexicon = write(tmp_path / "lexicon.csv", ("word", "polarity"), *entries)
+        settings = [f"data.path={texts}", f"lexicon.path={lexicon}", *more]
+        return find_sources(configured("job=sentiment_posterior", *settings))
 
     return found
 
@@ -63,10 +59,6 @@ def test_lists_are_no_labels(configured, tmp_path, job):
         FIND[job](configured(f"job={job}", f"data.path={path}", settings[job]))
 
 
-def test_integers_may_be_labels(found):
-    assert set(found(("1", "0", "")).files) == {"training", "lexicon"}
-
-
 def test_a_word_that_only_the_texts_of_a_fold_have_has_no_vector_without_them():
     """The last word is in the second fold alone; of all texts, each has one."""
     words = np.array([0, 1, 2, 0, 1, 2, 0, 1, 3], dtype=np.int64)
@@ -87,15 +79,11 @@ def told(**changed):
     return " ".join(doubts(Frames({name: frame.lazy() for name, frame in frames.items()}), made_up=False))
 
 
-def diagnostics():
-    return pl.DataFrame(pl.from_arrow(posterior.studied()["diagnostics"]))
-
-
 def test_chains_that_have_no_exact_draws_beside_them_say_so():
-    rows = diagnostics().with_columns(status=pl.lit("ok"), z_exact=pl.lit(None, pl.Float64))
-    assert "passed the diagnostics, and there are no exact draws beside them." in told(diagnostics=rows)
-    compared = diagnostics().with_columns(status=pl.lit("ok"))
+    compared = pl.DataFrame(pl.from_arrow(posterior.studied()["diagnostics"])).with_columns(status=pl.lit("ok"))
     assert "no mean of 8 differs from that of exact draws by more than 1.3" in told(diagnostics=compared)
+    alone = compared.with_columns(z_exact=pl.lit(None, pl.Float64))
+    assert "passed the diagnostics, and there are no exact draws beside them." in told(diagnostics=alone)
 
 
 def test_words_of_the_lexicon_that_are_left_out_are_counted():

@@ -102,10 +102,10 @@ def test_numbers_with_an_interval_leave_draws_and_no_others_do(study):
 
 
 def test_a_night_with_a_word_less_in_its_lexicon_is_paired_with_the_one_before(run_here, study, small, folder):
-    """And what differs is far surer than two lexicons of their own would have it."""
+    """And what differs is far surer than two lexicons of their own would have it; of cues there are other texts."""
     entries = [(word, "positive") for word in POSITIVE[1:]] + [(word, "negative") for word in NEGATIVE]
     path = write(folder / "fewer.csv", ["word", "polarity"], *entries)
-    more = [f"lexicon.path={path}", *vectors(folder, "parquet")]
+    more = [f"lexicon.path={path}", "job.level=0.8", "cues.texts=40", *vectors(folder, "keyedvectors")]
     night = run_here(*small, *more, f"store={folder}/store", f"run_dir={folder}/fewer")
     rows = Comparison(past_run(study.path), past_run(night.path)).differences().to_pylist()
     widths = {json.dumps(key_of(row)): row["high"] - row["low"] for row in study.rows("lexicon")}
@@ -113,21 +113,16 @@ def test_a_night_with_a_word_less_in_its_lexicon_is_paired_with_the_one_before(r
     assert judged.keys() == widths.keys()
     assert {row["paired_by"] for row in judged.values()} == {"items"}
     assert np.median([(row["high"] - row["low"]) / widths[key] for key, row in judged.items()]) < 0.6  # of 95 by 90 %
+    groups = [row for row in rows if row["table"] == "groups" and row["num_draws"]]
+    assert len(groups) == len(study.rows("draws", table="groups"))
+    groups = [row for row in groups if "by frequency" not in row["key"]]  # which goes by all words that are asked about
+    assert {(row["paired_by"], row["difference"], row["p"]) for row in groups} == {("items", 0.0, 1.0)}
+    cues = [row for row in rows if row["table"] == "cues" and row["column"] == "pse" and row["num_draws"]]
+    assert {(cue["paired_by"], cue["num_draws"]) for cue in cues} == {("unpaired", MOST_DRAWS)}
 
 
 def key_of(row):
     return {key: row[key] for key in key_columns(LEXICON)}
-
-
-def test_nights_on_the_same_words_and_texts_are_paired(run_here, study, small, folder):
-    more = ["job.level=0.8", "cues.texts=40", *vectors(folder, "keyedvectors")]
-    again = run_here(*small, *more, f"store={folder}/store", f"run_dir={folder}/narrower")
-    rows = Comparison(past_run(study.path), past_run(again.path)).differences().to_pylist()
-    by_words = [row for row in rows if row["table"] in ("lexicon", "groups") and row["num_draws"]]
-    assert len(by_words) == sum(row["table"] != "cues" for row in study.rows("draws"))
-    assert {(row["paired_by"], row["difference"], row["p"]) for row in by_words} == {("items", 0.0, 1.0)}
-    cues = [row for row in rows if row["table"] == "cues" and row["column"] == "pse" and row["num_draws"]]
-    assert {(cue["paired_by"], cue["num_draws"]) for cue in cues} == {("unpaired", MOST_DRAWS)}
 
 
 # --- samplers -------------------------------------------------------------------------------------------------------
@@ -158,6 +153,7 @@ def test_without_its_packages_nuts_says_what_to_install_and_exact_draws_run(
 
 def test_chains_that_have_not_converged_mark_whatever_is_made_of_them(run_here, small, study, folder):
     settings = ["elliptical.draws=8", "elliptical.warmup=1", "priors=[texts]", "data.limit=150", "exact.draws=200"]
+    settings += vectors(folder, "parquet")
     run = run_here(*small, *settings, f"store={folder}/store", f"run_dir={folder}/short")
     assert run.part("cut texts", "rows").height == 149, "one of them has no text"
     for table in ("lexicon", "groups"):

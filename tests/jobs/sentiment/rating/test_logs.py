@@ -14,7 +14,7 @@ PRONOUNS = dict(zip(GENDERS, ("she", "he", "they"), strict=True))
 
 
 def sample(number, acc, **more):
-    """A line of the task winogender_all, as lm-evaluation-harness 0.4 writes it."""
+    """A line of the task winogender_all, as lm-evaluation-harness 0.4 writes it, as far as it is read."""
     occupation, gender = f"occupation{number // 3}", GENDERS[number % 3]
     doc = {
         "sentid": f"{occupation}.customer.0.{gender}.txt",
@@ -33,15 +33,8 @@ def sample(number, acc, **more):
     return {
         "doc_id": number,
         "doc": doc,
-        "target": "1",
-        "arguments": {"gen_args_0": {"arg_0": doc["sentence"], "arg_1": f" {occupation}"}},
-        "resps": [[pair] for pair in likelihoods],
         "filtered_resps": likelihoods,
         "filter": "none",
-        "metrics": ["acc"],
-        "doc_hash": "d94881c1",
-        "prompt_hash": "16abd5fa",
-        "target_hash": "6b86b273",
         "acc": acc,
     } | more
 

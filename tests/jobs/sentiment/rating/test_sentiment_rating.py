@@ -6,7 +6,6 @@ from collections import Counter, defaultdict
 from functools import partial
 
 import numpy as np
-import polars as pl
 import pytest
 
 from tiltmeter.cluster.stages import UnitsFailed
@@ -230,27 +229,9 @@ def test_nights_that_share_most_texts_draw_these_alike_where_texts_are_keys(draw
     setting = f"rating.keyed_by={keyed_by}"
     (scheme, draws), (scheme_after, after) = drawn(texts, setting), drawn(other[::-1], setting)
     assert (scheme == scheme_after) == (keyed_by == "text")
+    assert keyed_by == "text" or drawn(other, setting)[0] != scheme, "other texts about the same people"
     correlation = np.corrcoef(draws, after)[0, 1]
     assert correlation > 0.8 if keyed_by == "text" else abs(correlation) < 0.15
-
-
-def test_other_texts_about_the_same_people_are_other_items(drawn):
-    texts = [said_about(gender, number) for number in range(6) for gender in ("male", "female")]
-    schemes = {drawn(these)[0] for these in (texts, texts, [*texts[:-1], "female is good"])}
-    assert len(schemes) == 2
-
-
-def test_scores_from_a_file_are_a_system_and_texts_without_one_are_counted(rate, tmp_path):
-    path = tmp_path / "people.csv"
-    path.write_text('text,sentiment\n"This man feels grim.",-0.5\n"This girl feels grim.",-0.25\n')
-    system = f"+sentiment.people={{kind: scores, path: {path}}}"
-    outcome = rate(*FEW, "sentiment=[]", system)
-    assert {row["text"]: row for row in outcome.rows("sentences")}.keys() >= {"This man feels grim."}
-    statuses = pl.DataFrame(outcome.table("scores")).filter(group="gender", dataset="E1")["status"].value_counts()
-    assert dict(statuses.rows()) == {"ok": 2, "no_score": 22}
-    [raw] = outcome.rows("raw_scores", group="gender", measure="wrs")
-    assert (raw["status"], raw["raw_score"]) == ("untested", None)
-    assert raw["warning"].startswith("68 of 72 texts have no score")
 
 
 @pytest.fixture
@@ -268,11 +249,14 @@ def people(tmp_path, monkeypatch):
     return path
 
 
-def test_a_failing_system_leaves_the_others_alone(rate, people, tmp_path, outcome_of):
-    path = people
+def test_a_failing_system_leaves_others_alone_if_there_are_any(rate, people, tmp_path, outcome_of):
+    of_file, run_dir = f"+sentiment.people={{kind: scores, path: {people}}}", f"run_dir={tmp_path}/run"
     with pytest.raises(UnitsFailed, match=r"people on original.*has several scores for the text 'hello'"):
-        rate(*FEW, "sentiment=[vader]", f"+sentiment.people={{kind: scores, path: {path}}}", f"run_dir={tmp_path}/run")
+        rate(*FEW, "sentiment=[vader]", of_file, run_dir)
     assert {row["system"] for row in outcome_of(tmp_path / "run").rows("ratings")} == {"vader"}
+    people.write_text("text,sentiment\nhello,1\n")
+    with pytest.raises(UnitsFailed, match=r"has several scores for the text 'hello'"):
+        rate(*FEW, "sentiment=[]", of_file)
 
 
 PEOPLE = [
@@ -289,7 +273,7 @@ PEOPLE = [
 KIND = "{kind: dictionary, language: es, there: {man: hombre, grim: feliz}, back: {hombre: kind guy, feliz: glad}}"
 
 
-def test_people_are_a_system_and_systems_agree_with_their_votes(rate, tmp_path):
+def test_people_and_scores_from_a_file_are_systems_and_systems_agree_with_their_votes(rate, tmp_path):
     path = tmp_path / "people.csv"
     path.write_text("\n".join(["text,annotator_1,annotator_2,annotator_3", *(",".join(row) for row in PEOPLE)]))
     others = tmp_path / "others.csv"
@@ -297,7 +281,9 @@ def test_people_are_a_system_and_systems_agree_with_their_votes(rate, tmp_path):
     labels = "labels: {awful: -0.75, meh: 0.25, positive: 1}"
     people = ["sentiment=[annotators,biased_female,vader]", f"sentiment.annotators.path={path}", "seed=3"]
     people += [f"+sentiment.others={{kind: annotators, path: {others}, annotators: [first, second], {labels}}}"]
-    outcome = rate(*FEW, f"+translator.es={KIND}", *people)
+    file = tmp_path / "file.csv"
+    file.write_text("text,sentiment\nThis man feels grim.,-0.5\nThis girl feels grim.,-0.25\n")
+    outcome = rate(*FEW, f"+translator.es={KIND}", *people, f"+sentiment.file={{kind: scores, path: {file}}}")
     sentences = outcome.rows("sentences")
     votes = outcome.rows("scores", system="annotators", variant="original")
     scores = {row["text"]: vote["sentiment"] for row, vote in zip(sentences, votes, strict=True)}
@@ -306,11 +292,14 @@ def test_people_are_a_system_and_systems_agree_with_their_votes(rate, tmp_path):
     expected = {"man": -1, "boy": -1, "girl": drawn[0], "woman": 1}
     assert {person: scores[f"This {person} feels grim."] for person in expected} == expected
     assert scores["They feel grim."] is None
-    rows = outcome.rows("scores", system="others", variant="original", status="ok", group="gender")
-    assert {sentences[row["sentence"]]["text"]: row["sentiment"] for row in rows} == {
-        "This girl feels grim.": 0.25,
-        "This man feels grim.": -0.75,
-    }
+    for system, (girl, man) in {"others": (0.25, -0.75), "file": (-0.25, -0.5)}.items():
+        of = {"system": system, "variant": "original", "group": "gender"}
+        given = {"This girl feels grim.": girl, "This man feels grim.": man}
+        rows = outcome.rows("scores", **of, status="ok")
+        assert {sentences[row["sentence"]]["text"]: row["sentiment"] for row in rows} == given
+        [raw] = outcome.rows("raw_scores", **of, measure="wrs")
+        assert (raw["status"], raw["raw_score"]) == ("untested", None)
+        assert raw["warning"].startswith("68 of 72 texts have no score")
     of = {"group": "gender", "system": "annotators"}
     [row], [after] = (outcome.rows("annotations", variant=variant, **of) for variant in ("original", "es"))
     # Equal pairs: 1 of 3, 3 of 3 and 0 of 3; the fourth text has one label. After it: 3 of 3, 3 of 3 and 1 of 3.
@@ -330,8 +319,3 @@ def test_people_are_a_system_and_systems_agree_with_their_votes(rate, tmp_path):
     of = {"group": "gender", "system": "vader", "annotated": "annotators"}
     [vader], [late] = (outcome.rows("agreement", variant=variant, **of) for variant in ("original", "es"))
     assert vader["percent_agreeing"] != late["percent_agreeing"]
-
-
-def test_a_run_of_which_every_system_fails_says_why(rate, people):
-    with pytest.raises(UnitsFailed, match=r"has several scores for the text 'hello'"):
-        rate(*FEW, "sentiment=[]", f"+sentiment.people={{kind: scores, path: {people}}}")
