@@ -220,7 +220,13 @@ def test_a_sample_with_few_units_that_differ_has_no_p():
     found = means.judged_sample(student, np.arange(100), truth, each(300, "sentence"), level=0.95, scale=FISHER)
     assert np.isnan(found.p)
     assert (found.too_few.have, found.too_few.need) == (3, 6)
+    assert found.reason.endswith('3 of the unit "sentence that differs", and 6 are needed')
     assert found.low < found.value < found.high
+    alike = means.judged_sample(
+        np.ones(300), np.arange(100), np.ones(100), each(300, "sentence"), level=0.95, scale=FISHER
+    )
+    assert (alike.value, alike.p) == (1.0, 2.0**-99), "neither a p of 0 nor an interval of no width"
+    assert 0.9 < alike.low < 1.0
 
 
 def test_linear_ends_are_cut_at_borders_and_levels_are_checked():

@@ -52,15 +52,6 @@ def test_the_loss_is_minus_the_log_of_what_the_label_was_given():
     assert np.isfinite(losses(probabilities, np.array([0, 1, 1]))).all()
 
 
-def test_influence_of_three_texts_counted_by_hand():
-    # Without a representation H = [[1, -1], [-1, 1]] mean p(1 - p) + d, of which (1, -1) has the eigenvalue below.
-    probabilities = np.array([[0.5, 0.5], [0.8, 0.2], [0.8, 0.2]])
-    eigenvalue = 2 * np.mean([0.25, 0.16, 0.16]) + 0.1
-    expected = [2 * 0.5**2 / eigenvalue, 2 * 0.2**2 / eigenvalue, 2 * 0.8**2 / eigenvalue]
-    influence = self_influence(np.zeros((3, 0)), probabilities, np.array([0, 0, 1]), damping=0.1)
-    assert influence == pytest.approx(expected)
-
-
 def test_influence_is_that_of_koh_and_liang_by_whole_matrices():
     rng, damping = np.random.default_rng(0), 0.05
     inputs = np.column_stack([rng.normal(size=(30, 2)), np.ones(30)])

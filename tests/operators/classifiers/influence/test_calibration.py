@@ -11,13 +11,13 @@ from tiltmeter.operators.statistics.text_intervals import ResampleSettings, cut,
 
 
 def test_gaps_of_a_bin_cancel_and_those_of_two_do_not_in_resamples_of_whole_sentences_too():
-    gaps, bins, sentences = np.array([0.5, -0.3, 0.2, 0.1, -0.6]), np.array([0, 1, 1, 0, 2]), np.array([0, 0, 1, 2, 2])
+    gaps, bins, sentences = np.array([0.9, -0.8, 0.2, 1.0, -0.6]), np.array([0, 1, 1, 0, 2]), np.array([0, 0, 1, 2, 2])
     found = SampledClusters(3, ResampleSettings(0.8, num_resamples=200), 0, 1, "sentence")
     gap = found.binned_gap(gaps, bins, sentences)
     [counts] = resampled_counts(np.zeros(3, np.int64), 0, 1, 200)
     times = counts[:, sentences]
     drawn = sum(abs((times * gaps)[:, bins == number].sum(axis=1)) for number in range(3)) / times.sum(axis=1)
-    estimate = Estimate((0.6 + 0.1 + 0.6) / 5, drawn, 25 / 9)
+    estimate = Estimate((1.9 + 0.6 + 0.6) / 5, drawn, 25 / 9)
     assert gap.value == pytest.approx(estimate.value)
     low, high, _ = resampled_interval(estimate, 0.8, scale=cut(0.0, 1.0))
     assert (gap.low, gap.high) == (pytest.approx(float(low)), pytest.approx(float(high)))
