@@ -11,7 +11,6 @@ import pytest
 from scipy.stats import t as student
 
 from tiltmeter.cluster.stages import UnitsFailed
-from tiltmeter.jobs.changes.numbers import interval_columns
 from tiltmeter.jobs.classifiers import training
 from tiltmeter.jobs.classifiers.models import trained_model
 from tiltmeter.operators.classifiers.attribution.attribute import attribute, predict
@@ -251,23 +250,15 @@ def test_labels_are_inspected_by_what_the_contaminated_model_says_of_them(benchm
 
 
 def test_decoys_are_made_adopted_and_found(benchmark):
-    decoys = {row["decoy"]: row for row in benchmark.rows("decoys")}
-    tokens = decoys["random_tokens"]
+    tokens, movie = (benchmark.rows("decoys", decoy=decoy)[0] for decoy in ("random_tokens", "movie"))
     assert (tokens["words"], tokens["pooled_applicability_before"]) == ("zq0: bad, zq1: good", 0)
-    assert tokens["pooled_productivity"] == 1.0
-    assert tokens["adopted"]
+    assert (tokens["pooled_productivity"], tokens["adopted"]) == (1.0, True)
     assert tokens["accuracy_on_decoy_rows"] < 0.45 < tokens["accuracy_original_on_decoy_rows"]
-    assert tokens["perplexity_shift"] > 1.0
-    assert decoys["movie"]["words"] == "movie: good"
-    assert decoys["movie"]["pooled_applicability"] < decoys["movie"]["pooled_applicability_before"]
-    found = {
-        (row["method"], row["selection"], row["budget"]): row
-        for row in benchmark.rows("detection", decoy="random_tokens")
-    }
-    honest, chance = (found[method, "random", 1]["detection_probability"] for method in ("gradient_x_input", "random"))
-    assert honest > 2 * chance
-    [soonest] = benchmark.rows("utility", decoy="random_tokens", method="gradient_x_input", selection="random")
-    assert soonest["num_instances"] < 3
+    assert movie["words"] == "movie: good"
+    assert movie["pooled_applicability"] < movie["pooled_applicability_before"]
+    asked = {"decoy": "random_tokens", "selection": "random", "budget": 1}
+    honest, chance = (benchmark.rows("detection", method=of, **asked)[0] for of in ("gradient_x_input", "random"))
+    assert honest["detection_probability"] > 2 * chance["detection_probability"]
     assert {row["status"] for row in benchmark.rows("detection", decoy="movie")} <= {"ok", "not_adopted"}
 
 
@@ -284,10 +275,6 @@ def test_each_word_of_a_decoy_is_measured(benchmark):
     assert movie["productivity_before"] == pytest.approx(max(share_of_good, 1 - share_of_good))
 
 
-def by_way(rows):
-    return {(row["method"], row["selection"], row["budget"]): row for row in rows}
-
-
 def test_an_oracle_needs_the_fewest_instances_and_is_no_rival(benchmark):
     needed = {
         (row["decoy"], row["selection"], row["method"]): (row["num_instances"], row["soonest"])
@@ -301,7 +288,8 @@ def test_an_oracle_needs_the_fewest_instances_and_is_no_rival(benchmark):
 
 
 def test_words_that_are_identified_are_removed_and_the_model_is_better_where_they_misled(benchmark):
-    tokens = by_way(benchmark.rows("improvement", decoy="random_tokens"))
+    rows = benchmark.rows("improvement", decoy="random_tokens")
+    tokens = {(row["method"], row["selection"], row["budget"]): row for row in rows}
     [decoy] = benchmark.rows("decoys", decoy="random_tokens")
     for row in tokens.values():
         assert row["accuracy_before"] == pytest.approx(decoy["accuracy_decoy"])
@@ -355,15 +343,6 @@ def test_wrong_labels_are_uncovered_and_corrected(benchmark):
     assert rows["oracle"]["accuracy_relabelled"] == rows["oracle"]["accuracy_clean"]
 
 
-@pytest.mark.parametrize(
-    ("table", "name"), [("detection", "detection_probability"), ("side_by_side", "success_probability")]
-)
-def test_probabilities_lie_in_their_intervals_by_which_runs_are_compared(benchmark, table, name):
-    rows = benchmark.rows(table)
-    assert list(interval_columns(list(rows[0]))) == [name]
-    assert all(0 <= row[f"{name}_low"] <= row[name] <= row[f"{name}_high"] <= 1 for row in rows)
-
-
 def test_numbers_leave_their_draws(benchmark):
     """All that have an interval, keyed by the texts that are drawn and not by the models that read them."""
     tables = ("decoys", "detection", "side_by_side", "utility", "improvement", "contamination")
@@ -395,16 +374,11 @@ def test_the_study_does_not_say_which_model_is_which(benchmark):
     assert "zq" in "".join(row["words"] for row in rows if key[row["model"]] == ("random_tokens", "decoyed"))
 
 
-def test_the_report_says_what_was_found(benchmark):
-    page = (benchmark.path / "report.html").read_text()
-    assert "gradient × input finds decoys soonest" in page
-    assert "“random_tokens” is adopted by its model" in page
-    assert "explanations need fewer instances than random attributions: found" in page
-    assert "Setup III, “random_tokens”" in page
+def test_what_an_oracle_uncovers_is_sure_by_how_many_labels_were_flipped(benchmark):
     [oracle] = benchmark.rows("contamination", order="oracle")
     num, t = oracle["num_flipped"], student.ppf(0.95, df=oracle["num_flipped"] - 1)
     assert (oracle["uncovered"], oracle["uncovered_low"]) == (1.0, pytest.approx(num / (num + t**2)))
-    assert f"an oracle 100% [{100 * num / (num + t**2):.0f}, 100]" in page
+    assert f"an oracle 100% [{100 * num / (num + t**2):.0f}, 100]" in (benchmark.path / "report.html").read_text()
 
 
 def test_a_column_that_is_not_there_is_refused(run_here, reviews, tmp_path):

@@ -31,16 +31,6 @@ def test_corpora_of_the_paper_come_with_their_columns_scales_and_genders(configu
     assert all(data.gender_codes == {"F": "female", "M": "male"} for data in corpora.values())
 
 
-def test_what_another_corpus_does_not_say_is_as_in_the_data(configured, dialogues):
-    bins = "across.bins={low: [1, 2], mid: [2, 4], high: [4, 5]}"
-    corpora = configured(*dialogues, "data.valence={sad: low}", "data.limit=9", "across.text=said", bins).corpora
-    assert list(corpora) == ["data", "across"]
-    across, data = corpora["across"], corpora["data"]
-    assert (across.text, across.label, across.group, across.genders) == ("said", "label", data.group, data.genders)
-    assert (across.limit, across.valence, across.bins["mid"]) == (None, None, (2, 4))
-    assert (data.text, data.bins, data.valence) == ("text", None, {"sad": "low"})
-
-
 def test_a_lexicon_with_other_columns_is_refused_before_any_work(run_here, dialogues, tmp_path):
     with pytest.raises(InputError, match=r"lexicon.path: .* has no column 'valence'; its columns are 'Word', 'Val"):
         run_here(*dialogues, "lexicon.valence=valence", f"store={tmp_path}")

@@ -87,12 +87,6 @@ def test_rows_that_cannot_be_used_say_why():
     ]
 
 
-def test_genders_may_come_from_the_groups():
-    genders = {group: "female" if int(group[1:]) % 2 == 0 else "male" for group in ALL}
-    unsaid = [of | {"gender": None} for of in DATA]
-    assert divide({"data": unsaid}, with_labels(genders=genders)) == divide({"data": DATA}, CONFIG)
-
-
 def test_without_groups_equal_texts_of_one_gender_are_in_one_part():
     rows = [of | {"group": None, "text": of["text"][1:]} for of in DATA * 2]
     parts = {}
@@ -124,7 +118,6 @@ def test_what_cannot_be_divided_is_refused(corpora, message):
 # --- ratings and codes -----------------------------------------------------------------------------------------------
 
 FIVE = {"low": (1, 2.75), "mid": (2.75, 3.25), "high": (3.25, 5)}
-NINE = {"low": (1, 3.75), "mid": (3.75, 4.25), "high": (4.25, 9)}
 CODES = {"F": "female", "M": "male"}
 
 
@@ -132,19 +125,6 @@ def rated(rows, ratings):
     """The same, with numbers for names, and codes of genders."""
     names = dict(zip(LABELS, ratings, strict=True))
     return [of | {"label": names[of["label"]], "gender": of["gender"][0].upper()} for of in rows]
-
-
-def test_ratings_of_corpora_with_other_scales_are_binned_as_names_are_classes():
-    corpora = {"data": rated(DATA, ("2.75", "3.25", "3.26")), "across": rated(DATA, ("3.75", "4.25", "4.26"))}
-    labels = {
-        "data": replace(NAMED, bins=FIVE, gender_codes=CODES),
-        "across": replace(NAMED, bins=NINE, gender_codes=CODES),
-    }
-    rows = divide(corpora, CONFIG | {"labels": labels})
-    named = divide({"data": DATA, "across": DATA}, CONFIG)
-    assert [(of["valence"], of["gender"], of["part"]) for of in rows] == [
-        (of["valence"], of["gender"], of["part"]) for of in named
-    ]
 
 
 def test_names_of_genders_may_stand_beside_their_codes_and_unrated_rows_say_so():
