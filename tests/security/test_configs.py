@@ -90,10 +90,6 @@ def command(confined, monkeypatch, tmp_path, capfd):
 # --- code -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_file_that_describes_a_corpus_is_composed(compose):
-    assert compose(THEIRS).corpus.path == "x.txt"
-
-
 REFUSED = yaml.safe_load(Path(__file__).with_name("refused_configs.yaml").read_text())
 
 

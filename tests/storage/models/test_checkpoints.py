@@ -39,10 +39,6 @@ def find_checkpoint(name):
     return checkpoints.find_checkpoint(str(name), None, "embedding.model")
 
 
-def change(path, **keys):
-    path.write_text(json.dumps(json.loads(path.read_text()) | keys))
-
-
 @pytest.mark.parametrize("weights", [WEIGHTS, "pytorch_model.bin"])
 def test_a_folder_is_the_digest_of_its_files(bert, weights) -> None:
     """Pickled weights count where there are no others."""
@@ -178,7 +174,8 @@ def test_pickled_weights_are_fetched_where_there_are_no_others(hub) -> None:
 
 def test_a_model_on_the_hub_that_needs_code_is_refused(hub) -> None:
     repositories, find = hub
-    change(saved(repositories / "we" / "code") / "config.json", auto_map={"AutoModel": "modeling.Malice"})
+    config = saved(repositories / "we" / "code") / "config.json"
+    config.write_text('{"auto_map": {"AutoModel": "modeling.Malice"}}')
     assert "translator.es.there=we/code: its config.json asks for Python code" in find("we/code")
 
 

@@ -1,10 +1,9 @@
 """What is taken for a store, and that nothing else loses a file."""
 
-from pathlib import Path
-
 import pyarrow as pa
 import pytest
 
+from tests.fixtures.stores import files
 from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.store.ledger import MARK, Store, Unit
 from tiltmeter.storage.store.marks import open_store, require_store
@@ -88,9 +87,8 @@ def test_what_has_not_name_depth_and_content_of_a_unit_stays_in_a_store(store):
 def test_a_mark_of_no_format_that_is_known_is_refused(tmp_path, content):
     (tmp_path / MARK).write_text(content)
     for use in (open_store, require_store):
-        with pytest.raises(
-            StorageError, match=rf"{MARK}: names no format .* \(up to 1\): use a later one, or if it is damaged"
-        ):
+        message = rf"{MARK}: names no format .* \(up to 1\): use a later one, or if it is damaged"
+        with pytest.raises(StorageError, match=message):
             use(Store(str(tmp_path)))
 
 
@@ -104,5 +102,4 @@ def test_a_run_in_a_folder_of_others_removes_nothing_of_theirs(tmp_path):
     put(store, f"registry/{entry.run.key}/notes.txt")
     store.sweep()
     Registry(store).forget(entry.run)
-    left = {str(path.relative_to(tmp_path)) for path in Path(tmp_path).rglob("*") if path.is_file()}
-    assert left == {*names, MARK, f"registry/{entry.run.key}/notes.txt"}
+    assert files(tmp_path) == sorted([*names, MARK, f"registry/{entry.run.key}/notes.txt"])
