@@ -32,8 +32,7 @@ class Setting:
 def test_digest_is_the_same_in_another_process():
     value = "{'a': [1, 2.5, None, True, 'é'], 'b': {'c': 'd'}}"
     script = f"from tiltmeter.storage.store.identity import digest; print(digest({value}))"
-    root = Path(__file__).parents[3]
-    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=root)
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == digest({"b": {"c": "d"}, "a": [1, 2.5, None, True, "é"]})
 
 
