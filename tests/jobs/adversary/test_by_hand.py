@@ -4,17 +4,14 @@ import json
 from collections import Counter
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from benchmarks.calibration.adversary_worlds import Held
 from tiltmeter.jobs.adversary.config import find_sources
-from tiltmeter.jobs.adversary.finding import find_candidates
 from tiltmeter.jobs.adversary.training import load_trained, train_victims
 from tiltmeter.jobs.adversary.victims import find_victim
 from tiltmeter.jobs.classifiers.labelled_data import read_labelled_data
 from tiltmeter.jobs.classifiers.splits import split_texts
-from tiltmeter.jobs.embedding.vectors.selection import vector_column
 from tiltmeter.operators.classifiers.adversary.controls import asymmetry, excess, two_sided
 from tiltmeter.operators.classifiers.adversary.kinds import leaning_limits, replacement_kind
 from tiltmeter.operators.classifiers.adversary.rates import flip_rates, resampled_rates, sized_excess
@@ -41,7 +38,8 @@ OTHERWISE = [
     *("victim=linear", "victim.linear.linear.min_count=2", "max_texts=null", "unit_texts=null", "report.mask=false"),
     *("candidates.keep_counterparts=false", "candidates.min_cosine=null", "candidates.inflections=true"),
     *(f"candidates.{name}=null" for name in ("antonyms", "synonyms", "parts_of_speech")),
-    *("controls.kind=word_pairs", "controls.few=false", "controls.number=19", "language_model.context=prefix"),
+    *("controls.kind=word_pairs", "controls.few=false", "controls.number=27", "language_model.context=prefix"),
+    *("direction.pair=[father, mother]", "candidates.exclude=4", "seed=8"),
     *("search.greedy=false", "search.genetic.crossover=uniform"),
 ]
 
@@ -118,38 +116,6 @@ def test_candidates_are_those_of_the_original_with_the_share_of_replicas_that_ha
                 shares = [candidate in of_replica for of_replica in of_replicas]
                 assert row["stability"] == (np.mean(shares) if shares else None)
     assert not made
-
-
-OTHERS = {
-    "controls of a second unit": ["controls.number=27"],
-    "as published": [
-        *("direction.unit_vectors=true", "candidates.keep_counterparts=false", "controls.kind=word_pairs"),
-        *("direction.pair=[father, mother]", "candidates.exclude=4", "seed=8"),
-    ],
-    "from a sphere": ["controls.kind=sphere", "candidates.top=1", "candidates.max_vocabulary=20"],
-}
-
-
-@pytest.mark.parametrize("settings", OTHERS.values(), ids=OTHERS)
-def test_candidates_of_other_settings(configured, adversary, labelled, settings):
-    """Without a run: what is found of each word along each direction and each of its controls."""
-    config, held = configured(*adversary, *settings), Held()
-    by_hand = ByHand(config, labelled)
-    words, vectors = words_of(by_hand), words_and_vectors()
-    tables = [{"word": words}, {"word": [*by_hand.counts], "count": [*by_hand.counts.values()]}]
-    tables.append({"word": vectors[0], "vector": vector_column(np.array(vectors[1], dtype=np.float32))})
-    refs = [held.put(pa.table(table)) for table in tables]
-    near = find_candidates(held, config, find_sources(config), *refs[:2], refs[2:])
-    made = {}
-    for ref in (*near.along, *near.controls):
-        for row in held.read(ref).to_pylist():
-            made.setdefault((row["direction"], row["word"], row["control"]), []).append(row["candidate"])
-    num = config.controls.number
-    keys = [(direction, word, control) for direction in by_hand.shifts for word in words for control in range(-1, num)]
-    for key in keys:
-        assert made.pop(key, []) == [candidate for candidate, _ in by_hand.candidates(*key)[0]], key
-    assert {direction for direction, *_ in made} == {"neighbours"}
-    assert sum(held.read(ref).num_rows for ref in near.pairs) == 4 * num
 
 
 def test_texts_are_as_the_victim_reads_them(run, by_hand):
@@ -235,13 +201,14 @@ def test_substitutions_share_the_fall_and_say_what_they_are(run, by_hand):
     if len(readers) == 2:
         assert {row["is_flagged"] for rows in made.values() for row in rows} == {True, False}
         assert max(map(len, made.values())) == 14, "more than all of whose subsets are read"
+    settings = by_hand.config
     for (number, victim, direction, _), rows in made.items():
         text = texts[number]
         case = by_hand.case(text, direction)
         queries, key = by_hand.queries(readers[victim], text["text"].split(), case), by_hand.key(text, direction)
         places = {row["position"]: row["replacement"] for row in rows}
         choices = [1 + case.space[place].index(places[place]) if place in places else 0 for place in case.space]
-        shares = shares_of_fall(queries, np.array(choices), by_hand.config.search.shapley_orders, 3, key)
+        shares = shares_of_fall(queries, np.array(choices), settings.search.shapley_orders, settings.seed, key)
         assert [row["shapley"] for row in rows] == pytest.approx(shares.values[np.array(choices) > 0].tolist())
         assert [row["shapley_error"] for row in rows] == pytest.approx(shares.errors[np.array(choices) > 0].tolist())
 
@@ -327,7 +294,7 @@ def expected_rows(run, by_hand, outcomes, name):
         members = [text for text in texts if is_member(text)]
         units = units_of([text["group"] for text in members], "group")
         about = document_key(f"gender adversary\n{stratum}")
-        [counts] = resampled_counts(np.zeros(units.num, np.int64), 3, about, 20, units.codes)
+        [counts] = resampled_counts(np.zeros(units.num, np.int64), by_hand.config.seed, about, 20, units.codes)
         for direction in outcomes:
             along, beside = ({key: value[:, kept] for key, value in part.items()} for part in outcomes[direction])
             kind, _, gender = direction.partition("_to_")

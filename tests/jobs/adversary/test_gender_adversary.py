@@ -10,6 +10,7 @@ import pytest
 
 from tests.jobs.test_layouts import survive
 from tiltmeter.cluster.stages import UnitsFailed
+from tiltmeter.jobs.adversary.victims import find_victim
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.models.checkpoints import CheckpointError
 
@@ -33,9 +34,10 @@ def test_tables_have_what_was_asked_for_and_rows_without_an_attack_say_why(attac
 
 
 def compared(run_here, before, after, store, where):
-    """Rows of the table `differences`."""
+    """Rows of the table `differences` of numbers that have draws in both runs: those of too few texts have none."""
     runs = f"runs=[{before.path},{after.path}]"
-    return run_here("job=compare", runs, f"store={store}", f"run_dir={where}").rows("differences", table="summary")
+    rows = run_here("job=compare", runs, f"store={store}", f"run_dir={where}").rows("differences", table="summary")
+    return [row for row in rows if row["num_draws"]]
 
 
 def test_draws_of_a_stratum_are_of_one_scheme_with_replicas_where_candidates_depend_on_them(attacked):
@@ -122,16 +124,7 @@ def test_replicas_of_an_embedding_that_is_trained_are_searched_too(run_job, labe
 # --- refusals -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        ["controls.number=39"],
-        ["controls.number=19", "direction.both=false"],
-        ["controls.number=5", "controls.few=true"],
-        ["controls.number=1", "direction.kinds=[swap, names]"],
-        ["victim=[linear,vader]"],
-    ],
-)
+@pytest.mark.parametrize("settings", [["controls.number=39"], ["controls.number=1", "direction.kinds=[swap, names]"]])
 def test_as_many_controls_as_a_family_needs_are_enough(configured, settings):
     assert configured("job=gender_adversary", "data.path=a.csv", *settings).controls.number > 0
 
@@ -154,16 +147,9 @@ def test_words_that_are_not_there_are_refused(run_here, adversary, tmp_path, set
     assert json.loads((tmp_path / "run/run.json").read_text())["status"] == "failed"
 
 
-@pytest.mark.parametrize("num_labels", [1, 2])
-def test_a_transformer_with_one_class_is_refused(configured, write_bert, tmp_path, num_labels):
-    from tiltmeter.jobs.adversary.victims import find_victim
-
-    folder = write_bert(tmp_path / "bert", ["a"], "BertForSequenceClassification", num_labels=num_labels)
-    config = configured(
-        "job=gender_adversary", "data.path=a.csv", "victim=transformer", f"victim.transformer.model={folder}"
-    )
-    if num_labels == 2:
-        assert find_victim("transformer", config.victim["transformer"], 0).load is not None
-    else:
-        with pytest.raises(CheckpointError, match=r"victim\.transformer\.model=.*tells no classes apart"):
-            find_victim("transformer", config.victim["transformer"], 0)
+def test_a_transformer_with_one_class_is_refused(configured, write_bert, tmp_path):
+    folder = write_bert(tmp_path / "bert", ["a"], "BertForSequenceClassification", num_labels=1)
+    settings = ["victim=transformer", f"victim.transformer.model={folder}"]
+    victims = configured("job=gender_adversary", "data.path=a.csv", *settings).victim
+    with pytest.raises(CheckpointError, match=r"victim\.transformer\.model=.*tells no classes apart"):
+        find_victim("transformer", victims["transformer"], 0)

@@ -12,8 +12,6 @@ from tiltmeter.jobs.adversary.training import load_trained, train_victims
 from tiltmeter.jobs.adversary.victims import find_victim
 from tiltmeter.jobs.classifiers.labelled_data import read_labelled_data
 from tiltmeter.jobs.classifiers.splits import split_texts
-from tiltmeter.operators.classifiers.adversary.victims import class_weights
-from tiltmeter.operators.sentiment.lexicons import vader_scores
 from tiltmeter.operators.sentiment.transformer_scores import ClassifierConfig, classify
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.models.load import load_classifier
@@ -42,27 +40,20 @@ def test_a_revision_names_the_model_of_the_hub_that_is_read(configured, hub, wri
     assert np.abs(read[0] - read[1]).max() > 0.01
 
 
-SYSTEM = ["victim=vader", "victim.vader.classes=[low, middle, high]", "victim.vader.cuts=[-0.3, 0.5]"]
-
-
-def test_systems_are_read_by_their_own_classes_and_cuts(configured):
-    config = configured("job=gender_adversary", "data.path=a.csv", *SYSTEM)
-    reader = find_victim("vader", config.victim["vader"], 0).load(None, "cpu")
-    texts = ["a hero", "a war", "a lamp", "the best hero is a lovely hero", "kill"]
-    scores, weights = np.asarray(vader_scores(texts)), reader.read(texts)
-    np.testing.assert_allclose(weights, class_weights(scores, [-0.3, 0.5]))
-    names = [reader.classes[place] for place in weights.argmax(axis=1)]
-    assert names == [("low", "middle", "high")[int(score > -0.3) + int(score > 0.5)] for score in scores]
-    assert len({*names}) == 3
-
-
 def test_whatever_decides_what_a_victim_says_is_in_its_identity(configured):
     def identity(*settings):
         [(name, victim)] = configured("job=gender_adversary", "data.path=a.csv", *settings).victim.items()
         return str(find_victim(name, victim, 0).identity)
 
     linear = ("victim=linear", "victim.linear.linear.min_count=3"), ("victim=linear", "victim.linear.masked=true")
-    others = ("victim=linear",), ("victim=vader",), SYSTEM, SYSTEM[:2], ["victim=textblob"]
+    named = ("victim=vader", "victim.vader.classes=[low, middle, high]")
+    others = (
+        ("victim=linear",),
+        ("victim=vader",),
+        named,
+        (*named, "victim.vader.cuts=[-0.3, 0.5]"),
+        ["victim=textblob"],
+    )
     assert len({identity(*settings) for settings in (*linear, *others)}) == 7
 
 

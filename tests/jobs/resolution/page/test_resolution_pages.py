@@ -13,11 +13,8 @@ from tests.fixtures.reports import reported
 from tests.fixtures.tables import resolution as made
 from tests.jobs.report.test_models import shown
 from tiltmeter.jobs.report.html.elements import Page
-from tiltmeter.jobs.report.page import write_report
-from tiltmeter.jobs.report.wording import number
 from tiltmeter.jobs.resolution.page.body import page as resolution_page
 from tiltmeter.jobs.resolution.page.cluster_graphs import MAX_RECORDS
-from tiltmeter.storage.store.runs import opened
 
 MODELS = Path(__file__).parent / "models"
 PHASES = {"num_cliques": 12, "clustering_coefficient": 0.5125, "listing_seconds": 0.25, "packing_seconds": 1.0}
@@ -165,18 +162,3 @@ def test_the_page_of_a_run_has_facts_and_the_columns_of_large_tables(configured)
     }
     listed = {details.summary for details in page.sections[-1].blocks[-1].blocks}
     assert listed == set(made.resolved())
-
-
-@pytest.mark.parametrize("frames", ["resolved", "study"])
-def test_the_report_is_written_from_the_files_of_a_run(configured, tmp_path, frames):
-    config = configured("job=entity_resolution", "pairs=pairs.csv")
-    with opened(tmp_path / "run") as directory:
-        directory.begin([*made.resolved(), "absent"], job="entity_resolution", versions={})
-        directory.write_text("config.yaml", "job: entity_resolution\n")
-        for name, rows in getattr(made, frames)().items():
-            directory.write_table(name, made.arrow(name, rows))
-        runner = SimpleNamespace(records=[], failures={}, entry=None, store=None)
-        write_report(SimpleNamespace(config=config, directory=directory, runner=runner), resolution_page)
-        html = (tmp_path / "run" / "report.html").read_text()
-    assert "<h1>Which records are one entity" in html
-    assert number(-0.25, 2) in html or frames == "study"
