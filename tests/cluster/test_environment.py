@@ -30,15 +30,11 @@ def test_versions_are_those_of_the_installed_distributions():
     assert set(versions) == {"Python", "numpy", "no-such-package"} | {f"code of {package}" for package in PACKAGES}
 
 
-def test_a_copy_of_the_code_is_the_same_wherever_it_lies(copied):
-    here = environment([])
-    (copied / "jobs/notes.txt").write_text("neither code nor a setting")
-    assert environment([]) == here
-
-
 @pytest.mark.parametrize("changed", ["jobs/execute.py", "conf/cluster/local.yaml"])
 def test_a_changed_source_or_setting_is_told_by_its_package(copied, changed):
     here = environment([])
+    (copied / "jobs/notes.txt").write_text("neither code nor a setting")
+    assert environment([]) == here, "it is the same wherever it lies"
     (copied / changed).write_text((copied / changed).read_text() + "\n")
     [sentence] = differences({"here": here, "on b": environment([])})
     assert sentence.startswith(f"code of {changed.partition('/')[0]}: ")

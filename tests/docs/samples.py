@@ -4,9 +4,10 @@ import bz2
 import json
 import random
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
+from string import ascii_lowercase
 
 import numpy as np
 import polars as pl
@@ -24,8 +25,8 @@ LANGUAGES |= {"ar": "arabic", "fa": "farsi", "ur": "urdu", "wo": "wolof"}
 ENTITIES = 60
 
 
-def provide(folder: Path) -> None:
-    """Write all of them."""
+def provide(folder: Path, write_bert: Callable[..., Path]) -> None:
+    """Write all of them; among them a model of transformers that spells words letter by letter."""
     from gensim.test.utils import datapath
 
     shutil.copy(datapath(DUMP), folder / "simplewiki-pages-articles.xml.bz2")
@@ -35,7 +36,8 @@ def provide(folder: Path) -> None:
     corpora(folder / "data")
     vectors(folder)
     secret(folder)
-    encoder(folder / "models/bert")
+    letters = [*ascii_lowercase, *(f"##{letter}" for letter in ascii_lowercase)]
+    write_bert(folder / "models/bert", letters, num_hidden_layers=2, max_position_embeddings=40)
     texts(folder)
     opinions(folder)
     spoken(folder)
@@ -125,20 +127,6 @@ def secret(folder: Path) -> None:
     write(folder / "words.txt", "\n".join([*words("en")[:9], "nowhere"]))
     (folder / "key").write_bytes(bytes(range(32)))
     (folder / "key").chmod(0o600)
-
-
-def encoder(folder: Path) -> None:
-    """A model of transformers that spells words letter by letter."""
-    import torch
-    from transformers import BertConfig, BertModel, BertTokenizerFast
-
-    letters = [chr(ord("a") + at) for at in range(26)]
-    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters, *(f"##{letter}" for letter in letters)]
-    torch.manual_seed(0)
-    sizes = {"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
-    BertModel(BertConfig(vocab_size=len(vocabulary), max_position_embeddings=40, **sizes)).save_pretrained(folder)
-    write(folder / "vocab.txt", "\n".join(vocabulary))
-    BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
 
 
 def lists(folder: Path) -> None:

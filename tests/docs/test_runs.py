@@ -71,9 +71,9 @@ COMMANDS = {
 
 
 @pytest.fixture(scope="session")
-def samples(tmp_path_factory):
+def samples(tmp_path_factory, write_bert):
     folder = tmp_path_factory.mktemp("samples")
-    provide(folder)
+    provide(folder, write_bert)
     return folder
 
 

@@ -56,6 +56,10 @@ def test_headings_are_the_names_as_phrases_and_numbers_are_numeric():
     made = grid("", ROWS, "word", count("num_texts"), text("is_kept"), number("d", "d (sd)"))
     assert made.headings == ["word", "texts", "is kept", "d (sd)"]
     assert made.numeric == ["texts", "d (sd)"]
+    empty = grid("", ROWS.head(0), "word", estimate("d"))
+    assert (empty.headings, empty.rows) == (["word", "d"], [])
+    barred = grid("", ROWS, "word", count("num_texts", bar=True))
+    assert (barred.bars, barred.share("texts", 0)) == ({"texts": [1204.0, 0.0]}, 1.0)
 
 
 def test_a_long_table_is_cut_and_says_where_the_others_are():
@@ -72,14 +76,3 @@ def test_an_optional_column_is_left_out_where_it_says_nothing():
         ["nurse", "–"],
         ["nurse", "rare"],
     ]
-
-
-def test_bars_are_as_long_as_their_numbers():
-    made = grid("", ROWS, "word", count("num_texts", bar=True))
-    assert made.bars == {"texts": [1204.0, 0.0]}
-    assert made.share("texts", 0) == 1.0
-
-
-def test_a_table_without_rows_keeps_its_headings():
-    made = grid("", ROWS.head(0), "word", estimate("d"))
-    assert (made.headings, made.rows) == (["word", "d"], [])

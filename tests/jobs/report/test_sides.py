@@ -54,11 +54,8 @@ def test_a_number_without_a_direction_is_on_no_side_and_disputed_by_nothing(rows
     assert sides_of(rows, lean)[0] == "undirected"
     nowhere = lean._replace(has_direction=lambda _: False)
     assert not any(map(nowhere.is_disputed, rows.to_dicts()))
-
-
-def test_no_rows_have_no_sides(rows):
-    assert sides_of(rows.clear(), Lean("pse")).to_list() == []
-    assert on_sides(rows.clear(), Lean("pse")).leaning.is_empty()
+    assert sides_of(rows.clear(), lean).to_list() == []
+    assert on_sides(rows.clear(), lean).leaning.is_empty()
 
 
 def test_a_dispute_is_told_whatever_the_interval(rows):
