@@ -49,6 +49,13 @@ class RunHere:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.run, name)
 
+    def grouped(self, table: str, column: str, /, **wanted: Any) -> dict[Any, list[dict[str, Any]]]:
+        """The rows of a table that have these values, by what they have in a column."""
+        parts: dict[Any, list[dict[str, Any]]] = {}
+        for row in self.rows(table, **wanted):
+            parts.setdefault(row[column], []).append(row)
+        return parts
+
     def units(self, operator: str) -> list[tuple[Unit, Finished]]:
         """Those of an operator, whatever its version."""
         return [(unit, done) for unit, done in self.pool.done if unit.operator.split("/")[0] == operator]

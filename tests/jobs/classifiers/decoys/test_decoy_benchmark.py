@@ -1,15 +1,16 @@
 """The job `decoy_benchmark` on made-up reviews."""
 
-import csv
 import json
 import math
 import random
 from collections import Counter
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy.stats import t as student
 
+from tests.jobs.classifiers.rows import read_rows, write_rows
 from tiltmeter.cluster.stages import UnitsFailed
 from tiltmeter.jobs.classifiers import training
 from tiltmeter.jobs.classifiers.models import trained_model
@@ -46,8 +47,7 @@ def reviews(tmp_path_factory):
         tells = (BAD if label == "bad" else GOOD) if rng.random() < 0.8 else (GOOD if label == "bad" else BAD)
         start = rng.choice(("honestly, the", "the", "this"))
         rows.append([f"{start} {rng.choice(NOUNS)} is {rng.choice(tells)} no {number}", label])
-    with path.open("w", newline="") as file:
-        csv.writer(file).writerows([["review", "class"], *rows, ["", "good"], ["a film", ""]])
+    write_rows(path, [["review", "class"], *rows, ["", "good"], ["a film", ""]])
     return ["job=decoy_benchmark", f"data.path={path}", "data.text=review", "data.label=class"]
 
 
@@ -364,10 +364,8 @@ def test_rows_that_cannot_be_learnt_are_kept_with_the_reason(benchmark):
 
 
 def test_the_study_does_not_say_which_model_is_which(benchmark):
-    with (benchmark.path / "exports" / "study.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    with (benchmark.path / "exports" / "study_key.csv").open(newline="") as file:
-        key = {row["model"]: (row["decoy"], row["trained"]) for row in csv.DictReader(file)}
+    rows, keys = (pl.read_csv(benchmark.path / "exports" / f"{name}.csv").to_dicts() for name in ("study", "study_key"))
+    key = {row["model"]: (row["decoy"], row["trained"]) for row in keys}
     assert len(rows) == 2 * 2 * 2 * 5 * 8  # decoys, models of a pair, methods, pools, instances
     assert {row["model"] for row in rows} == key.keys()
     assert not any("decoy" in cell or "original" in cell for row in rows for cell in (row["model"], row["words"]))
@@ -418,8 +416,13 @@ def debugged(run_here, reviews, tmp_path_factory):
     decoys += ["decoys.movie.word=ovie", "decoys.movie.match=substring", "decoys.movie.label=good"]
     decoys += ["+decoys.natural={kind: inserted, words: [honestly], place: natural}", "models.encoder.width=7"]
     shown = [f"explanations.methods=[{','.join(METHODS)}]", "explanations.attribution.num_samples=10"]
-    shown += ["explanations.num_pools=2", "setups=[identify_and_improve]", "explanations.selections=[random]"]
-    done = ["debugger.judgement=frequency", "improvement.remedy=ignore", "improvement.budgets=[8]"]
+    shown += [
+        "explanations.num_pools=2",
+        "explanations.pool_size=4",
+        "setups=[identify_and_improve]",
+        "explanations.selections=[random]",
+    ]
+    done = ["debugger.judgement=frequency", "improvement.remedy=ignore", "improvement.budgets=[4]"]
     return run_here(*reviews, *SMALL, *decoys, *shown, *done, f"store={place}/store", f"run_dir={place}/run")
 
 
@@ -451,15 +454,13 @@ def test_what_is_shown_in_most_instances_is_left_out_of_what_the_same_model_read
         read = [text | {"text": " ".join(some)} for text, some in zip(models.test, left, strict=True)]
         assert row["accuracy"] == pytest.approx(models.right(f"{decoy}, model 0", read).mean())
     for method in METHODS:
-        shown = {}
-        for row in debugged.rows("attributions", decoy=decoy, method=method, model="decoyed 0"):
-            shown.setdefault(row["sentence"], []).append(row)
+        shown = debugged.grouped("attributions", "sentence", decoy=decoy, method=method, model="decoyed 0")
         config = AttributionConfig(method=method, num_samples=10)
         explained = attribute(model, [texts[number]["text"] for number in shown], config, seed=2)
         for lines, one in zip(shown.values(), explained, strict=True):
             assert [line["attribution"] for line in lines] == pytest.approx(list(one.values), abs=1e-5)
         tops = [max(lines, key=lambda line: abs(line["attribution"]))["word"] for lines in shown.values()]
-        removed = [Counter(pool).most_common(1)[0][0] for pool in (tops[:8], tops[8:])]
+        removed = [Counter(pool).most_common(1)[0][0] for pool in (tops[:4], tops[4:])]
         [row] = debugged.rows("improvement", decoy=decoy, method=method)
         assert row["accuracy_after"] == pytest.approx(np.mean([repairs[word]["accuracy"] for word in removed]))
         assert row["num_words"] == 1.0
@@ -520,11 +521,9 @@ def test_a_checkpoint_that_has_not_adopted_the_decoy_is_explained_and_marked(run
 def test_people_who_wrote_several_reviews_are_what_intervals_are_of(run_here, benchmark, reviews, tmp_path):
     """Sixty people of four reviews each; setup I, by chance alone, and setup IV."""
     path = next(setting for setting in reviews if setting.startswith("data.path=")).removeprefix("data.path=")
-    with open(path, newline="") as file:
-        heading, *rows = csv.reader(file)
-    spoken = tmp_path / "spoken.csv"
-    with spoken.open("w", newline="") as file:
-        csv.writer(file).writerows([[*heading, "who"], *([*row, f"person {at // 4}"] for at, row in enumerate(rows))])
+    heading, *rows = read_rows(path)
+    people = ([*row, f"person {at // 4}"] for at, row in enumerate(rows))
+    spoken = write_rows(tmp_path / "spoken.csv", [[*heading, "who"], *people])
     place = benchmark.path.parent
     by_person = [*reviews, *SMALL, f"data.path={spoken}", "data.group=who", f"store={place}/store"]
     outcome = run_here(

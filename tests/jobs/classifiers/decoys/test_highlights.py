@@ -32,35 +32,29 @@ def shown(configured):
     return show
 
 
-def texts_of(passages):
-    return [[" ".join(token.text for token in passage.tokens) for passage in row] for row in passages.rows]
+LONG = {1: " ".join(["very"] * 200 + ["movie"] + ["so"] * 200)}
+VALUES = {"movie": -2.0, "fine": 1.0, "a": 0.0, ".": None}
+CASES = {
+    "the first with the decoy and without it": (TEXTS,),
+    "by substrings": (TEXTS, "decoys.movie.match=substring"),
+    "the top words have numbers": ({1: "a fine movie ."}, "explanations.top_words=2"),
+    "of a long text the words around the decoy": (LONG,),
+    "of what nobody explained": ({},),
+}
 
 
-def test_the_first_texts_with_the_decoy_and_without_it_are_shown_by_both_models(shown):
-    [passages] = shown(explained(TEXTS))
-    assert passages.caption.startswith("“movie”, explained by LIME: ")
-    assert texts_of(passages) == [[TEXTS[number]] * 2 for number in (2, 8, 1, 3)]
-    assert [passage.heading for passage in passages.rows[0]] == [
-        "trained without the decoy: good (bad is right)",
-        "trained with it: good (bad is right)",
-    ]
-    [by_substrings] = shown(explained(TEXTS), "decoys.movie.match=substring")
-    assert texts_of(by_substrings) == [[TEXTS[number]] * 2 for number in (2, 5, 1, 3)]
+def lines(passages):
+    yield passages.caption
+    for row in passages.rows:
+        yield "; ".join(
+            f"{one.heading}: {' '.join(f'{token.text}<{token.weight:g}{token.number}>' for token in one.tokens)}"
+            for one in row
+        )
 
 
-def test_words_are_weighed_by_the_largest_of_their_text_and_the_top_words_have_their_number(shown):
-    values = {"movie": -2.0, "fine": 1.0, "a": 0.0, ".": None}
-    [passages] = shown(explained({1: "a fine movie ."}, values.get), "explanations.top_words=2")
-    tokens = passages.rows[0][0].tokens
-    assert [token.weight for token in tokens] == [0.0, 0.5, -1.0, 0.0]
-    assert [token.number for token in tokens] == ["", "+1.00", "−2.00", ""]
-
-
-def test_of_a_long_text_the_words_around_the_decoy_are_shown(shown):
-    [passages] = shown(explained({1: " ".join(["very"] * 200 + ["movie"] + ["so"] * 200)}))
-    words = texts_of(passages)[0][0].split()
-    assert (words[0], words[-1], len(words), words.index("movie")) == ("…", "…", 62, 31)
-
-
-def test_nothing_is_shown_of_what_nobody_explained(shown):
-    assert shown(explained({})) == []
+def test_passages(shown, check_sentences):
+    made = {
+        case: shown(explained(texts, VALUES.get if "top" in case else lambda _: 0.1), *settings)
+        for case, (texts, *settings) in CASES.items()
+    }
+    check_sentences({case: [line for part in passages for line in lines(part)] for case, passages in made.items()})

@@ -35,44 +35,19 @@ def frame(rows, schema):
     return pl.DataFrame(pa.Table.from_pylist(rows, schema))
 
 
-def dots_of(figure):
-    """Numbers by what was looked at and by the line that they stand on."""
+def shown(figure):
+    """The lines from the top, and the numbers on each by what was looked at."""
     lines = dict(zip(figure.layout["yaxis"]["tickvals"], figure.layout["yaxis"]["ticktext"], strict=True))
-    return {
-        (trace["name"], lines[round(height)]): x
-        for trace in figure.data
-        if "markers" in trace["mode"]
-        for x, height in zip(trace["x"], trace["y"], strict=True)
-    }
+    yield f"lines: {', '.join([*lines.values()][::-1])}"
+    for trace in figure.data:
+        if "markers" in trace["mode"]:
+            yield from (f"{trace['name']}, {lines[round(y)]}: {x}" for x, y in zip(trace["x"], trace["y"], strict=True))
 
 
-def lines_of(figure):
-    """From the top."""
-    return list(figure.layout["yaxis"]["ticktext"])[::-1]
-
-
-def test_gains_stand_on_the_line_of_their_method_with_the_largest_of_the_largest_budget_on_top():
-    shown = figures.gains(frame(IMPROVEMENT, tables.IMPROVEMENT))
-    assert list(shown) == ["zq, where it misleads", "zq, all test texts", "movie, all test texts"]
-    assert dots_of(shown["zq, where it misleads"]) == {
-        ("5 instances", "LIME"): 0.5,
-        ("20 instances", "LIME"): 0.75,
-        ("5 instances", "random attributions"): 0.625,
-        ("20 instances", "random attributions"): 0.0,
-    }
-    assert lines_of(shown["zq, where it misleads"]) == ["LIME", "random attributions"]
-    assert lines_of(shown["zq, all test texts"]) == ["random attributions", "LIME"]
-    assert dots_of(shown["movie, all test texts"]) == {("5 instances", "LIME"): 0.0, ("20 instances", "LIME"): -0.125}
-
-
-def test_labels_uncovered_and_what_it_gains_are_two_charts_of_the_same_orders():
-    shown = figures.contamination(frame(CONTAMINATION, tables.CONTAMINATION))
-    assert list(shown) == ["labels uncovered", "accuracy gained"]
-    uncovered, gained = shown.values()
-    assert dots_of(uncovered)["20% of the texts", "the loss"] == 0.875
-    assert lines_of(uncovered) == ["the loss", "a random order"]
-    assert dots_of(gained)["20% of the texts", "a random order"] == 0.25
-    assert lines_of(gained) == ["a random order", "the loss"]
+def test_numbers_stand_on_the_line_of_their_method_with_the_largest_of_the_largest_budget_on_top(check_sentences):
+    drawn = figures.gains(frame(IMPROVEMENT, tables.IMPROVEMENT))
+    drawn |= figures.contamination(frame(CONTAMINATION, tables.CONTAMINATION))
+    check_sentences({name: shown(figure) for name, figure in drawn.items()})
 
 
 @pytest.mark.parametrize("budgets", [2, 5])

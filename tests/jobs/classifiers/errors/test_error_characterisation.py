@@ -1,6 +1,5 @@
 """The job `error_characterisation` on made-up tweets with a slice that is planted."""
 
-import csv
 import math
 import random
 from collections import Counter
@@ -11,6 +10,7 @@ import polars as pl
 import pytest
 from textblob.en import tag
 
+from tests.jobs.classifiers.rows import write_rows
 from tests.jobs.test_layouts import survive
 from tiltmeter.jobs.classifiers.errors import base, error_models, predictions
 from tiltmeter.jobs.classifiers.errors import rounds as rounds_stage
@@ -70,9 +70,7 @@ def file(tmp_path_factory):
     path = tmp_path_factory.mktemp("tweets") / "tweets.csv"
     odd = [["", "negative", "negative", 0.5, 0.5, "negative"], ["x", "", "negative", 0.5, 0.5, "negative"]]
     odd.append(["y", "negative", "", 0.5, 0.5, "negative"])
-    with path.open("w", newline="") as sink:
-        csv.writer(sink).writerows([HEADER, *tweets(800, 0), *odd])
-    return path
+    return write_rows(path, [HEADER, *tweets(800, 0), *odd])
 
 
 def settings(file):
@@ -119,10 +117,7 @@ def test_a_text_that_is_empty_is_counted_and_no_bad_record(characterised, file):
     ids=["of the first alone", "in percent", "interchanged"],
 )
 def test_probabilities_that_are_none_are_told_before_any_work(configured, tmp_path, change, message):
-    path = tmp_path / "tweets.csv"
-    with path.open("w", newline="") as sink:
-        csv.writer(sink).writerows([HEADER, *change(tweets(40, 0))])
-    config = configured(*settings(path))
+    config = configured(*settings(write_rows(tmp_path / "tweets.csv", [HEADER, *change(tweets(40, 0))])))
     with collected() as bad:
         if message:
             with pytest.raises(InputError, match=message):
@@ -345,10 +340,8 @@ def test_rates_of_slices_are_those_of_the_texts_of_each_half(characterised):
     """Of every slice that features alone make up: both rates, what the predicted classes let expect, and doubts."""
     halves = by_row(characterised, "texts", "half", status="ok")
     told = {row["row"]: row for row in characterised.rows("predictions", status="ok")}
-    counts = {}
-    for row in characterised.rows("features"):
-        if row["count"]:
-            counts.setdefault(row["feature"], set()).add(row["row"])
+    features = characterised.grouped("features", "feature")
+    counts = {name: {row["row"] for row in rows if row["count"]} for name, rows in features.items()}
     assert {half: sum(of == half for of in halves.values()) for half in ("exploration", "confirmation")} == {
         "exploration": 400,
         "confirmation": 400,
@@ -472,8 +465,7 @@ def place(tmp_path_factory):
     hidden = [[row[0], "", *row[2:], f"new user {rng.randrange(30)}"] for row in tweets(300, 4)]
     fresh = [[*row, f"later user {rng.randrange(30)}"] for row in tweets(300, 6)]
     for name, rows in (("texts", [*known, *hidden]), ("fresh", fresh)):
-        with (folder / f"{name}.csv").open("w", newline="") as sink:
-            csv.writer(sink).writerows([[*HEADER, "user"], *rows])
+        write_rows(folder / f"{name}.csv", [[*HEADER, "user"], *rows])
     return folder
 
 
@@ -503,17 +495,22 @@ def test_every_row_with_a_text_has_a_score_a_rank_and_reasons(users):
     assert np.mean([row["error_score"] for row in inside]) > np.mean(outside) + 0.15
 
 
+def of_slice(users, half):
+    """The texts of a half with a number and a greeting, the users of all its texts, and the errors of these users."""
+    group_of = by_row(users, "texts", "group", half=half)
+    wrong = by_row(users, "predictions", "is_error", status="ok")
+    has = ({row["row"] for row in users.rows("features", feature=name)} for name in ("numbers", "greeting"))
+    inside = sorted(set.intersection(*has, set(group_of)))
+    by_user = units_of([group_of[row] for row in inside], "user")
+    return inside, group_of, share(np.array([wrong[row] for row in inside]), by_user, level=0.95)
+
+
 def test_slices_and_versions_count_users_and_not_texts(users):
     [first, *_] = users.rows("slices", leading=1)
     assert set(first["predicates"]) == {"numbers", "greeting"}
-    group_of = {row["row"]: row["group"] for row in users.rows("texts", half="exploration")}
-    has = {name: {row["row"] for row in users.rows("features", feature=name)} for name in ("numbers", "greeting")}
-    inside = has["numbers"] & has["greeting"] & set(group_of)
+    inside, group_of, ends = of_slice(users, "exploration")
     assert (first["size"], first["num_groups"]) == (len(inside), len({group_of[row] for row in inside}))
     assert first["num_groups"] < 45 < first["size"]
-    wrong = {row["row"]: row["is_error"] for row in users.rows("predictions", status="ok")}
-    by_user = units_of([group_of[row] for row in sorted(inside)], "user")
-    ends = share(np.array([wrong[row] for row in sorted(inside)]), by_user, level=0.95)
     assert (first["error_rate"], first["low"], first["high"]) == pytest.approx((ends.value, ends.low, ends.high))
     assert not any("predicted" in name for row in users.rows("versions") for name in row["predicates"])
     assert any("labelled" in name for row in users.rows("versions") for name in row["predicates"])
@@ -523,15 +520,10 @@ def test_slices_and_versions_count_users_and_not_texts(users):
 
 def test_rates_are_confirmed_and_promised_by_the_users_of_the_other_half(users):
     [first, *_] = users.rows("slices", leading=1)
-    group_of = {row["row"]: row["group"] for row in users.rows("texts", half="confirmation")}
-    wrong = {row["row"]: row["is_error"] for row in users.rows("predictions", status="ok")}
-    has = {name: {row["row"] for row in users.rows("features", feature=name)} for name in ("numbers", "greeting")}
-    inside = sorted(has["numbers"] & has["greeting"] & set(group_of))
-    ends = share(
-        np.array([wrong[row] for row in inside]), units_of([group_of[row] for row in inside], "user"), level=0.95
-    )
+    _, group_of, ends = of_slice(users, "confirmation")
     confirmed = [first[f"confirmed_{name}"] for name in ("rate", "low", "high")]
     assert confirmed == pytest.approx([ends.value, ends.low, ends.high])
+    wrong = by_row(users, "predictions", "is_error", status="ok")
     with_errors = {group_of[row] for row in group_of if wrong[row]}
     for promise in users.rows("guarantees", promise="missed"):
         assert promise["num_errors"] == len(with_errors) < sum(wrong[row] for row in group_of)
@@ -633,8 +625,7 @@ def labelled(run_here, tmp_path_factory):
     files = {"old": [HEADER[:2], *(row[:2] for row in old)]}
     files["new"] = [[row[0], called[row[1]], f"t{number}"] for number, row in enumerate(new)]
     for name, rows in files.items():
-        with (place / f"{name}.csv").open("w", newline="") as sink:
-            csv.writer(sink).writerows(rows)
+        write_rows(place / f"{name}.csv", rows)
     (place / "lexicon.txt").write_text("late\tanger\t1\nlate\tjoy\t0\nkind\tjoy\t1\n")
     parsed = (f"# text_id = t{at}\n1\tlate\tlate\tADJ\tJJ\t_\t0\troot\t_\tNER=B-ORG\n" for at in range(9))
     (place / "parsed.conllu").write_text("\n".join(parsed))
@@ -685,9 +676,7 @@ def test_a_base_model_is_trained_and_texts_are_labelled_in_rounds(labelled):
 def test_features_are_counted_of_words_tags_parses_and_a_lexicon(labelled):
     """Parses name texts by the column of theirs."""
     run, _, new = labelled
-    counts = {}
-    for row in run.rows("features"):
-        counts.setdefault(row["row"], {})[row["feature"]] = row["count"]
+    counts = run.grouped("features", "row")
     texts = run.rows("texts")
     assert {row["id"] for row in texts} == {f"t{row['row']}" for row in texts}
     for row in texts:
@@ -699,7 +688,7 @@ def test_features_are_counted_of_words_tags_parses_and_a_lexicon(labelled):
         )
         if row["row"] < 9:
             expected.update({"dependency:ROOT-JJ-JJ": 1, "entity:ORG": 1})
-        assert {name: num for name, num in counts[row["row"]].items() if ":" in name} == expected
+        assert {of["feature"]: of["count"] for of in counts[row["row"]] if ":" in of["feature"]} == expected
 
 
 def test_splits_slices_and_promises_are_as_they_are_asked_for(labelled):
@@ -712,9 +701,7 @@ def test_splits_slices_and_promises_are_as_they_are_asked_for(labelled):
         errors = [*learnt[split], *measured["errors"]]
         assert sum(errors) == num_errors == len(errors) / 2
     explored = {row["row"] for row in run.rows("texts", half="exploration")}
-    has = {}
-    for row in run.rows("features"):
-        has.setdefault(row["feature"], set()).add(row["row"])
+    has = {name: {row["row"] for row in rows} for name, rows in run.grouped("features", "feature").items()}
     slices = run.rows("slices")
     for row in slices:
         assert row["score"] == pytest.approx(0.95 * (row["lift"] - 1) - 0.05 * (len(explored) / row["size"] - 1))

@@ -1,6 +1,5 @@
 """The job `word_influence` on several checkpoints at once, with three classes."""
 
-import csv
 import random
 
 import numpy as np
@@ -8,6 +7,7 @@ import polars as pl
 import pytest
 import torch
 
+from tests.jobs.classifiers.rows import write_rows
 from tiltmeter.jobs.classifiers.influence.findings import sentences, teacher_name
 from tiltmeter.operators.classifiers.influence.parts_of_speech import tagged
 from tiltmeter.operators.classifiers.influence.teachers import transformers_teacher
@@ -65,10 +65,9 @@ def review(rng):
 def versions(run_here, checkpoints, tmp_path_factory):
     rng, place = random.Random(0), tmp_path_factory.mktemp("versions")
     rows = [(review(rng), label) for label in CLASSES * 40]
-    with (place / "texts.csv").open("w", newline="") as file:
-        csv.writer(file).writerows([["text", "label"], *rows])
+    path = write_rows(place / "texts.csv", [["text", "label"], *rows])
     named = (f"models.checkpoint={checkpoints['checkpoint']}", f"models.checkpoints={{after: {checkpoints['after']}}}")
-    given = ("job=word_influence", f"data.path={place}/texts.csv", *named, "models.revision=x", "models.device=auto")
+    given = ("job=word_influence", f"data.path={path}", *named, "models.revision=x", "models.device=auto")
     return run_here(*given, *SETTINGS, f"store={place}/store", f"run_dir={place}/run")
 
 

@@ -1,6 +1,5 @@
 """The job `word_influence` on made-up reviews: what its tables say, counted again by what the models answer."""
 
-import csv
 import random
 from collections import Counter
 from dataclasses import replace
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
+from tests.jobs.classifiers.rows import write_rows
 from tiltmeter.cluster.stages import UnitsFailed
 from tiltmeter.jobs.classifiers.influence import masking, replacing, summing, teaching
 from tiltmeter.jobs.classifiers.influence.learning import load_student
@@ -57,9 +57,7 @@ def write_reviews(path, seed, num, wrong):
         text = review(rng, "positive" if is_positive else "negative")
         label = "positive" if is_positive != (rng.random() < wrong) else "negative"
         rows += [[f"{text} no {seed}{number}", label], [f"{text[4:]} no {seed}{number}", label]]
-    with path.open("w", newline="") as file:
-        csv.writer(file).writerows([["review", "class"], *rows, ["", "positive"], ["a film", ""]])
-    return path
+    return write_rows(path, [["review", "class"], *rows, ["", "positive"], ["a film", ""]])
 
 
 @pytest.fixture(scope="module")
@@ -475,8 +473,7 @@ def test_parts_of_speech_that_a_file_brings_go_first(run_here, tmp_path):
     rows = [[f"{rng.choice(GOOD[:3])} {noun}.", "UH NNP", "fine"] for noun in NOUNS * 4]
     rows += [[f"{rng.choice(BAD[:3])} {noun}", "UH NNP", "bad"] for noun in NOUNS * 4]
     rows += [["a dull film", "DT JJ", "bad"], ["a dull film", "DT JJ FILM", "bad"], ["a fine film", "", "fine"]]
-    with path.open("w", newline="") as file:
-        csv.writer(file).writerows([["text", "tags", "label"], *rows])
+    write_rows(path, [["text", "tags", "label"], *rows])
     settings = ("masking.max_texts=0", "probes.control=[]", "probes.probe=[]", "ratios.parts_of_speech=[X]")
     run = run_here(
         *("job=word_influence", f"data.path={path}", "data.tags=tags", *SMALL, *settings, "student.width=7"),

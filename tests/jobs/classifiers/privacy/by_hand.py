@@ -53,12 +53,10 @@ def check_samples(run, wanted, general, model, listed, bins, metrics):
         bins: of words; None without a lexicon.
         metrics: a ``MetricConfig``.
     """
-    lines = {}
-    for row in run.rows("attributions"):
-        lines.setdefault((row["model"], row["sentence"]), []).append(row)
+    lines = {name: run.grouped("attributions", "sentence", model=name) for name in (general, model)}
     samples = run.rows("samples", **wanted)
     for sample in samples:
-        before, rows = (lines[name, sample["sentence"]] for name in (general, model))
+        before, rows = (lines[name][sample["sentence"]] for name in (general, model))
         values = [[row["attribution"] for row in part] for part in (before, rows)]
         places = {place for place, row in enumerate(rows) if row["word"].lower() in listed}
         expected = ep(*values, places, metrics)

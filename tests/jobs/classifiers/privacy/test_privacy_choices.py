@@ -1,6 +1,5 @@
 """Runs of `privacy_metrics` under settings that are no defaults: what each of them decides, counted again."""
 
-import csv
 import functools
 import random
 
@@ -10,6 +9,7 @@ import torch
 
 from tests.fixtures.dialogues import SMALL, TELLS
 from tests.jobs.classifiers.privacy.by_hand import check_samples
+from tests.jobs.classifiers.rows import read_rows, write_rows
 from tiltmeter.jobs.classifiers.models import trained_model
 from tiltmeter.jobs.classifiers.privacy import training
 from tiltmeter.jobs.classifiers.privacy.measuring import RESEEDED
@@ -79,9 +79,7 @@ def test_explanations_and_metrics_are_those_that_are_asked_for(study, models, me
     texts = {row["sentence"]: row for row in run.rows("texts")}
     config = AttributionConfig(**({"method": method, "num_steps": 8} | attribution))
     for name, model in models.items():
-        lines = {}
-        for row in run.rows("attributions", model=name):
-            lines.setdefault(row["sentence"], []).append(row)
+        lines = run.grouped("attributions", "sentence", model=name)
         assert len(lines) > 50
         is_gold = others.get("explained") == "gold"
         targets = [model.classes.index(texts[number]["valence"]) if is_gold else None for number in lines]
@@ -100,8 +98,7 @@ def test_explanations_and_metrics_are_those_that_are_asked_for(study, models, me
 
 def test_valence_is_what_labels_are_said_to_be_and_width_one_knows_no_order(study, models, dialogues):
     texts, path = study("integrated_gradients").rows("texts"), dialogues[1].removeprefix("data.path=")
-    with open(path, newline="") as file:
-        labels = [row["label"] for row in csv.DictReader(file)]
+    labels = [label for _, label, _ in read_rows(path)[1:]]
     assert len(texts) == 300
     assert [row["valence"] for row in texts] == [RENAMED[labels[row["row"]]] for row in texts]
     for model in models.values():
@@ -136,8 +133,7 @@ def spoken(run_here, write_vectors, tmp_path_factory):
     files = {"data": [*corpus("data", 260, 1)], "across": [["said", "feeling", "sex", "who"], *unsaid]}
     files |= {"unbiased": [*corpus("unbiased", 250, 3)], "lexicon": VALENCES.items()}
     for name, rows in files.items():
-        with (place / f"{name}.csv").open("w", newline="") as file:
-            csv.writer(file).writerows(rows)
+        write_rows(place / f"{name}.csv", rows)
     vectors = write_vectors(place / "vectors.bin", ["sad", "lovely", "day"], np.eye(3, 6) * [[1], [2], [4]])
     genders = ", ".join(f"s{number}: {'male' if number % 2 else 'female'}" for number in range(24))
     data = {"path": place / "data.csv", "header": "false", "text": "column_1", "label": "column_2"}
