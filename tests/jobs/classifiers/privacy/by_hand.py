@@ -2,6 +2,8 @@
 
 import pytest
 
+CLASSES = ("low", "mid", "high")
+
 
 def explaining(attributions, sign, metrics):
     """The places of the words of E."""
@@ -42,16 +44,17 @@ def eg(attributions, bins, gold, num_bins, metrics):
     return 1 - wrong / len(attributions)
 
 
-def check_samples(run, wanted, general, model, listed, bins, metrics):
-    """Whether EP and EG of rows of ``samples`` are those of the published attributions by a model and by General.
+def check_samples(run, wanted, general, model, listed, lexicon, metrics, explained="predicted"):
+    """Whether rows of ``samples`` are what the published attributions by a model and by General make.
 
     Args:
         run: of the job, with three classes.
         wanted: columns of these rows.
         general, model: what ``attributions`` calls them.
         listed: words of L.
-        bins: of words; None without a lexicon.
+        lexicon: the bin of each word and its valence from -1 to 1; None without a lexicon.
         metrics: a ``MetricConfig``.
+        explained: the column with the class that is explained.
     """
     lines = {name: run.grouped("attributions", "sentence", model=name) for name in (general, model)}
     samples = run.rows("samples", **wanted)
@@ -62,13 +65,20 @@ def check_samples(run, wanted, general, model, listed, bins, metrics):
         expected = ep(*values, places, metrics)
         assert sample["ep"] == (None if expected is None else pytest.approx(expected))
         assert sample["ep_status"] == ("no_denominator" if expected is None else "ok")
-        if bins is None or before[0]["predicted"] != rows[0]["gold"]:
-            assert sample["eg_status"] == ("no_lexicon" if bins is None else "general_wrong")
+        sizes = weighed(values[1], "share")
+        assert sample["listed_share"] == pytest.approx(sum(sizes[place] for place in places))
+        if lexicon is None:
+            assert sample["eg_status"] == "no_lexicon"
             continue
-        binned = {place: bins[row["word"]] for place, row in enumerate(rows) if row["word"] in bins}
-        gold = ("low", "mid", "high").index(rows[0]["gold"])
-        assert sample["eg"] == pytest.approx(eg(values[1], binned, gold, 3, metrics))
-        sizes = weighed(values[1], "raw")
-        on_list = sum(sizes[place] for place in places)
-        assert sample["listed_share"] == pytest.approx(on_list / sum(sizes))
+        told = {place: lexicon[row["word"]] for place, row in enumerate(rows) if row["word"] in lexicon}
+        side = CLASSES.index(rows[0][explained]) - 1
+        signs = {place: side * v if side else -abs(v) for place, (_, v) in told.items() if abs(v) >= 0.25}
+        agreeing = [sizes[place] for place, sign in signs.items() if (values[1][place] or 0.0) * sign > 0]
+        shares = [sample["right_sign_share"], sample["lexicon_share"]]
+        assert shares == pytest.approx([sum(agreeing), sum(sizes[place] for place in signs)])
+        if before[0]["predicted"] != rows[0]["gold"]:
+            assert sample["eg_status"] == "general_wrong"
+            continue
+        bins = {place: number for place, (number, _) in told.items()}
+        assert sample["eg"] == pytest.approx(eg(values[1], bins, CLASSES.index(rows[0]["gold"]), 3, metrics))
     return samples

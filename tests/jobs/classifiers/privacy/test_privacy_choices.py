@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from tests.fixtures.dialogues import SMALL, TELLS
-from tests.jobs.classifiers.privacy.by_hand import check_samples
+from tests.jobs.classifiers.privacy.by_hand import CLASSES, check_samples
 from tests.jobs.classifiers.rows import read_rows, write_rows
 from tiltmeter.jobs.classifiers.models import trained_model
 from tiltmeter.jobs.classifiers.privacy import training
@@ -18,8 +18,6 @@ from tiltmeter.operators.classifiers.attribution.records import AttributionConfi
 from tiltmeter.operators.classifiers.networks import network_inputs, small_network
 from tiltmeter.operators.classifiers.privacy.metrics import MetricConfig
 from tiltmeter.operators.classifiers.small import SmallEncoderConfig, Vocabulary
-
-CLASSES = ("low", "mid", "high")
 
 # --- explanations and metrics ----------------------------------------------------------------------------------------
 
@@ -89,10 +87,10 @@ def test_explanations_and_metrics_are_those_that_are_asked_for(study, models, me
             values = [row["attribution"] for row in rows]
             assert values[: len(one.words)] == pytest.approx(list(one.values), abs=1e-5)
     listed = {"he", "it", *(() if "listed" in others else ("sorry", "damn"))}
-    bins = {word: number for number, words in enumerate(TELLS.values()) for word in words}
+    lexicon = {word: (number, number - 1.0) for number, words in enumerate(TELLS.values()) for word in words}
     wanted = {"model": RESEEDED, "seed": 0}  # which shows what the second one explains
-    about = (*models, listed, None if method == "random" else bins, MetricConfig(**metrics))
-    eps = {sample["ep"] for sample in check_samples(run, wanted, *about)}
+    about = (*models, listed, None if method == "random" else lexicon, MetricConfig(**metrics))
+    eps = {sample["ep"] for sample in check_samples(run, wanted, *about, others.get("explained", "predicted"))}
     assert any(eps) == (method != "random")  # which draws the same for all models
 
 
@@ -187,8 +185,9 @@ def test_each_corpus_is_read_by_its_own_columns_scale_and_genders(spoken):
 def test_words_are_in_the_bins_of_the_lexicon(spoken):
     run, _ = spoken
     bins = {"sad": 0, "dull": 0, "plain": 1, "usual": 1, "glad": 1, "lovely": 2}
+    lexicon = {word: (number, (VALENCES[word] - 3) / 2) for word, number in bins.items()}
     for model in ("GenderCtrl", "PrivEP"):
-        about = ("General, seed 0", f"{model}, seed 0", {"his", "her", "it", "sister"}, bins, MetricConfig())
+        about = ("General, seed 0", f"{model}, seed 0", {"his", "her", "it", "sister"}, lexicon, MetricConfig())
         check_samples(run, {"model": model}, *about)
 
 
@@ -241,4 +240,5 @@ def test_training_takes_the_steps_of_its_settings_from_the_given_vectors(spoken)
             group["lr"] = 0.05 * (3 - step) / 3
         optimizer.step()
     assert [epoch.loss for epoch in call["result"]] == pytest.approx([loss.item() for loss in losses], rel=1e-4)
+    assert "vectors.bin" in str(run.record["inputs"]["vectors"])
     assert losses[2] < losses[1] - 0.01 < losses[0] - 0.02

@@ -74,8 +74,8 @@ def test_ep_and_eg_are_equations_1_and_2_of_the_published_attributions(outcome, 
     """Against General of the same seed; what is reseeded is General of the other one."""
     listed = {row["word"] for row in outcome.rows("ep_words", model="General", corpus=corpus)}
     assert {"sorry", "damn", "he", "it"} <= listed
-    bins = {word: number for number, words in enumerate(TELLS.values()) for word in words}
-    about = (f"General, seed {seed}", f"{'General' if model == RESEEDED else model}, seed {shown}", listed, bins)
+    lexicon = {word: (number, number - 1.0) for number, words in enumerate(TELLS.values()) for word in words}
+    about = (f"General, seed {seed}", f"{'General' if model == RESEEDED else model}, seed {shown}", listed, lexicon)
     samples = check_samples(outcome, {"model": model, "corpus": corpus, "seed": seed}, *about, MetricConfig())
     parts = {row["sentence"]: row["part"] for row in outcome.rows("texts")}
     assert {parts[row["sentence"]] for row in samples} == {"test" if corpus == "within" else "across"}

@@ -87,24 +87,3 @@ def test_a_checkpoint_is_fine_tuned_and_read_at_its_first_token(run_here, write_
 def test_a_valence_outside_the_scale_fails_with_the_setting(run_job, dialogues, tmp_path):
     with pytest.raises(UnitsFailed, match=r"has the valence 1, outside the scale from 0 to 0.9; set lexicon.low"):
         run_job(*dialogues, *SMALL, "lexicon.high=0.9", f"store={tmp_path}/store")
-
-
-@pytest.mark.slow
-def test_the_small_encoder_starts_from_vectors_of_a_bootstrap(run_job, dialogues, write_lines, one_corpus, tmp_path):
-    texts = [word for own in TELLS.values() for word in own] * 9
-    corpus = write_lines(
-        tmp_path / "en.jsonl", [{"id": "1", "text": "\n".join(f"then it is {word}" for word in texts)}]
-    )
-    how = ["embedding.num_replicas=2", "embedding.trainer.dimensions=4", "job.export=[word2vec_binary]"]
-    trained = run_job(
-        "job=bootstrap", *one_corpus("en", corpus), *how, f"store={tmp_path}/store", f"run_dir={tmp_path}/trained"
-    )
-    *_, vectors = sorted((trained.path / "exports").iterdir())
-    found = {}
-    for name, more in {"drawn": [], "given": [f"models.vectors={vectors}"]}.items():
-        settings = [*dialogues, *SMALL, *more, "models.names=[General]"]
-        found[name] = run_job(*settings, f"store={tmp_path}/store", f"run_dir={tmp_path}/{name}")
-    assert str(vectors) in str(found["given"].record["inputs"]["vectors"])
-    assert found["given"].digests["models"] != found["drawn"].digests["models"]
-    [mean] = found["given"].rows("models", model="General", seed=None, corpus="within")
-    assert mean["valence_uar"] > 0.9
