@@ -18,11 +18,9 @@ LABELS = {"good": "praise", "fine": "praise", "great": "praise", "bad": "blame",
 VALUES = {"blame": -0.8, "nothing": 0.0, "praise": 0.5}
 TEXTS = [(f"this {noun} is {word}", label) for word, label in LABELS.items() for noun in NOUNS]
 UNSEEN = [("a bad unheard film", "blame"), ("a good film", "praise"), ("cake as usual", "nothing")]
-
-
 NUMBERS = [(text, value) for (text, _), value in zip(TEXTS, ("1", "1", "0.5", "-1", "0") * 10, strict=True)]
 PARTS = ("training", "development", "test")
-CODED = [*("labelled.header=false", "labelled.text=column_1", "labelled.label=column_2")]
+CODED = ["labelled.header=false", "labelled.text=column_1", "labelled.label=column_2"]
 CODED.append(f"labelled.values={{{', '.join(f'{label}: {value}' for label, value in VALUES.items())}}}")
 
 

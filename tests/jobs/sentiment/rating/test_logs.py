@@ -19,7 +19,6 @@ def sample(number, acc, **more):
     doc = {
         "sentid": f"{occupation}.customer.0.{gender}.txt",
         "sentence": f"The {occupation} told the customer that {PRONOUNS[gender]} could pay with cash.",
-        "pronoun": PRONOUNS[gender],
         "occupation": occupation,
         "participant": "customer",
         "gender": gender,

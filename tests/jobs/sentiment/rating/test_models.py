@@ -24,14 +24,8 @@ from tiltmeter.storage.models.load import load_classifier, load_translator
 from tiltmeter.storage.store.ledger import Store, Unit
 
 WORDS = ["this", "man", "woman", "girl", "boy", "feels", "grim", "happy", "they", "feel", ".", "me", "made"]
-FEW = [
-    *(
-        "~sentences.groups.gender_race",
-        "~sentences.groups.gender_race_confounded",
-        "~sentences.groups.gender_confounded",
-    ),
-    *("sentences.groups.gender.datasets=[E3]", "rating.num_resamples=0"),
-]
+FEW = [f"~sentences.groups.{name}" for name in ("gender_race", "gender_race_confounded", "gender_confounded")]
+FEW += ["sentences.groups.gender.datasets=[E3]", "rating.num_resamples=0"]
 
 
 @pytest.fixture
@@ -50,8 +44,11 @@ def hub(tmp_path, monkeypatch):
     return folder
 
 
-VOCABULARIES = {"Marian": (["</s>", "<unk>"], ["<pad>"]), "M2M100": (["<s>", "<pad>", "</s>", "<unk>"], [])}
-"""What stands before the pieces of words, and after them."""
+KINDS = {
+    "Marian": ("MarianMTModel", ["</s>", "<unk>"], ["<pad>"], 0),
+    "M2M100": ("M2M100ForConditionalGeneration", ["<s>", "<pad>", "</s>", "<unk>"], [], 110),
+}
+"""The model, what stands before the pieces of words and after them, and how many languages come after these."""
 
 
 @pytest.fixture(scope="module")
@@ -67,23 +64,18 @@ def write_translator():
 
 
 def _write(spm, pieces, folder, kind, **settings):
-    before, after = VOCABULARIES[kind]
-    vocabulary, is_marian = [*before, *pieces, *after], kind == "Marian"
+    name, before, after, num_languages = KINDS[kind]
+    vocabulary = [*before, *pieces, *after]
     sizes = {
         f"{side}_{name}": size
         for side in ("encoder", "decoder")
         for name, size in (("layers", 1), ("attention_heads", 2), ("ffn_dim", 16))
     }
     special = {"pad_token_id": vocabulary.index("<pad>"), "eos_token_id": vocabulary.index("</s>")}
-    special["decoder_start_token_id"] = special["pad_token_id" if is_marian else "eos_token_id"]
-    head, config = (
-        (transformers.MarianMTModel, transformers.MarianConfig)
-        if is_marian
-        else (transformers.M2M100ForConditionalGeneration, transformers.M2M100Config)
-    )
+    special["decoder_start_token_id"] = special["pad_token_id" if kind == "Marian" else "eos_token_id"]
     torch.manual_seed(1)
-    size = len(vocabulary) + (0 if is_marian else 110)  # languages
-    model = head(config(vocab_size=size, d_model=16, init_std=0.6, **special, **sizes))
+    head, size = getattr(transformers, name), len(vocabulary) + num_languages
+    model = head(head.config_class(vocab_size=size, d_model=16, init_std=0.6, **special, **sizes))
     settings |= {"num_beams": 1, "bad_words_ids": [[special["pad_token_id"]]], "no_repeat_ngram_size": 1}
     model.generation_config.update(**settings)
     model.save_pretrained(folder)
@@ -124,10 +116,9 @@ def test_models_translate_and_score_as_they_do_alone(run_here, hub, write_transl
         ways = ("generation_there", "generation_back")
         trips[name] |= dict(zip(ways, map(asdict, configs), strict=True)) | {"kind": "marian", "language": name}
     of_hub, of_folder = {"model": "we/bert", "revision": "tagged", "device": "cpu"}, {"model": str(bert)}
-    systems = {name: of_folder if name == "top" else of_hub for name in CLASSIFIERS}
     systems = {
-        name: {"kind": "transformer", **system, "classifier": asdict(CLASSIFIERS[name])}
-        for name, system in systems.items()
+        name: {"kind": "transformer", "classifier": asdict(config)} | (of_folder if name == "top" else of_hub)
+        for name, config in CLASSIFIERS.items()
     }
     outcome = run_here(
         *("job=sentiment_rating", *FEW, "translator=[]", "sentiment=[]", f"store={tmp_path}/store"),

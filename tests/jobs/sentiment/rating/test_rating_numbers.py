@@ -38,13 +38,8 @@ def crossed():
     for dataset, sizes in (("long", (4, 6, 3)), ("short", (3, 4, 2))):
         for gender, size in zip(("male", "female", "neutral"), sizes, strict=True):
             for at, emotion in enumerate(["joy", "fear"] * size):
-                yield {
-                    "group": "crossed",
-                    "dataset": dataset,
-                    "gender": gender,
-                    "race": "xy"[at % 5 < 2],
-                    "emotion": emotion,
-                }
+                row = {"group": "crossed", "dataset": dataset, "gender": gender}
+                yield row | {"race": "xy"[at % 5 < 2], "emotion": emotion}
         yield {"group": "crossed", "dataset": dataset, "gender": "unknown", "race": "x", "emotion": "joy"}
 
 
@@ -55,14 +50,8 @@ def talks():
         for turn in range(talk % 3 + 1):
             emotion = "joy" if (talk % 10 < 8) == (gender == "female") else "fear"
             emotion = emotion if talk or turn else ""
-            yield {
-                "group": "talks",
-                "dataset": "all",
-                "gender": gender,
-                "race": "",
-                "emotion": emotion,
-                "conversation": f"t{talk}",
-            }
+            row = {"group": "talks", "dataset": "all", "gender": gender, "race": ""}
+            yield row | {"emotion": emotion, "conversation": f"t{talk}"}
 
 
 @pytest.fixture(scope="module")
@@ -235,11 +224,8 @@ def test_tests_are_of_every_two_values_and_their_corrections_over_a_raw_score(ra
                 assert [row["t"], row["degrees_of_freedom"]] == pytest.approx([t, df])
                 assert [row[f"rejected_{level}"] for level in LEVELS] == [p < alpha for alpha in ALPHAS]
         p_values = np.array([p for p, *_ in by_unit])
-        corrected = {
-            "p_value": p_values,
-            "p_holm": holm(p_values),
-            "p_benjamini_hochberg": benjamini_hochberg(p_values),
-        }
+        corrected = {"p_value": p_values, "p_holm": holm(p_values)}
+        corrected["p_benjamini_hochberg"] = benjamini_hochberg(p_values)
         for name, p in corrected.items():
             assert [row[name] for row in rows] == [None if np.isnan(value) else pytest.approx(value) for value in p]
         assert [(row["unit"], row["num_units"]) for row in rows] == [(kind, num) for _, kind, num in by_unit]
@@ -316,16 +302,11 @@ def test_resamples_are_those_of_texts_or_conversations(rated, scored):
         assert values == pytest.approx(resampled(scored, raw, rules), nan_ok=True)
         undefined += np.isnan(values).sum()
         parts = list(data_sets(scored, raw, rules))
-        has = [part for part in parts for felt in part.felt if felt >= 0 or raw["measure"] == "wrs"]
-        turns = {
-            talk
-            for part in parts
-            if part.talks
-            for talk, felt in zip(part.talks, part.felt, strict=True)
-            if felt >= 0 or raw["measure"] == "wrs"
-        }
+        counts = [felt >= 0 or raw["measure"] == "wrs" for part in parts for felt in part.felt]
+        turns = [talk for part in parts for talk in part.talks or range(len(part.felt))]
+        num = len({turn for turn, has in zip(turns, counts, strict=True) if has}) if parts[0].talks else sum(counts)
         scheme = json.loads(drawn["scheme"])
-        assert (scheme["seed"], scheme["num_items"]) == (SEED, len(turns) or len(has))
+        assert (scheme["seed"], scheme["num_items"]) == (SEED, num)
     assert not draws
     assert (undefined > 0) == (rules.empty_cells == "undefined"), "some lack an emotion of one gender"
 

@@ -99,6 +99,11 @@ def test_without_a_column_of_genders_conversations_are_dealt_and_the_chatbot_say
     assert [row for row in each if row[0] == "0"] == [("0", None, text) for text in TURNS["Text"][1::2]]
 
 
+OF_TWO = {name: [*values, values[0]] for name, values in TURNS.items()}
+OF_TWO["User_gender"] = [1, None, 2, None, 0, None, 2]
+"""Users of two genders in a conversation tell nothing of the chatbot."""
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -108,17 +113,10 @@ def test_without_a_column_of_genders_conversations_are_dealt_and_the_chatbot_say
         ),
         ({"genders": None, "proxies": None, "proxy_speakers": None}, r"a gender that is none of male, female, neutral"),
         ({"proxy_speakers": ["user"]}, r"proxy_speakers: .*has no turn of 'user'; its speakers are '0', '1'"),
+        ({"rows": OF_TWO}, r"are female and male in conversation '1', so that nothing tells"),
         ({"speakers": ["bot"]}, r"has no text to rate \(sentences.speakers=\('bot',\)\)"),
     ],
 )
 def test_what_the_file_does_not_know_is_refused(turns, settings, message):
     with pytest.raises(InputError, match=message):
         turns(**{"proxy_speakers": ["1"]} | settings)
-
-
-def test_a_conversation_of_users_of_two_genders_tells_nothing_of_the_chatbot(turns):
-    rows = {name: [*values, values[0]] for name, values in TURNS.items()} | {
-        "User_gender": [1, None, 2, None, 0, None, 2]
-    }
-    with pytest.raises(InputError, match=r"are female and male in conversation '1', so that nothing tells"):
-        turns(rows, proxy_speakers=["1"])

@@ -20,11 +20,6 @@ def raw_scores(frames, group, variant):
     return figure, *(trace for trace in figure.data if trace.name == variant)
 
 
-def frames_of(ratings, *rows):
-    places = [ratings.rating(row, 1, 1) for row in rows]
-    return {"raw_scores": ratings.table("raw_scores", *rows), "ratings": ratings.table("ratings", *places)}
-
-
 def test_the_map_has_a_heading_for_each_case_and_a_row_for_each_variant(ratings):
     figure = rating_map(ratings.rated_run(), [*SYSTEMS, "gone"])
     assert figure.layout.yaxis.ticktext == ("", "original", "es", "", "original", "es")
@@ -45,8 +40,9 @@ def test_the_map_has_a_heading_for_each_case_and_a_row_for_each_variant(ratings)
 
 
 def test_names_are_escaped_for_plotly_which_reads_tags_and_a_single_level_has_one_colour(ratings):
-    frames = frames_of(ratings, ratings.raw_score(ratings.TAGGED, 0.0, group=ratings.TAGGED))
-    frames["ratings"] = frames["ratings"].with_columns(num_levels=1)
+    row = ratings.raw_score(ratings.TAGGED, 0.0, group=ratings.TAGGED)
+    places = ratings.table("ratings", ratings.rating(row, 1, 1)).with_columns(num_levels=1)
+    frames = {"raw_scores": ratings.table("raw_scores", row), "ratings": places}
     figure = rating_map(frames, [ratings.TAGGED])
     assert figure.layout.annotations[0].text.startswith("<b>&lt;b&gt;&amp;</b>")
     assert figure.layout.xaxis.ticktext == ("&lt;b&gt;&amp;",)
@@ -72,13 +68,6 @@ def test_infinite_scores_lie_on_the_edge_and_undefined_ones_are_left_out(ratings
     others = {variant: list(raw_scores(ratings.rated_run(), "mixed", variant)[2].x) for variant in ("original", "es")}
     assert others == {"original": [6.5], "es": [42.9]}
     assert figure.layout.xaxis.range[1] > edge
-
-
-def test_the_axis_ends_at_twice_the_largest_score_where_an_interval_goes_on(ratings):
-    rows = [ratings.raw_score("calm", 2.0, reach=3.0), ratings.raw_score("wild", 10.0, reach=990.0)]
-    _, lines, dots = raw_scores(frames_of(ratings, *rows), "plain", "original")
-    assert list(lines.x) == [0.0, 5.0, None, 0.0, pytest.approx(1.15 * 20.0), None]
-    assert dots.customdata[1] == "<b>wild, original</b><br>WRS 10.0 [0.0, 1,000.0]"
 
 
 TESTED = {("tested", "gender", "sentiment")}
