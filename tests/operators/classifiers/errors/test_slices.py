@@ -238,6 +238,7 @@ def test_two_planted_effects_lead_one_after_the_other_and_their_shadows_do_not()
     significant = {plain(candidates.conjunctions[number]) for number in np.flatnonzero(p_values <= 0.05)}
     assert set(found) == {(0, 1), (6,)}
     assert {(0,), (1,), (0, 1), (0, 1, 2), (6,)} <= significant
+    assert leading(candidates, np.ones(len(p_values)), members, errors, strata, TEXTS, 0.05) == []
 
 
 def test_a_predicate_that_adds_nothing_goes():
