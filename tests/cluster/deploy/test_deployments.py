@@ -106,17 +106,16 @@ def test_the_manifest_has_the_structure_of_a_ray_job(manifests, ray_cluster_spec
     assert sorted(set(kinds(job))) == (Path(__file__).parent / "kuberay_keys.txt").read_text().splitlines()
 
 
-def test_every_pod_runs_the_image_of_the_lock(ray_cluster_spec):
+def test_every_pod_runs_the_image_of_the_lock_with_its_volumes_and_parameters(manifests, ray_cluster_spec):
     assert ray_cluster_spec["rayVersion"] == LOCKED["ray"] == ray.__version__
-    assert {container(group)["image"].rpartition("/")[2] for group in groups(ray_cluster_spec)} == {IMAGE}
-
-
-def test_volumes_and_their_mounts_agree_and_requests_are_limits(manifests, ray_cluster_spec):
     for group in groups(ray_cluster_spec):
+        assert container(group)["image"].rpartition("/")[2] == IMAGE
         volumes = {volume["name"]: volume for volume in pod(group)["volumes"]}
         assert {mount["name"] for mount in container(group)["volumeMounts"]} == set(volumes)
         assert volumes["data"]["persistentVolumeClaim"]["claimName"] == manifests[0]["metadata"]["name"]
         assert container(group)["resources"]["requests"] == container(group)["resources"]["limits"]
+        words = [f"--{name}={value}" for name, value in group["rayStartParams"].items()]
+        assert start.make_context("start", words).params["object_store_memory"] == 256 * 2**20
 
 
 def test_each_pod_has_room_for_a_worker_on_each_cpu(ray_cluster_spec):
@@ -135,12 +134,6 @@ def test_no_worker_runs_beside_the_driver_and_those_with_a_gpu_have_one_each(ray
         container(group)["resources"]["limits"].get("nvidia.com/gpu") for group in ray_cluster_spec["workerGroupSpecs"]
     ]
     assert gpus == [None, "1"]
-
-
-def test_ray_knows_the_parameters_of_every_group(ray_cluster_spec):
-    for group in groups(ray_cluster_spec):
-        words = [f"--{name}={value}" for name, value in group["rayStartParams"].items()]
-        assert start.make_context("start", words).params["object_store_memory"] == 256 * 2**20
 
 
 def test_the_entrypoint_is_a_run_on_the_cluster_with_a_shared_store(manifests, ray_cluster_spec):

@@ -99,15 +99,11 @@ def test_more_runs_are_kept_or_a_series_forgotten(store, prune):
     assert {row["series"] for row in run.rows("runs", is_kept=True)} == {"survey/nightly", "association/nightly"}
 
 
-def test_a_series_that_is_not_there_is_refused_with_those_that_are(store, prune):
-    ran(store, [])
-    with pytest.raises(ConfigError, match=r"job.forget: the store has no series survey/other; it has: survey/nightly"):
-        prune("job.forget=[survey/other]")
-
-
-def test_nothing_is_removed_while_a_run_is_at_work(store, prune):
+def test_a_series_that_is_not_there_is_refused_and_nothing_is_removed_while_a_run_is_at_work(store, prune):
     unit = finished(store, 0)
     ran(store, [], "running")
+    with pytest.raises(ConfigError, match=r"job.forget: the store has no series survey/other; it has: survey/nightly"):
+        prune("job.forget=[survey/other]")
     with pytest.raises(StorageError, match="can't be removed while runs are at work: survey"):
         prune("job.remove=true")
     assert store.find(unit)

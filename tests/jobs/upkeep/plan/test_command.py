@@ -40,16 +40,22 @@ def test_what_can_not_be_planned_is_refused(words, message):
         read_command(words)
 
 
-def test_a_wrong_setting_is_refused_as_the_job_refuses_it(configured):
-    with pytest.raises(ConfigError, match=r"embedding.num_replicas=1: "):
-        configured("job=plan", "job.of=bootstrap", "corpus=file", "corpus.language=en", "corpus.path=x",
-                   "embedding.num_replicas=1")  # fmt: skip
-
-
-def test_a_release_is_not_planned(configured):
-    words = ["embedding.path=x.txt", "release.key_file=key", "release.input=people", "release.epsilon=1"]
-    with pytest.raises(ConfigError, match=r"job.of=private_vectors: .* counted against its account.*release.key_file"):
-        configured("job=plan", "job.of=private_vectors", *words)
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (
+            "bootstrap corpus=file corpus.language=en corpus.path=x embedding.num_replicas=1",
+            r"embedding.num_replicas=1: ",
+        ),
+        (
+            "private_vectors embedding.path=x.txt release.key_file=key release.input=people release.epsilon=1",
+            r"job.of=private_vectors: .* counted against its account.*release.key_file",
+        ),
+    ],
+)
+def test_a_wrong_setting_is_refused_as_the_job_refuses_it_and_a_release_is_not_planned(configured, words, message):
+    with pytest.raises(ConfigError, match=message):
+        configured("job=plan", *f"job.of={words}".split())
 
 
 @pytest.fixture
