@@ -74,16 +74,10 @@ def test_batches_shrink_as_the_end_comes_near():
     assert sizes[:6] == [6, 5, 5, 5, 4, 4]
     assert sizes[-16:] == [1] * 16
     assert sum(sizes) == 100
-
-
-def test_a_giant_has_a_worker_of_its_own():
-    deck = Deck(longest_first([group("a", *[1] * 64, 10_000)], 1), joins=True)
-    assert names([deck.take(2)]) == [["a64"]]
-
-
-def test_no_batch_is_larger_than_sixteen():
-    deck = Deck(([unit] for unit in group("a", *[1] * 10_000)), joins=True)
-    assert max(map(len, dealt(deck, 1))) == 16
+    many = Deck(([unit] for unit in group("a", *[1] * 10_000)), joins=True)
+    assert max(map(len, dealt(many, 1))) == 16
+    giant = Deck(longest_first([group("a", *[1] * 64, 10_000)], 1), joins=True)
+    assert names([giant.take(2)]) == [["a64"]], "it has a worker of its own"
 
 
 def test_what_belongs_together_is_neither_joined_nor_cut():

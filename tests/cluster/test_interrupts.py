@@ -43,14 +43,10 @@ def test_the_first_signal_interrupts_and_those_after_it_do_not(number, status, m
     assert str(interruption()) == message
 
 
-def test_without_a_signal_the_handlers_are_as_before(handlers):
+def test_without_a_signal_the_handlers_are_as_before_and_what_is_ignored_stays_so(handlers):
     with answered():
         assert signal.getsignal(signal.SIGTERM) != handlers[signal.SIGTERM]
     assert {number: signal.getsignal(number) for number in SIGNALS} == handlers
-    assert interruption() is None
-
-
-def test_what_the_process_ignores_stays_ignored():
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     with answered():
         signal.raise_signal(signal.SIGHUP)

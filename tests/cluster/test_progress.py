@@ -28,11 +28,6 @@ def show(clock, terminal):
     return out.getvalue()
 
 
-def test_a_log_file_gets_a_line_per_stage(clock):
-    line = "train             2 / 2 done, 1 reused, 1 failed, 0.5 units/s in 4.0 s"
-    assert show(clock, terminal=False).strip() == line
-
-
 def test_a_log_file_hears_of_a_long_first_unit(clock):
     out = io.StringIO()
     display = Display(Console(file=out, force_terminal=False, width=120))
@@ -45,7 +40,9 @@ def test_a_log_file_hears_of_a_long_first_unit(clock):
     assert re.fullmatch(r"read +0 / 1 done, for 5 s\n", out.getvalue())
 
 
-def test_a_terminal_gets_a_live_row_with_counts_rate_and_time_left(clock):
+def test_a_terminal_gets_a_live_row_with_counts_rate_and_time_left_and_a_log_file_a_line(clock):
+    line = "train             2 / 2 done, 1 reused, 1 failed, 0.5 units/s in 4.0 s"
+    assert show(clock, terminal=False).strip() == line
     shown = show(clock, terminal=True)
     for part in ("train", "2/2", "0.5 units/s", "1 reused, 1 failed", "0:00:04", "0:00:00"):
         assert part in shown

@@ -105,24 +105,18 @@ def test_a_failing_unit_fails_alone_and_is_named(runner):
     assert (record.num_done, record.num_failed) == (7, 1)
 
 
-def test_what_killed_workers_have_half_written_goes_with_the_pool(tmp_path, lasting_workers):
+def test_a_pool_renews_its_fence_and_takes_what_killed_workers_have_half_written_with_it(tmp_path, lasting_workers):
     pool = lasting_workers(Store(str(tmp_path)), max_retries=1)
-    with pool.started(1):
-        outcomes = list(pool.run(each(die_while_writing), Deck([units([1])])))
-        assert [type(outcome) for outcome in outcomes if not isinstance(outcome, Tick)] == [Death, Failure]
-        assert len([path for path in tmp_path.rglob("*") if path.is_file()]) == 2
-    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
-
-
-def test_a_pool_at_work_renews_its_fence(tmp_path, lasting_workers):
-    pool = lasting_workers(Store(str(tmp_path)), max_retries=0)
     with pool.started(1):
         fences = [*tmp_path.glob("*/.fences/*")]
         for fence in fences:
             os.utime(fence, (0, 0))
-        list(pool.run(each(square), Deck([units([1])])))
+        outcomes = list(pool.run(each(die_while_writing), Deck([units([1])])))
+        assert [type(outcome) for outcome in outcomes if not isinstance(outcome, Tick)] == [Death, Failure]
+        assert len([path for path in tmp_path.rglob("*") if path.is_file()]) == 2
         assert len(fences) == 3
         assert all(fence.stat().st_mtime for fence in fences)
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
 def test_a_killed_worker_is_replaced_and_its_units_tried_again(runner):

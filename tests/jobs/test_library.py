@@ -31,15 +31,12 @@ def finished(settings, lasting_workers):
     )
 
 
-def test_a_run_gives_its_tables_and_its_record(finished, folder):
+def test_a_run_gives_its_tables_and_its_record_and_is_opened_again_by_its_directory(finished, folder):
     assert finished["clusters"].sort("record")["cluster"].to_list() == [0, 0, 1, 1]
     assert finished.scan("components").collect().height == len(finished["components"])
     assert set(finished) >= {"clusters", "components", "pair_counts"}
     assert (finished.record["seed"], finished.record["status"]) == (3, "succeeded")
     assert (finished.path, len(finished)) == (folder / "run", len(list(finished)))
-
-
-def test_a_run_is_opened_again_by_its_directory(finished):
     again = tiltmeter.jobs.read_run(finished.path)
     assert again["clusters"].equals(finished["clusters"])
     with pytest.raises(KeyError, match="has no table words; it has "):
