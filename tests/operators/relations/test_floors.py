@@ -36,9 +36,6 @@ def test_the_floor_by_hand():
 def test_what_is_written_right_has_all():
     rows = [[("a", "r1")], [("c", "r3")]]
     assert rule_scores(rows, [TEXTS["r1"], TEXTS["r3"]], TEXTS) == (1.0, 1.0, 1.0, 1.0, 2)
+    assert mean_by([1, 1, 2], np.array([True, False, False])) == 0.25, "groups weigh alike"
     with pytest.raises(ValueError, match="no instance"):
         rule_scores([], [], TEXTS)
-
-
-def test_means_by_group_weigh_groups_alike():
-    assert mean_by([1, 1, 2], np.array([True, False, False])) == 0.25

@@ -41,17 +41,14 @@ def test_ids_may_be_columns_of_a_frame_in_any_direction():
     assert partition(frame["left"], frame["right"], frame["weight"], threshold=1.5).objective == 2.0
 
 
-def test_without_time_nothing_is_promised():
+def test_without_time_nothing_is_promised_and_without_pairs_there_are_no_clusters():
     left, right, weights = pairs(0, 30, 0.9)
     result = partition(left, right, weights, missing="zero", solver="set_packing", remaining=lambda: 0.0)
     assert result.status == "none"
     assert result.objective == -np.inf
     assert np.isfinite(result.bound)
-
-
-def test_no_pairs_give_no_clusters():
-    result = partition([], [], [])
-    assert (result.records.size, result.clusters.size, result.status, result.objective) == (0, 0, "proven", 0.0)
+    none = partition([], [], [])
+    assert (none.records.size, none.clusters.size, none.status, none.objective) == (0, 0, "proven", 0.0)
 
 
 def test_centroids_are_of_what_scores_connect_and_not_only_positive_ones():
@@ -69,13 +66,10 @@ def test_centroids_are_told_of_missing_pairs_where_no_pair_is_negative():
     assert centroids.clusters.tolist() == [0, 0, 1]
 
 
-def test_a_former_name_of_a_solver_is_refused_with_the_new_one():
-    with pytest.raises(ValueError, match=r"solver=hierarchical is now called average_linkage; .* centroid_linkage"):
-        partition(["a"], ["b"], [1.0], solver="hierarchical")
-
-
 def test_columns_of_other_lengths_and_unknown_solvers_are_refused():
     with pytest.raises(ValueError, match=r"must all be \[pairs\]"):
         partition(["a"], ["b"], [1.0, 2.0])
+    with pytest.raises(ValueError, match=r"solver=hierarchical is now called average_linkage; .* centroid_linkage"):
+        partition(["a"], ["b"], [1.0], solver="hierarchical")
     with pytest.raises(ValueError, match="solver='best': must be one of cutting_plane"):
         partition([0, 1, 0], [1, 2, 2], [1.0, 1.0, -1.0], solver="best")

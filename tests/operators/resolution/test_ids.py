@@ -42,15 +42,11 @@ def test_what_is_not_text_is_refused_by_its_type(values):
 @pytest.mark.parametrize("first", [-3, 0, 7, 2**62, 2**63])
 @pytest.mark.parametrize("step", [1, 1000])
 def test_numbers_are_the_places_of_the_texts_however_far_whole_numbers_lie_apart(first, step):
+    nothing = [pl.Series([], dtype=pl.Int64)] * 2
+    others, none = numbered_ids(different_ids(nothing), nothing, [pl.Series(["b", "a"])])
+    assert (others.to_list(), [end.size for end in none]) == (["a", "b"], [0, 0]), "without any pair"
     left, right = ([first + step * number for number in numbers] for numbers in ([0, 9, 2, 0], [11, 2, 10, 9]))
     ends = [pl.Series(end) for end in (left, right)]
     ids, numbers = numbered_ids(different_ids(ends), ends, [pl.Series(["a", str(left[0])])])
     assert ids.to_list() == sorted({*map(str, left + right), "a"})
     assert [[ids[int(number)] for number in end] for end in numbers] == [[*map(str, end)] for end in (left, right)]
-
-
-def test_without_any_pair_there_still_may_be_ids():
-    ends = [pl.Series([], dtype=pl.Int64)] * 2
-    ids, numbers = numbered_ids(different_ids(ends), ends, [pl.Series(["b", "a"])])
-    assert ids.to_list() == ["a", "b"]
-    assert [end.size for end in numbers] == [0, 0]

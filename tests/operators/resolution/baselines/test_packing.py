@@ -95,22 +95,23 @@ def test_the_cliques_are_counted_between_the_phases(seed):
     assert counts == [every, maximal]
 
 
-def test_many_cliques_are_refused() -> None:
-    left, right = np.triu_indices(6, 1)
-    problem = Problem(6, left, right, np.ones(left.size), "forbid")
-    # 2^6 sets of nodes, less the empty one and six of one node.
-    assert set_packing(problem, plenty, Packing(max_cliques=57)).status == "proven"
-    with pytest.raises(ValueError, match=r"6 nodes with more than max_cliques=56 cliques.*set max_cliques or"):
-        set_packing(problem, plenty, Packing(max_cliques=56))
+ALL = Problem(6, *np.triu_indices(6, 1), np.ones(15), "forbid")
+PATH = Problem(4, np.array([0, 1, 2]), np.array([1, 2, 3]), np.ones(3), "forbid")
 
 
-def test_large_models_are_refused() -> None:
-    left, right = np.array([0, 1, 2]), np.array([1, 2, 3])
-    path = Problem(4, left, right, np.ones(3), "forbid")
-    with pytest.raises(ValueError, match=r"4 nodes with more than max_cliques=2 maximal cliques; set max_cliques"):
-        quadratic_set_packing(path, plenty, Packing(max_cliques=2))
-    with pytest.raises(ValueError, match=r"of 4 nodes: up to 6 constraints, where max_constraints=5; set that"):
-        quadratic_set_packing(path, plenty, Packing(max_constraints=5))
+@pytest.mark.parametrize(
+    ("pack", "problem", "limit", "message"),
+    [
+        # 2^6 sets of nodes, less the empty one and six of one node.
+        (set_packing, ALL, {"max_cliques": 56}, r"6 nodes with more than max_cliques=56 cliques.*set max_cliques or"),
+        (quadratic_set_packing, PATH, {"max_cliques": 2}, "more than max_cliques=2 maximal cliques; set max_cliques"),
+        (quadratic_set_packing, PATH, {"max_constraints": 5}, "4 nodes: up to 6 constraints, where max_constraints=5"),
+    ],
+)
+def test_many_cliques_and_large_models_are_refused(pack, problem, limit, message) -> None:
+    assert pack(problem, plenty, Packing(**{name: value + 1 for name, value in limit.items()})).status == "proven"
+    with pytest.raises(ValueError, match=message):
+        pack(problem, plenty, Packing(**limit))
 
 
 @pytest.mark.parametrize("seconds", [[0.0], [1e6, 0.0], [1e6, 0.01]], ids=["at first", "after the model", "solving"])

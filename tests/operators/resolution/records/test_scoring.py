@@ -158,17 +158,14 @@ def test_the_same_seed_gives_the_same_pairs_and_the_order_of_records_does_not_ma
     assert set(sample.iter_rows()) < set(labelled.iter_rows())
 
 
-def test_parts_are_the_whole(people, trained, scored):
+def test_parts_are_the_whole_and_pairs_under_the_threshold_are_left_out(people, trained, scored):
     assert score_pairs(people[0].head(1), trained, CONFIG).shape == (0, 3)
+    kept = score_pairs(people[0], trained, dataclasses.replace(CONFIG, threshold=0.5))
+    assert kept.equals(scored.filter(pl.col("match_probability") >= 0.5))
     config = dataclasses.replace(CONFIG, num_parts=3)
     parts = [score_pairs(people[0], trained, config, part) for part in range(3)]
     assert min(part.height for part in parts) > 0
     assert pl.concat(parts).sort("left", "right").equals(scored)
-
-
-def test_pairs_under_the_threshold_are_left_out(people, trained, scored):
-    kept = score_pairs(people[0], trained, dataclasses.replace(CONFIG, threshold=0.5))
-    assert kept.equals(scored.filter(pl.col("match_probability") >= 0.5))
 
 
 def test_labels_may_be_numbers_or_words_and_pairs_in_any_order(people, labelled, trained):
