@@ -18,8 +18,7 @@ SMALL = [*QUICK, "job.num_resamples=50"]
 # Five articles, where what is tested does not depend on the corpus.
 TINY = [
     "job=bootstrap",
-    "corpus=file",
-    "corpus.language=en",
+    *("corpus=file", "corpus.language=en"),
     "corpus.path=package://gensim/test/test_data/enwiki-table-markup.xml.bz2",
     *QUICK,
 ]

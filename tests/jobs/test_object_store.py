@@ -30,13 +30,8 @@ from tiltmeter.storage.store.tables import write_bytes
 
 ROOT = Path(__file__).parents[2]
 TINY = [
-    "job=bootstrap",
-    "corpus=file",
-    "corpus.language=en",
+    *("job=bootstrap", "corpus=file", "corpus.language=en"),
     "corpus.path=package://gensim/test/test_data/enwiki-table-markup.xml.bz2",
-    "embedding.num_replicas=2",
-    "embedding.trainer.dimensions=4",
-    "embedding.trainer.epochs=1",
 ]
 TWO_PARTS = 11 * 2**20
 """Arrow uploads parts of 10 MiB."""

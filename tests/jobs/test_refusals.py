@@ -23,9 +23,7 @@ from tiltmeter.storage.store.runs import opened
 
 DUMP = datapath("enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2")
 QUICK = [
-    "embedding.num_replicas=2",
-    "embedding.trainer.epochs=1",
-    "embedding.trainer.dimensions=4",
+    *("embedding.num_replicas=2", "embedding.trainer.epochs=1", "embedding.trainer.dimensions=4"),
     "job.num_resamples=10",
 ]
 
