@@ -57,6 +57,7 @@ def test_words_that_do_not_count_change_no_ratio():
     labels, counted = np.array([[1, 0, 1, 1], [1, 0, 1, 1]]), np.array([[True, True, True, False]] * 2)
     assert unlike_ratios(labels, np.array([1, 0]), counted).tolist() == [1 / 3, 2 / 3]
     assert unlike_ratios(labels, np.array([1, 0])).tolist() == [1 / 4, 3 / 4]
+    assert unlike_ratios(labels[:, :1], np.array([1, 0])).tolist() == [0.0, 1.0]
 
 
 def test_ratios_are_backed_by_influence_only_where_all_say_nothing():
