@@ -32,6 +32,7 @@ def test_a_node_holds_as_many_workers_as_its_free_cpus_and_its_free_memory_allow
     assert num_workers_on(node(cpus=(4, 1)), TRAIN) == 1
     assert num_workers_on(node(megabytes=(8000, 2899)), TRAIN) == 0
     assert num_workers_on(node(), usual_request(CONFIG)) == 4
+    assert ClusterConfig(worker_megabytes=700).worker_data_bytes == 300_000_000
 
 
 def test_workers_are_summed_over_nodes_and_have_the_size_of_the_largest_ask():

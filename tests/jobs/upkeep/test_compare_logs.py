@@ -2,12 +2,15 @@
 
 import json
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 from scipy import stats
 
+from tests.fixtures.page_models import check_text
+from tests.jobs.report.test_models import lines as shown_lines
 from tiltmeter.jobs.upkeep.compare.logs import Logs, compare_logs, find_logs
 from tiltmeter.jobs.upkeep.compare.logs_page import page_of_systems
 from tiltmeter.operators.statistics.paired_items import paired_items
@@ -187,7 +190,12 @@ def test_lines_of_one_filter_are_chosen(logs, systems):
         compared(logs(*both))
 
 
-def test_the_page_says_which_system_is_higher_and_what_the_units_are(logs, systems):
-    finding = first_finding(logs(*systems[0], cluster="doc.template"))
-    assert finding.startswith("acc: the second system is ")
-    assert "on 40 items in 8 clusters" in finding
+def test_the_page_says_which_system_is_higher_how_sure_that_is_and_what_the_units_are(logs, systems):
+    def said():
+        for more in ({}, {"cluster": "doc.template"}):
+            settings = logs(*systems[0], **more)
+            page = page_of_systems(settings, pl.DataFrame(compare_logs(settings, find_logs(settings))))
+            for block in (*page.lead.findings, *page.lead.doubts, *page.sections[0].blocks):
+                yield from shown_lines(block)
+
+    check_text(Path(__file__), "systems", said())
