@@ -186,6 +186,9 @@ def test_words_are_in_the_bins_of_the_lexicon(spoken):
     run, _ = spoken
     bins = {"sad": 0, "dull": 0, "plain": 1, "usual": 1, "glad": 1, "lovely": 2}
     lexicon = {word: (number, (VALENCES[word] - 3) / 2) for word, number in bins.items()}
+    [read] = run.made("valence_lexicon", "lexicon")
+    assert {row["word"]: row["bin"] for row in read} == bins
+    assert {row["word"]: row["valence"] for row in read} == pytest.approx({word: of[1] for word, of in lexicon.items()})
     for model in ("GenderCtrl", "PrivEP"):
         about = ("General, seed 0", f"{model}, seed 0", {"his", "her", "it", "sister"}, lexicon, MetricConfig())
         check_samples(run, {"model": model}, *about)

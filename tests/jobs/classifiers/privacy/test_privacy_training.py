@@ -76,8 +76,10 @@ def test_a_checkpoint_is_fine_tuned_and_read_at_its_first_token(run_here, write_
     inputs = transformers.AutoTokenizer.from_pretrained(folder)(texts, padding=True, return_tensors="pt")
     for trained, attacked in zip(run.calls["train"], run.calls["attack"], strict=True):
         with torch.inference_mode():
-            states = trained["network"].encoder.model(**inputs).last_hidden_state
-        np.testing.assert_allclose(attacked["test"], states[:, 0], atol=1e-5)
+            states = trained["network"].encoder.model(**inputs).last_hidden_state[:, 0]
+            learnt = trained["network"].representation(**inputs)
+        for representation in (learnt, attacked["test"]):
+            np.testing.assert_allclose(representation, states, atol=1e-5)
 
 
 # --- at length ------------------------------------------------------------------------------------------------------
