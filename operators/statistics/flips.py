@@ -1,4 +1,4 @@
-"""Tests by the signs of units: two things on the same units, and many slices of units at once.
+"""Tests by the signs of units: two things on the same units.
 
 d_k is what unit k says for the first thing less what it says for the second. Where the two are interchangeable within
 each unit, d_k and -d_k are as likely, and p = P(|sum_k e_k d_k| >= |sum_k d_k|) over signs e_k = +-1. With units of one
@@ -9,7 +9,6 @@ No p-value lies below 2^(1 - K) with K units that differ, and below six of these
 """
 
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,59 +76,6 @@ def flips(values: NDArray[np.generic], units: Units) -> tuple[float, TooFew | No
 def mcnemar(first_alone: BoolArray, second_alone: BoolArray, units: Units) -> tuple[float, TooFew | None]:
     """:func:`flips` of two things that each item says yes or no of, ``[items]`` of which one alone says yes."""
     return flips(first_alone.astype(np.int64) - second_alone.astype(np.int64), units)
-
-
-class MaxT(NamedTuple):
-    """Of each test, ``[tests]``.
-
-    Attributes:
-        statistic: T; NaN without a test.
-        p_values: adjusted for all tests; NaN without one.
-        num_units: units that say something of it.
-    """
-
-    statistic: FloatArray
-    p_values: FloatArray
-    num_units: IntArray
-
-
-def flip_max_t(
-    scores: NDArray[np.floating], *, num_draws: int, seed: int, about: int, min_units: int, sides: Literal[1, 2] = 1
-) -> MaxT:
-    """Many tests of the same units at once: step-down max-T (Westfall and Young 1993, algorithm 4.1) over signs.
-
-    T_j = sum_k U_kj / sqrt(sum_k U_kj^2). A draw gives every unit one sign for all tests, and leaves the denominator
-    as it is (Hemerik, Goeman and Finos 2020, *Robust testing in generalized linear models by sign flipping score
-    contributions*). p = (b + 1) / (draws + 1), by which the probability of any false rejection is at most alpha.
-
-    Args:
-        scores: ``[units, tests]``, U.
-        num_draws: how many; 999 or more.
-        seed, about: key of the draws.
-        min_units: that must say something (U != 0) of a test for there to be one.
-        sides: 1 for large T alone, 2 for |T|.
-
-    >>> strong = np.tile([[1.0, 0.0], [1.0, 1.0]], (6, 1))
-    >>> flip_max_t(strong, num_draws=999, seed=0, about=0, min_units=8).p_values < 0.01
-    array([ True, False])
-    """
-    signal = np.asarray(scores, dtype=np.float64)
-    num_units = np.count_nonzero(signal, axis=0)
-    scale = np.sqrt(np.square(signal).sum(axis=0))
-    tested = (num_units >= min_units) & (scale > 0.0)
-    statistic = np.full(scale.shape, np.nan)
-    statistic[tested] = signal[:, tested].sum(axis=0) / scale[tested]
-    sized = np.abs(statistic) if sides == 2 else statistic
-    order = np.argsort(-sized, kind="stable")[: int(tested.sum())]
-    hits = np.zeros(order.size, dtype=np.int64)
-    standardised = signal[:, order] / scale[order]
-    for signs in _signs(len(signal), seed, about, num_draws):
-        drawn = signs @ standardised
-        largest = np.maximum.accumulate((np.abs(drawn) if sides == 2 else drawn)[:, ::-1], axis=1)[:, ::-1]
-        hits += (largest >= sized[order] - _ROUNDING).sum(axis=0)
-    p_values = np.full(scale.shape, np.nan)
-    p_values[order] = np.maximum.accumulate((1 + hits) / (1 + num_draws))
-    return MaxT(statistic, p_values, num_units)
 
 
 def _signs(num_units: int, seed: int, about: int, num_draws: int) -> Iterator[FloatArray]:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest, norm
 
-from tiltmeter.operators.statistics.flips import flip_max_t, flip_p, flips, mcnemar
+from tiltmeter.operators.statistics.flips import flip_p, flips, mcnemar
 from tiltmeter.operators.statistics.units import each, units_of
 
 
@@ -60,35 +60,3 @@ def test_drawn_signs_agree_with_exact_ones():
     assert drawn == pytest.approx(flip_p(sums), abs=0.02)
     many = np.random.default_rng(1).normal(0.02, 1.0, 5000)
     assert flip_p(many) == pytest.approx(2 * norm.sf(abs(many.sum()) / np.sqrt((many**2).sum())))
-
-
-def test_max_t_is_that_of_every_sign():
-    scores = np.array([[2.0, 1.0], [1.0, -1.0], [3.0, 2.0], [1.0, 0.5], [2.0, -0.5], [1.5, 1.0]])
-    found = flip_max_t(scores, num_draws=4000, seed=0, about=5, min_units=6)
-    scale = np.sqrt(np.square(scores).sum(axis=0))
-    assert found.statistic == pytest.approx(scores.sum(axis=0) / scale)
-    signs = np.array(list(itertools.product((1, -1), repeat=6)))
-    drawn = signs @ (scores / scale)
-    reached = drawn.max(axis=1) >= found.statistic[0] - 1e-9, drawn[:, 1] >= found.statistic[1] - 1e-9
-    assert found.p_values == pytest.approx([part.mean() for part in reached], abs=0.02)
-
-
-def test_max_t_is_two_sided_on_request_and_needs_units():
-    scores = -np.ones((8, 2))
-    scores[3:, 1] = 0.0
-    one, two = (flip_max_t(scores, num_draws=999, seed=0, about=0, min_units=5, sides=sides) for sides in (1, 2))
-    assert one.p_values[0] == 1.0
-    assert two.p_values[0] < 0.03
-    assert np.isnan(two.p_values[1])
-    assert two.num_units.tolist() == [8, 3]
-
-
-def test_draws_depend_on_the_key_alone():
-    scores = np.random.default_rng(0).normal(size=(20, 5))
-    first, second, *others = (
-        flip_max_t(scores, num_draws=600, seed=seed, about=about, min_units=2).p_values.tolist()
-        for seed, about in ((0, 0), (0, 0), (1, 0), (0, 1))
-    )
-    assert first == second
-    assert first not in others
-    assert others[0] != others[1]
