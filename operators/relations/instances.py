@@ -76,15 +76,6 @@ class Sentence:
                     f"the head of token {position} is {head}: must be another token, 0 to {len(self.tokens) - 1}, or -1"
                 )
 
-    @cached_property
-    def dependents(self) -> tuple[tuple[int, ...], ...]:
-        """Of each token those whose head it is, in their order; none where there is no tree."""
-        dependents: list[list[int]] = [[] for _ in self.tokens]
-        for position, head in enumerate(self.heads or ()):
-            if head != ROOT:
-                dependents[head].append(position)
-        return tuple(map(tuple, dependents))
-
 
 @dataclass(frozen=True)
 class Instance:

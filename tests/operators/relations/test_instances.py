@@ -10,8 +10,6 @@ def test_between_the_arguments_lies_what_neither_holds():
     instance = Instance(SENTENCE, Span(5, 6), Span(0, 2))
     assert (instance.between, instance.is_subject_first) == (Span(2, 5), False)
     assert Instance(SENTENCE, Span(0, 2), Span(2, 3)).between == Span(2, 2)
-    tree = Sentence(("Ada", "wrote", "notes"), heads=(1, -1, 1), deprels=("nsubj", "root", "obj"))
-    assert tree.dependents == ((), (0, 2), ())
 
 
 def test_the_type_of_an_argument_is_the_ner_of_its_tokens():
