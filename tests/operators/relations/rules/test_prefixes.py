@@ -9,7 +9,7 @@ from tests.operators.relations.strategies import instances, surface_rules
 from tiltmeter.operators.relations.instances import Instance, Sentence, Span
 from tiltmeter.operators.relations.rules import grammar
 from tiltmeter.operators.relations.rules.matching import matches
-from tiltmeter.operators.relations.rules.parsing import from_symbols
+from tiltmeter.operators.relations.rules.parsing import from_symbols, parsed
 from tiltmeter.operators.relations.rules.prefixes import END, RulePrefix, RuleVocabulary
 from tiltmeter.operators.relations.rules.printing import rule_symbols
 from tiltmeter.operators.relations.rules.regexes import RuleError
@@ -91,6 +91,18 @@ def is_match(written, instance):
         return brute_force.matches(from_symbols(written), instance)
     except RuleError:
         return False
+
+
+@pytest.mark.parametrize("text", ['SUBJ "," "wife" "of" OBJ "and"', 'SUBJ ( "," | "," "wife" ) "wife" ? "of" OBJ'])
+def test_words_and_options_between_the_arguments_are_written_beside_a_dependency(text):
+    rule = parsed(text)
+    prefix = RulePrefix.start(MARRIED, RuleVocabulary([*rule_symbols(rule), '"son"', "<nsubj"]))
+    for symbol in rule_symbols(rule):
+        assert symbol in prefix.allowed()
+        assert '"son"' not in prefix.allowed()
+        prefix = prefix.advance(symbol)
+    assert prefix.is_complete
+    assert prefix.rule() == rule
 
 
 def test_a_word_without_a_symbol_between_the_arguments_is_the_reason():

@@ -24,7 +24,7 @@ from tiltmeter.operators.sentiment.posterior.groups import (
 )
 from tiltmeter.operators.sentiment.posterior.nearest import mixture_residual, nearest_texts, principal_plane
 from tiltmeter.operators.sentiment.posterior.networks import Network, Target, log_likelihoods, scores
-from tiltmeter.operators.sentiment.posterior.priors import share_beyond, standard
+from tiltmeter.operators.sentiment.posterior.priors import of_bags, of_words, share_beyond, standard
 from tiltmeter.operators.sentiment.posterior.seeds import largest_z, spread
 from tiltmeter.operators.sentiment.posterior.words import context_scores, word_posterior
 from tiltmeter.operators.statistics.resampling import resampled_counts
@@ -128,6 +128,15 @@ def test_classifiers_that_differ_have_a_spread_and_one_has_none():
     assert np.isnan(spread(np.array([[1.0], [np.nan]]))).all()
     assert np.isnan(spread(np.array([[1.0, 2.0]]))).all()
     assert largest_z(np.array([[0.1], [-0.4]]), np.array([[0.1], [0.1]]))[0] == pytest.approx(4.0)
+
+
+def test_moments_of_words_are_those_of_their_occurrences():
+    rng = np.random.default_rng(0)
+    words, counts, texts = rng.normal(size=(40, 3)), rng.integers(1, 9, 40), rng.normal(size=(100, 3)) / 5
+    occurrences, prior, bag = np.repeat(words, counts, axis=0), of_words(words, counts), of_bags(words, counts, texts)
+    assert prior.mean == pytest.approx(occurrences.mean(axis=0))
+    assert prior.factor @ prior.factor.T == pytest.approx(np.cov(occurrences.T, bias=True), abs=1e-7)
+    assert np.trace(bag.factor @ bag.factor.T) == pytest.approx(texts.var(axis=0).sum(), rel=1e-6)
 
 
 def test_nearest_texts_are_those_of_all_pairs():
