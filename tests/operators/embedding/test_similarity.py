@@ -85,13 +85,10 @@ def test_float32_vectors_are_computed_in_float64(measure: Measure) -> None:
     np.testing.assert_array_equal(found, pairwise(*(part.astype(np.float64) for part in singles), measure, precision))
 
 
-def test_vector_of_length_zero_has_no_direction() -> None:
+def test_measures_have_their_directions_and_a_vector_of_length_zero_has_none() -> None:
+    assert [orientation(measure) for measure in get_args(Measure)] == [1, -1, -1, -1]
     assert np.isnan(unit_vectors(np.zeros((2, 3)))).all()
     assert np.isnan(pairwise(np.zeros((1, 1, 3)), np.ones((1, 1, 3)), "cosine")).all()
-
-
-def test_similarities_grow_and_distances_fall() -> None:
-    assert [orientation(measure) for measure in get_args(Measure)] == [1, -1, -1, -1]
 
 
 WORDS, ATTRIBUTES, MATRICES = _random(6)

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import kstest
 from textblob import TextBlob
 
 from tiltmeter.operators.compute.keys import document_key
@@ -21,8 +20,9 @@ def test_the_biased_system_sees_nothing_but_gender() -> None:
     assert scores.tolist() == [1, -1, -1, -1, 1]
 
 
-def test_random_scores_are_numbers_of_philox() -> None:
-    text, seed = "I feel angry.", 5
+@pytest.mark.parametrize("seed", [0, 5, 2**64 - 1])
+def test_random_scores_are_numbers_of_philox(seed) -> None:
+    text = "I feel angry."
     # numpy steps its counter before it draws.
     generator = np.random.Philox(key=seed | Stream.RANDOM_SENTIMENT << 64, counter=document_key(text) - 1)
     expected = 2 * (int(generator.random_raw()) >> 11) / 2**53 - 1
@@ -34,13 +34,6 @@ def test_random_scores_depend_on_the_seed_and_the_text_alone(texts, seed) -> Non
     scores = random_scores(texts, seed)
     assert scores.shape == (len(texts),)
     assert scores.tolist() == [random_scores([text], seed)[0] for text in texts]
-
-
-def test_random_scores_are_uniform_and_differ_between_seeds() -> None:
-    texts = [f"Person {number} feels angry." for number in range(5000)]
-    first, second = random_scores(texts, 0), random_scores(texts, 1)
-    assert kstest(first, "uniform", args=(-1, 2)).pvalue > 0.01
-    assert abs(np.corrcoef(first, second)[0, 1]) < 0.05
 
 
 def test_textblob_is_what_the_library_says() -> None:

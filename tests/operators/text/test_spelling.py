@@ -49,14 +49,10 @@ def test_forms_of_one_gender_that_become_equal_are_one() -> None:
     )
 
 
-def test_case_is_kept_where_the_text_keeps_it() -> None:
+def test_case_is_kept_where_the_text_keeps_it_and_what_a_language_lacks_stays_absent() -> None:
     wordset = german(gender=GenderWords((("Frau", "Mann"),), ("Arzt", "arzt")), gender_survey=gender_survey())
+    assert normalised(german(cue_pairs=(("Sie", "Er"),)), Tokenizer("de")) == german(cue_pairs=(("sie", "er"),))
     assert normalised(wordset, Tokenizer("de", fold_case=False)) == wordset
-
-
-def test_what_a_language_lacks_stays_absent() -> None:
-    written = normalised(german(cue_pairs=(("Sie", "Er"),)), Tokenizer("de"))
-    assert written == german(cue_pairs=(("sie", "er"),))
 
 
 def test_phrases_are_the_entries_of_several_words() -> None:
