@@ -34,3 +34,11 @@ def test_corpora_of_the_paper_come_with_their_columns_scales_and_genders(configu
 def test_a_lexicon_with_other_columns_is_refused_before_any_work(run_here, dialogues, tmp_path):
     with pytest.raises(InputError, match=r"lexicon.path: .* has no column 'valence'; its columns are 'Word', 'Val"):
         run_here(*dialogues, "lexicon.valence=valence", f"store={tmp_path}")
+
+
+def test_a_lexicon_of_another_scale_is_refused_before_any_work(run_here, dialogues, tmp_path):
+    rows = "".join(f"w{number},{number / 20}\n" for number in range(21))
+    (tmp_path / "words.csv").write_text(f"Word,Valence\n{rows}")
+    settings = [f"lexicon.path={tmp_path}/words.csv", "lexicon.high=0.45", f"store={tmp_path}/store"]
+    with pytest.raises(InputError, match=r"11 of 21 records are bad .* no valence from 0 to 0.45, as lexicon.low and"):
+        run_here(*dialogues, *settings)

@@ -6,7 +6,6 @@ import torch
 import transformers
 
 from tests.fixtures.dialogues import SMALL, TELLS
-from tiltmeter.cluster.stages import UnitsFailed
 from tiltmeter.jobs.classifiers.privacy import evaluating, training
 from tiltmeter.jobs.classifiers.privacy.training import _heads, balanced, swapped_copies
 from tiltmeter.operators.classifiers.records import Head
@@ -80,12 +79,3 @@ def test_a_checkpoint_is_fine_tuned_and_read_at_its_first_token(run_here, write_
             learnt = trained["network"].representation(**inputs)
         for representation in (learnt, attacked["test"]):
             np.testing.assert_allclose(representation, states, atol=1e-5)
-
-
-# --- at length ------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_a_valence_outside_the_scale_fails_with_the_setting(run_job, dialogues, tmp_path):
-    with pytest.raises(UnitsFailed, match=r"has the valence 1, outside the scale from 0 to 0.9; set lexicon.low"):
-        run_job(*dialogues, *SMALL, "lexicon.high=0.9", f"store={tmp_path}/store")
