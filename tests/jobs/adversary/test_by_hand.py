@@ -23,7 +23,7 @@ from tiltmeter.operators.sentiment.lexicons import vader_scores
 from tiltmeter.operators.sentiment.transformer_scores import ClassifierConfig, classify, score_texts
 from tiltmeter.operators.statistics.means import share
 from tiltmeter.operators.statistics.resampling import resampled_counts
-from tiltmeter.operators.statistics.units import units_of
+from tiltmeter.operators.statistics.units import each, units_of
 from tiltmeter.storage.models.load import load_classifier
 
 from .by_hand import BARRED, NOISE_OF_NEIGHBOURS, ByHand
@@ -39,7 +39,7 @@ OTHERWISE = [
     *("candidates.keep_counterparts=false", "candidates.min_cosine=null", "candidates.inflections=true"),
     *(f"candidates.{name}=null" for name in ("antonyms", "synonyms", "parts_of_speech")),
     *("controls.kind=word_pairs", "controls.few=false", "controls.number=27", "language_model.context=prefix"),
-    *("direction.pair=[father, mother]", "candidates.exclude=4", "seed=8"),
+    *("direction.pair=[father, mother]", "candidates.exclude=4", "seed=8", "data.group=null"),
     *("search.greedy=false", "search.genetic.crossover=uniform"),
 ]
 
@@ -127,9 +127,8 @@ def test_texts_are_as_the_victim_reads_them(run, by_hand):
             row, tokens = rows[text["row"]], text["text"].split()
             [shares] = reader.open(tokens, [])({})(np.zeros((1, 0), dtype=np.int64))
             predicted = reader.classes[int(shares.argmax())]
-            assert [row[column] for column in ("text", "label", "group")] == [
-                text[c] for c in ("text", "label", "author")
-            ]
+            group = text["author"] if by_hand.config.data.group else None
+            assert [row[column] for column in ("text", "label", "group")] == [text["text"], text["label"], group]
             assert (row["predicted"], row["is_correct"]) == (predicted, predicted == text["label"])
             assert row["margin"] == pytest.approx(np.diff(np.sort(shares))[-1])
             genders = {gender_of(token, by_hand.words) for token in tokens}
@@ -292,7 +291,8 @@ def expected_rows(run, by_hand, outcomes, name):
         if not kept.any():
             continue
         members = [text for text in texts if is_member(text)]
-        units = units_of([text["group"] for text in members], "group")
+        groups = [text["group"] for text in members]
+        units = units_of(groups, "group") if by_hand.config.data.group else each(len(groups), "text")
         about = document_key(f"gender adversary\n{stratum}")
         [counts] = resampled_counts(np.zeros(units.num, np.int64), by_hand.config.seed, about, 20, units.codes)
         for direction in outcomes:
@@ -321,21 +321,30 @@ def expected_rows(run, by_hand, outcomes, name):
             row |= _of_attacks(run, name, direction, "ladder", members, units, counts)
             if back:
                 row |= _asymmetry(*(side[0][0] > 0 for side in sides), units)
-            yield (direction, stratum, "ladder"), row
+            yield (direction, stratum, "ladder"), _with_reason(row)
             for search in by_hand.searches(direction):
                 flips = _flipped(run, name, direction, search, members)
                 row = _rates(flips[None].astype(float), np.zeros((0, len(members))), units, counts)
                 row |= _of_attacks(run, name, direction, search, members, units, counts)
                 if back:
                     row |= _asymmetry(flips, _flipped(run, name, back, search, members), units)
-                yield (direction, stratum, search), {"num_replicas": 0} | row
+                yield (direction, stratum, search), {"num_replicas": 0} | _with_reason(row)
 
 
 def _rates(flips, beside, units, counts):
     rates = flip_rates(flips, beside, units, level=0.9)
     drawn = resampled_rates(flips, beside, counts.astype(float))
     row = {"p_value": rates.p_value} | _ends("flip_rate", rates.rate, drawn[0])
-    return row | ({} if rates.excess is None else _ends("excess", rates.excess, drawn[1]))
+    row |= {} if rates.excess is None else _ends("excess", rates.excess, drawn[1])
+    lacking = {"flip_rate": rates.rate.too_few, "excess": rates.excess and rates.excess.too_few}
+    return row | {"lacking": lacking}
+
+
+def _with_reason(row):
+    """The status and why, of numbers that have no interval or test for want of groups."""
+    lacking = row.pop("lacking") | {"asymmetry": row.pop("no asymmetry", None)}
+    reasons = [f"{name}: {too_few.reason}" for name, too_few in lacking.items() if too_few]
+    return row | {"status": "too_few_units" if reasons else "ok", "reason": "; ".join(reasons)}
 
 
 def _ends(name, number, draws):
@@ -354,7 +363,7 @@ def _flipped(*about):
 
 def _asymmetry(first, second, units):
     found = asymmetry(first, second, units)
-    return {"asymmetry": found.difference, "asymmetry_p": found.p_value}
+    return {"asymmetry": found.difference, "asymmetry_p": found.p_value, "no asymmetry": found.too_few}
 
 
 def _of_attacks(run, name, direction, search, members, units, counts):
@@ -394,6 +403,7 @@ def test_the_summary_is_made_of_texts_attacks_substitutions_and_outcomes(run, by
         for key, expected in expected_rows(run, by_hand, outcomes[name], name):
             direction, stratum, search = key
             [row] = run.rows("summary", victim=name, direction=direction, stratum=stratum, search=search)
+            assert [row[column] for column in ("status", "reason")] == [expected.pop(c) for c in ("status", "reason")]
             known = {column: value for column, value in expected.items() if not column.endswith(" draws")}
             missing = {column for column in row if row[column] is not None} - known.keys() - KEYS
             assert missing <= {"p_adjusted", "asymmetry_p_adjusted"}
