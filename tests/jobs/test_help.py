@@ -189,7 +189,7 @@ def test_a_reader_who_has_seen_enough_leaves_no_traceback(tiltmeter):
     [
         (["job=a", "--cfg", "job", "seed=1"], ["job=a", "seed=1", "--cfg", "job"]),
         (["--multirun", "seed=1,2"], ["seed=1,2", "--multirun"]),
-        (["--config-dir", "mine", "job=a", "--info", "x"], ["job=a", "--config-dir", "mine", "--info", "x"]),
+        (["--config-dir", "m", "job=a", "--info", "all"], ["job=a", "--config-dir", "m", "--info", "all"]),
         (["--config-dir=mine", "~x"], ["~x", "--config-dir=mine"]),
         ([], []),
     ],

@@ -112,8 +112,8 @@ def test_a_run_under_way_is_read_before_its_record_is_complete(history, tmp_path
 def spoil(path, how):
     if how == "gone":
         shutil.rmtree(path)
-    elif how == "settings":
-        (path / "config.yaml").write_text("!!python/object/apply:os.getcwd []")
+    elif how.startswith("settings: "):
+        (path / "config.yaml").write_text(how.removeprefix("settings: "))
     elif how == "no settings":
         (path / "config.yaml").unlink()
     elif how == "outside":
@@ -134,7 +134,11 @@ def spoil(path, how):
         ("[]", r"its run.json is of another program"),
         ("outside", r"its run.json is of another program"),
         ("no settings", r"its config.yaml can't be read"),
-        ("settings", r"its config.yaml is not plain YAML \(could not determine a constructor"),
+        ("settings: [1]", r"its config.yaml has no settings"),
+        (
+            "settings: !!python/object/apply:os.getcwd []",
+            r"its config.yaml is not plain YAML \(could not determine a constructor",
+        ),
     ],
 )
 def test_what_is_no_run_directory_is_refused(directory, how, message):
