@@ -19,6 +19,7 @@ ENDINGS = {"csv", "html", "json", "md", "parquet", "py", "txt", "yaml", "xml", "
 NOT_SETTINGS = {
     "embedding.num_replica": "a wrong word that is refused",
     "classifier.score": "of a classifier that is added to a sentiment system, by its own record",
+    "slices.group_flips": "a module of operators",
 }
 TAKEN_IN = {"corpora": "corpus", "slices": "corpus", "intervals": "job"}
 """Files that options take in where they stand, and the block in which that is."""
