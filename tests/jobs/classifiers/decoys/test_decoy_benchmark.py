@@ -491,23 +491,10 @@ def checkpoint(write_bert, tmp_path_factory):
 
 @pytest.mark.slow
 def test_a_checkpoint_that_has_not_adopted_the_decoy_is_explained_and_marked(run_job, reviews, checkpoint, tmp_path):
-    outcome = run_job(
-        *(
-            *reviews,
-            *SMALL,
-            "+models=bert",
-            f"models.checkpoint={checkpoint}",
-            "~decoys.movie",
-            "explanations.methods=[gradient_x_input]",
-            "explanations.top_words=5",
-        ),
-        *(
-            "models.training.max_epochs=1",
-            "models.training.learning_rate=1e-5",
-            f"store={tmp_path}/store",
-            f"run_dir={tmp_path}/run",
-        ),
-    )
+    models = ("+models=bert", f"models.checkpoint={checkpoint}", "models.training.max_epochs=1")
+    models += ("models.training.learning_rate=1e-5", "~decoys.movie")
+    shown = ("explanations.methods=[gradient_x_input]", "explanations.top_words=5")
+    outcome = run_job(*reviews, *SMALL, *models, *shown, f"store={tmp_path}/store", f"run_dir={tmp_path}/run")
     [tokens] = outcome.rows("decoys")
     assert (tokens["adopted"], tokens["status"]) == (False, "not_adopted")
     found = outcome.rows("detection")
