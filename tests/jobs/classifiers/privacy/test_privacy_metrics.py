@@ -63,7 +63,6 @@ def test_texts_without_a_denominator_and_those_that_general_gets_wrong_are_kept_
         assert mean[measure] == pytest.approx(sum(values) / len(values))
         assert mean[f"num_{measure}"] == len(values)
         assert all((row[measure] is None) == bool(row[f"{measure}_reason"]) for row in samples)
-    assert {row["ep_status"] for row in samples if not row["num_general"]} <= {"no_denominator"}
     right = {row["sentence"] for row in outcome.rows("texts") if row["status"] == "ok"}
     assert {row["sentence"] for row in samples} <= right
 
