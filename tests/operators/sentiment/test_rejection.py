@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy.special import stdtr
 
-from tiltmeter.operators.sentiment.rejection import comparable_scores, weighted_rejections
+from tiltmeter.operators.sentiment.rejection import comparable_scores, largest_score, weighted_rejections
 from tiltmeter.operators.statistics.two_samples import DEFINITION, PUBLISHED
 
 
@@ -70,6 +70,7 @@ def test_equal_scores_tie(convention) -> None:
     exact = [sum(w * int(num) for w, num in zip(weights, case, strict=True)) for case in cases]
     assert scores == pytest.approx([float(score) for score in exact])
     assert weighted_rejections(p, convention).by_level.tolist() == cases.tolist()
+    assert largest_score(12, convention.weights) == max(scores)
     assert len(set(scores)) == len(set(exact)) == len(set(zip(scores, exact, strict=True)))
 
 
