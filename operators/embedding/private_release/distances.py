@@ -113,29 +113,6 @@ def _bounds(norm: float, beta: float, noise: float, stretch: float) -> Bounds:
     return Bounds(2 * beta * norm + 2 * noise, product, stretch * noise + beta * norm)
 
 
-def ridge_read_out(vectors: FloatArray, targets: FloatArray, deviation: float, floor: float = 1e-3) -> FloatArray:
-    """Weights of a linear model of the original vectors, from noisy ones: errors in variables.
-
-    ``(W'W - n t^2 I)^+ W'y`` takes the known covariance of the noise off; eigenvalues below a share of the largest
-    are raised to it, since the difference may be indefinite.
-
-    Args:
-        vectors: ``[n, m]``, centred.
-        targets: ``[n]``, centred.
-        deviation: t, of each coordinate of the noise.
-        floor: share of the largest eigenvalue that none falls below.
-
-    >>> generator = np.random.default_rng(0)
-    >>> clean = generator.standard_normal((20_000, 2))
-    >>> noisy = clean + generator.standard_normal(clean.shape)
-    >>> ridge_read_out(noisy, clean @ np.array([1.0, -2.0]), 1.0).round(1)
-    array([ 1., -2.])
-    """
-    values, directions = np.linalg.eigh(vectors.T @ vectors)
-    corrected = np.maximum(values - len(vectors) * deviation**2, floor * values.max())
-    return np.asarray(directions @ ((directions.T @ (vectors.T @ targets)) / corrected))
-
-
 def constant_error(values: FloatArray) -> float:
     """Mean absolute error of the best public constant, the median: a control that reads no vector.
 

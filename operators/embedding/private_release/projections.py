@@ -54,16 +54,6 @@ def principal_projection(public: FloatArray, num_kept: int) -> FloatArray:
     return np.ascontiguousarray(rows * np.sign(largest)) + 0.0
 
 
-def kept_variance(public: FloatArray, projection: FloatArray) -> float:
-    """Share of the variance of vectors that is left in the rows of an orthonormal projection.
-
-    >>> kept_variance(np.array([[3.0, 0.0], [-3.0, 0.0], [0.0, 1.0], [0.0, -1.0]]), np.array([[1.0, 0.0]]))
-    0.9
-    """
-    centred = public - public.mean(axis=0)
-    return float(((centred @ projection.T) ** 2).sum() / (centred**2).sum())
-
-
 def clipped(vectors: FloatArray, radius: float) -> FloatArray:
     """Vectors whose norm is at most a public radius; no two of them come further apart than they were.
 
