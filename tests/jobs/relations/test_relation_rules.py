@@ -155,19 +155,16 @@ def test_a_new_rule_stands_for_what_most_training_instances_that_it_matches_have
     assert counted == [("training", 'SUBJ "met" OBJ', "x", 3, 1.0), ("test", 'SUBJ "met" OBJ', "x", 6, 1.0)]
 
 
-RULE = 'OBJ[ner="PERSON"] "leads" SUBJ'
-
-
-@pytest.fixture
-def mapped(tmp_path):
-    """A part as TACRED has it, rules without relations, lines of what they match, and trees."""
+def test_rules_and_what_they_match_are_read_as_released(staged, tmp_path):
+    """Relations of rules come from the lines that say which rules match, and have their slashes back."""
+    rule = 'OBJ[ner="PERSON"] "leads" SUBJ'
     spans = {"subj_start": 2, "subj_end": 2, "obj_start": 0, "obj_end": 0}
     tokens, name = ("King", "leads", "Acme", "."), "org:top_members/employees"
     good = sentence(*tokens, relation=name, subj_type="ORGANIZATION", **spans)
     turned = sentence(*tokens, relation="no_relation", subj_type=None, obj_type=None)
     rows = [row | {"docid": str(number)} for row in (good, turned) for number in range(20)]
     (tmp_path / "part.json").write_text(json.dumps(rows))
-    (tmp_path / "rules.json").write_text(json.dumps({"t_1": RULE, "s_2": RULE}))
+    (tmp_path / "rules.json").write_text(json.dumps(dict.fromkeys(("t_1", "s_2"), rule)))
     lines = ["[('org:top_membersemployees', 't_1')]"] * 19 + ["[('per:title', 't_1')]"] + ["no_rule"] * 20
     (tmp_path / "mappings.txt").write_text("\n".join(lines))
     heads = zip(tokens, (2, 0, 2, 2), ("nsubj", "root", "dobj", "punct"), strict=True)
@@ -175,24 +172,17 @@ def mapped(tmp_path):
     (tmp_path / "trees.conllu").write_text("\n".join(trees) + "\n")
     files = [*beside("rules.mappings", tmp_path / "mappings.txt"), *beside("data.trees", tmp_path / "trees.conllu")]
     settings = ["rules.source=mappings", f"rules.path={tmp_path}/rules.json", "data.mode=rules"]
-    return [*parts_of(tmp_path / "part.json"), *files, *settings]
-
-
-def test_rules_and_what_they_match_are_read_as_released(staged, mapped):
-    """Relations of rules come from the lines that say which rules match, and have their slashes back."""
-    made = staged(*mapped, "+inverses=tacred", "job.unit_instances=7")
+    settings += [*parts_of(tmp_path / "part.json"), *files]
+    made = staged(*settings, "+inverses=tacred", "job.unit_instances=7")
     rules = {row["rule_id"]: row for row in made.rules if row["split"] == "test"}
     assert rules["t_1"]["relation"] == "org:top_members/employees"
     assert (rules["t_1"]["support"], rules["t_1"]["precision"], rules["t_1"]["recall"]) == (20, 1.0, 1.0)
     assert rules["s_2"]["reason"] == "it matches no training instance, so that nothing says its relation"
-    assert {(*row["head"], *row["deprel"]) for row in made.rows["training"]} == {
-        (2, 0, 2, 2, "nsubj", "root", "dobj", "punct")
-    }
+    arcs = {(*row["head"], *row["deprel"]) for row in made.rows["training"]}
+    assert arcs == {(2, 0, 2, 2, "nsubj", "root", "dobj", "punct")}
     told = made.supervised()["training"]
-    assert len(told.instances) == 40, (
-        "the relation is none that may hold the other way too: the other direction teaches"
-    )
-    assert len(staged(*mapped).supervised()["training"].instances) == 20, "any relation may"
+    assert len(told.instances) == 40, "the relation may not hold the other way too: the other direction teaches"
+    assert len(staged(*settings).supervised()["training"].instances) == 20, "any relation may"
     assert told.labels == ["org:top_members/employees"] * 20 + ["no_relation"] * 20
 
 
@@ -217,14 +207,8 @@ def test_files_beside_are_those_of_their_part(staged, tmp_path):
         assert [row["sentence"] for row in made.rows[split]] == [0, 0, 1]
 
 
-def conll(path, rows):
-    """As CoNLL04 has them."""
-    path.write_text(json.dumps(rows))
-    return parts_of(path)
-
-
 def test_a_share_of_tagged_rules_tells_of_fewer_instances(staged, tmp_path):
-    """What rules say that are left out is not learnt from; parts beside training keep what holds."""
+    """As CoNLL04 has them: what rules say that are left out is not learnt from; other parts keep what holds."""
     rows = [
         {"tokens": ["Booth", verb, "Lincoln", "."], "tags": ["U-Peop", "O", "U-Peop", "O"]}
         | {"relations": [{"type": "Kill", "head": 0, "tail": 1}], "orig_id": f"{verb}{number}"}
@@ -232,7 +216,8 @@ def test_a_share_of_tagged_rules_tells_of_fewer_instances(staged, tmp_path):
         for number in range(num)
     ]
     (tmp_path / "tags.txt").write_text("\n".join(["Kill\t[1]", "no_relation\t[]"] * len(rows)))
-    files = [*conll(tmp_path / "part.json", rows), *beside("rules.tags", tmp_path / "tags.txt")]
+    (tmp_path / "part.json").write_text(json.dumps(rows))
+    files = [*parts_of(tmp_path / "part.json"), *beside("rules.tags", tmp_path / "tags.txt")]
     made = staged(*files, "rules.source=tags", "data.mode=rules")
     for share_of_rules, num in ((1.0, 9), (0.5, 6)):
         told = made.supervised(share_of_rules)
