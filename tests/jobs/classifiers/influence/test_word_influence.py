@@ -438,6 +438,11 @@ def test_conventions_as_published_and_parts_of_what_may_be_asked(run_here, revie
         context = Context(tuple(told.rows[row["row"]]["words"]), row["place"])
         _, logits, _ = published.replaced(context, told.known[row["part_of_speech"]][:7])
         assert row["ratio"] == pytest.approx(np.mean(logits.argmax(axis=1) != teacher.classes.index(row["label"])))
+    rows = told.parts["test"]
+    contexts = [Context(tuple(row["words"]), place) for row in rows for place in range(len(row["words"]))]
+    said = published.logits(contexts, [context.word for context in contexts]).argmax(axis=1)
+    [agreement] = run.rows("students", split="test", measure="per_word")
+    assert agreement["value"] == pytest.approx(np.mean(said == teacher.labels([context.text for context in contexts])))
     [call], orders = run.calls["_coverages"], [masked["orders"] for masked in run.calls["num_masked"]]
     for of, by_text in zip(orders, call["supports"].values(), strict=True):
         assert [order.tolist() for order in of] == [np.argsort(-values, kind="stable").tolist() for values in by_text]
