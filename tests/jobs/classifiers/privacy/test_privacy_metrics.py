@@ -1,21 +1,27 @@
 """A run of `privacy_metrics` on made-up dialogues, and what its tables and its page say."""
 
 import json
+from collections import Counter
 
 import numpy as np
 import pytest
 from sklearn.metrics import recall_score
 
 from tests.fixtures.dialogues import SMALL, SPEAKERS, TELLS
-from tests.jobs.classifiers.privacy.by_hand import check_samples
+from tests.jobs.classifiers.privacy.by_hand import check_samples, ep
 from tiltmeter.jobs.changes.comparing import Comparison
 from tiltmeter.jobs.changes.past_runs import past_run
 from tiltmeter.jobs.classifiers.models import trained_model
 from tiltmeter.jobs.classifiers.privacy import evaluating, training
 from tiltmeter.jobs.classifiers.privacy.lexicons import BinnedLexicon
-from tiltmeter.jobs.classifiers.privacy.measuring import RESEEDED, _Sentence
+from tiltmeter.jobs.classifiers.privacy.measuring import RESEEDED, _random_lists, _Sentence
 from tiltmeter.operators.classifiers.attribution.attribute import predict
 from tiltmeter.operators.classifiers.privacy.metrics import MetricConfig
+from tiltmeter.operators.classifiers.privacy.random_lists import random_list
+from tiltmeter.operators.compute.generators import keyed_generator
+from tiltmeter.operators.compute.keys import document_key
+from tiltmeter.operators.compute.philox import Stream
+from tiltmeter.operators.text.listed_words import WordList
 
 SEEDED = [*SMALL, "seed=2"]
 
@@ -88,6 +94,51 @@ def test_eg_is_of_sentences_that_general_gets_right_whatever_the_model_says(gene
     found = _Sentence(*lines, {}, lexicon, config)._eg()
     assert found["eg_status"] == status
     assert found.get("eg") == (1.0 if status == "ok" else None), "a sad word is right of the gold class, which is low"
+
+
+def test_a_phrase_is_one_use_of_its_words_and_has_the_shares_of_all_of_them():
+    words = ["you", "know", "it", "is", "so", "you", "know", "he", "said", "you", "know"]
+    line = [{"word": word, "attribution": float(place), "predicted": "low"} for place, word in enumerate(words)]
+    lists = {"fillers": WordList(("you know", "so"))}
+    rows = [*_Sentence(line, None, lists, None, {"model": "General", "classes": ("low",)}).word_rows()]
+    assert [(row["word"], row["num"]) for row in rows] == [("so", 1), ("you know", 3)]
+    assert [row["share"] for row in rows] == pytest.approx([4 / 55, (0 + 1 + 5 + 6 + 9 + 10) / 55])
+
+
+def lists_of(texts, listed, corpus, seed, num):
+    """Random lists by words of texts: how many texts a word is in, not how often it is."""
+    counts = Counter(word for words in texts for word in {*words} if word.isalnum())
+    generators = [
+        keyed_generator(seed, Stream.RANDOM_WORDS, 0, number, document_key(f"{corpus} random lists"))
+        for number in range(num)
+    ]
+    return [random_list(counts, frozenset(listed), generator) for generator in generators]
+
+
+def test_random_lists_are_of_words_that_are_in_as_many_texts():
+    texts = ["sorry w1 w1 w1 w1 w2 w3", "sorry w4 w5 w5 w5 w6", "sorry w1 w7 w8 , w9", "w1 wa wb wb wc wd we wf"]
+    sentences = {key: [{"word": word} for word in text.split()] for key, text in enumerate(texts)}
+    config = {"random_seed": 5, "num_random_lists": 6}
+    made = _random_lists(sentences, {"politeness": WordList(("sorry",))}, "within", config)
+    assert made == lists_of(map(str.split, texts), {"sorry"}, "within", 5, 6)
+    assert len({*made}) > 2
+
+
+@pytest.mark.parametrize("corpus", ["within", "across"])
+def test_ep_of_words_that_nobody_listed_is_the_mean_over_random_lists(outcome, corpus):
+    samples = outcome.rows("samples", model="PrivAdvEP", corpus=corpus, seed=1)
+    general, other = (
+        outcome.grouped("attributions", "sentence", model=f"{name}, seed 1") for name in ("General", "PrivAdvEP")
+    )
+    words = {sample["sentence"]: [row["word"].lower() for row in other[sample["sentence"]]] for sample in samples}
+    listed = {row["word"] for row in outcome.rows("ep_words", model="General", corpus=corpus)}
+    drawn = lists_of(words.values(), listed, corpus, 2, 20)
+    for sample in samples:
+        values = [[row["attribution"] for row in part[sample["sentence"]]] for part in (general, other)]
+        places = [{at for at, word in enumerate(words[sample["sentence"]]) if word in some} for some in drawn]
+        eps = [one for at in places if (one := ep(*values, at, MetricConfig())) is not None]
+        assert sample["ep_random"] == (pytest.approx(np.mean(eps)) if eps else None)
+    assert any(sample["ep_random"] for sample in samples)
 
 
 def test_models_learn_from_the_training_part_and_stop_by_the_development_part(outcome):
