@@ -22,26 +22,26 @@ def weighed(attributions, scale):
 
 
 def ep(general, other, listed, metrics):
-    """Of one text, by attributions and places of words of L; None without a denominator."""
+    """Of one text, by attributions and places of words of L: EP, None without a denominator, and its three counts."""
     before, after = (explaining(values, metrics.sign, metrics) for values in (general, other))
-    avoided = sum(weighed(general, metrics.scale)[place] for place in (before - after) & listed)
-    added = sum(weighed(other, metrics.scale)[place] for place in (after - before) & listed)
+    left, new = (before - after) & listed, (after - before) & listed
+    avoided, added = (
+        sum(weighed(values, metrics.scale)[place] for place in some) for values, some in ((general, left), (other, new))
+    )
     num = len(before if metrics.denominator == "all" else before & listed)
-    return (avoided - added) / num if num else None
+    return (avoided - added) / num if num else None, [num, len(left), len(new)]
 
 
 def eg(attributions, bins, gold, num_bins, metrics):
-    """Of one text, by the bins of the places whose word a lexicon has."""
+    """Of one text, by the bins of the places whose word a lexicon has: EG, and words against and of the opposite."""
     opposite = {num_bins - 1 - gold} - {gold}
     if not opposite and metrics.opposite_of_middle == "others":
         opposite = {*range(num_bins)} - {gold}
     weights = weighed(attributions, metrics.scale)
-    wrong = sum(
-        weights[place]
-        for place in explaining(attributions, "any", metrics)
-        if bins.get(place) in ({gold} if attributions[place] < 0 else opposite)
-    )
-    return 1 - wrong / len(attributions)
+    explained = explaining(attributions, "any", metrics) & bins.keys()
+    against = [place for place in explained if attributions[place] < 0 and bins[place] == gold]
+    others = [place for place in explained if attributions[place] > 0 and bins[place] in opposite]
+    return 1 - sum(weights[place] for place in against + others) / len(attributions), [len(against), len(others)]
 
 
 def check_samples(run, wanted, general, model, listed, lexicon, metrics, explained="predicted"):
@@ -62,8 +62,11 @@ def check_samples(run, wanted, general, model, listed, lexicon, metrics, explain
         before, rows = (lines[name][sample["sentence"]] for name in (general, model))
         values = [[row["attribution"] for row in part] for part in (before, rows)]
         places = {place for place, row in enumerate(rows) if row["word"].lower() in listed}
-        expected = ep(*values, places, metrics)
+        unread = values[1].count(None)
+        assert (sample["num_words"], sample["num_unread"]) == (len(values[1]) - unread, unread)
+        expected, counts = ep(*values, places, metrics)
         assert sample["ep"] == (None if expected is None else pytest.approx(expected))
+        assert [sample[f"num_{name}"] for name in ("general", "avoided", "added")] == counts
         assert sample["ep_status"] == ("no_denominator" if expected is None else "ok")
         sizes = weighed(values[1], "share")
         assert sample["listed_share"] == pytest.approx(sum(sizes[place] for place in places))
@@ -80,5 +83,7 @@ def check_samples(run, wanted, general, model, listed, lexicon, metrics, explain
             assert sample["eg_status"] == "general_wrong"
             continue
         bins = {place: number for place, (number, _) in told.items()}
-        assert sample["eg"] == pytest.approx(eg(values[1], bins, CLASSES.index(rows[0]["gold"]), 3, metrics))
+        expected, counts = eg(values[1], bins, CLASSES.index(rows[0]["gold"]), 3, metrics)
+        assert sample["eg"] == pytest.approx(expected)
+        assert [sample["num_against"], sample["num_opposite"]] == counts
     return samples

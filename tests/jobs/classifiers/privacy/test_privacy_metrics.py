@@ -136,7 +136,7 @@ def test_ep_of_words_that_nobody_listed_is_the_mean_over_random_lists(outcome, c
     for sample in samples:
         values = [[row["attribution"] for row in part[sample["sentence"]]] for part in (general, other)]
         places = [{at for at, word in enumerate(words[sample["sentence"]]) if word in some} for some in drawn]
-        eps = [one for at in places if (one := ep(*values, at, MetricConfig())) is not None]
+        eps = [one for at in places if (one := ep(*values, at, MetricConfig())[0]) is not None]
         assert sample["ep_random"] == (pytest.approx(np.mean(eps)) if eps else None)
     assert any(sample["ep_random"] for sample in samples)
 
@@ -230,7 +230,15 @@ def test_words_are_held_against_what_general_makes_of_them(outcome, corpus):
             used,
             pytest.approx(row["share"] * len(samples) / used),
         )
+        assert row["num_occurrences"] == sum(texts[sample["sentence"]].split().count(row["word"]) for sample in samples)
+    words = {row["word"]: row for row in outcome.rows("ep_words", model="PrivAdvEP", corpus=corpus)}
+    for name in ("num_avoided", "num_added"):
+        of_samples = [row[name] for row in outcome.rows("samples", model="PrivAdvEP", corpus=corpus)]
+        assert sum(row[name] for row in words.values()) == sum(of_samples), "on one list each"
+    tested = outcome.rows("texts", status="ok", part="test" if corpus == "within" else corpus)
     for row in outcome.rows("models", corpus=corpus):
+        assert row["num_rows"] in (len(tested), None)
+        assert (row["num_rows"] is None) == (row["model"] == RESEEDED)
         some = [one for one in outcome.rows("samples", model=row["model"], corpus=corpus) if one["status"] == "ok"]
         numbers = {one["sentence"] for one in some if row["seed"] in (None, one["seed"])}
         assert row["num_explained"] == len(numbers)
