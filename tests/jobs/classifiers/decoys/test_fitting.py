@@ -2,14 +2,17 @@
 
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
+import pyarrow as pa
 import pytest
 
 from tiltmeter.jobs.classifiers.decoys.config import USUAL_DECOYS
-from tiltmeter.jobs.classifiers.decoys.fitting import check_fit, misfits
+from tiltmeter.jobs.classifiers.decoys.fitting import _fit, check_fit, misfits
 from tiltmeter.operators.classifiers.decoys.kinds import DeletedDecoy, InsertedDecoy, Text, indicated, resolved
 from tiltmeter.operators.classifiers.decoys.making import decoyed
 from tiltmeter.storage.errors import InputError
+from tiltmeter.storage.store.ledger import Unit
 
 PARCELS = [Text("the parcel came late", "bad"), Text("a quick parcel", "good"), Text("honestly quick", "good")]
 
@@ -44,6 +47,17 @@ def test_texts_that_are_not_about_films_have_a_place_for_the_others():
     reasons = misfits(USUAL_DECOYS, PARCELS)
     assert reasons == {"movie": "the word 'movie' occurs in no text of the class 'bad'; set another word"}
     check_fit(USUAL_DECOYS, reasons)
+
+
+def test_decoys_have_to_fit_the_training_texts_whatever_the_others_hold():
+    rows = [{"text": text.text, "label": text.label, "part": "training"} for text in PARCELS]
+    rows += [{"text": "a dull movie", "label": "bad", "part": part} for part in ("development", "test")]
+    store, unit = (
+        SimpleNamespace(read=pa.Table.from_pylist),
+        Unit("decoy_fit/1", "", {"decoys": USUAL_DECOYS}, {"texts": [rows]}),
+    )
+    [(_, left_out)] = _fit(store, unit)
+    assert left_out["decoy"].to_pylist() == ["movie"]
 
 
 @pytest.mark.parametrize(

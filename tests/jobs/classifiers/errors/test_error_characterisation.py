@@ -15,6 +15,7 @@ from tests.jobs.test_layouts import survive
 from tiltmeter.jobs.classifiers.errors import base, error_models, predictions
 from tiltmeter.jobs.classifiers.errors import rounds as rounds_stage
 from tiltmeter.jobs.classifiers.errors.config import find_sources
+from tiltmeter.jobs.classifiers.errors.material import DENSE
 from tiltmeter.jobs.classifiers.errors.page.words import in_words
 from tiltmeter.jobs.classifiers.errors.promises import guarantees
 from tiltmeter.jobs.classifiers.errors.rounds import _means
@@ -645,6 +646,9 @@ def test_a_base_model_is_trained_and_texts_are_labelled_in_rounds(labelled):
     model = run.calls["train_word_model"][0]
     assert [[*row] for row in zip(model["texts"], model["labels"], strict=True)] == old
     plays = run.calls["play"]
+    has = run.grouped("features", "feature")
+    frequent = [name for name, rows in has.items() if name in DENSE or len(rows) >= 0.01 * 300]
+    assert len(frequent) < len(has), "x7 and the like are of one text each"
     assert sorted((call["strategy"], call["seed"]) for call in plays) == sorted(
         (strategy, seed) for strategy in {call["strategy"] for call in plays} for seed in (4, 5)
     )
@@ -653,7 +657,7 @@ def test_a_base_model_is_trained_and_texts_are_labelled_in_rounds(labelled):
         assert [[*row] for row in zip(call["new"].texts, call["new"].labels, strict=True)] == [
             new[at] for at in numbers
         ]
-        assert call["new"].features.shape[0] == 300
+        assert call["new"].features.shape == (300, len(frequent))
     for row in run.rows("rounds"):
         of = {
             strategy: [
