@@ -4,6 +4,7 @@ import json
 import math
 import random
 from collections import Counter
+from operator import itemgetter
 
 import numpy as np
 import polars as pl
@@ -273,6 +274,17 @@ def test_each_word_of_a_decoy_is_measured(benchmark):
     assert (movie["indicates"], movie["majority"], movie["productivity"]) == ("good", "good", 1.0)
     share_of_good = decoys["movie"]["pooled_productivity_before"]
     assert movie["productivity_before"] == pytest.approx(max(share_of_good, 1 - share_of_good))
+
+
+def test_words_are_measured_in_training_texts_before_and_after(benchmark, models):
+    for row in benchmark.rows("decoy_words"):
+        for ending, name in (("_before", "no decoy, model 0"), ("", f"{row['decoy']}, model 0")):
+            training = [text for text in models.texts[name] if text["part"] == "training"]
+            labels = Counter(text["label"] for text in training if row["word"] in text["text"].lower().split())
+            num, (most, times) = labels.total(), max(sorted(labels.items()), key=itemgetter(1), default=(None, 0))
+            assert (row[f"applicability{ending}"], row[f"majority{ending}"]) == (num, most)
+            assert row[f"productivity{ending}"] == (pytest.approx(times / num) if num else None)
+            assert row[f"coverage{ending}"] == pytest.approx(num / len(training))
 
 
 def test_an_oracle_needs_the_fewest_instances_and_is_no_rival(benchmark):

@@ -16,7 +16,7 @@ from tiltmeter.jobs.classifiers.privacy import evaluating, training
 from tiltmeter.jobs.classifiers.privacy.lexicons import BinnedLexicon
 from tiltmeter.jobs.classifiers.privacy.measuring import RESEEDED, _random_lists, _Sentence
 from tiltmeter.operators.classifiers.attribution.attribute import predict
-from tiltmeter.operators.classifiers.privacy.metrics import MetricConfig
+from tiltmeter.operators.classifiers.privacy.metrics import UNBINNED, MetricConfig
 from tiltmeter.operators.classifiers.privacy.random_lists import random_list
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.keys import document_key
@@ -94,6 +94,12 @@ def test_eg_is_of_sentences_that_general_gets_right_whatever_the_model_says(gene
     found = _Sentence(*lines, {}, lexicon, config)._eg()
     assert found["eg_status"] == status
     assert found.get("eg") == (1.0 if status == "ok" else None), "a sad word is right of the gold class, which is low"
+
+
+def test_a_lexicon_has_words_however_they_are_written():
+    lexicon = BinnedLexicon({"sad": -0.5, "plain": 0.1}, {"sad": 0, "plain": 1})
+    assert lexicon.bins_of(["Sad", "SAD", "Plain", "x"]).tolist() == [0, 0, 1, UNBINNED]
+    assert np.isnan(lexicon.valences_of(["Sad", "Plain", "x"], 0.5)).tolist() == [False, True, True]
 
 
 def test_a_phrase_is_one_use_of_its_words_and_has_the_shares_of_all_of_them():
