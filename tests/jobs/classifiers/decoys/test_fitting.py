@@ -51,7 +51,8 @@ def test_texts_that_are_not_about_films_have_a_place_for_the_others():
 
 def test_decoys_have_to_fit_the_training_texts_whatever_the_others_hold():
     rows = [{"text": text.text, "label": text.label, "part": "training"} for text in PARCELS]
-    rows += [{"text": "a dull movie", "label": "bad", "part": part} for part in ("development", "test")]
+    others = [(part, label) for part in ("development", "test") for label in ("bad", "good")]
+    rows += [{"text": "this movie", "label": label, "part": part} for part, label in others]
     store, unit = (
         SimpleNamespace(read=pa.Table.from_pylist),
         Unit("decoy_fit/1", "", {"decoys": USUAL_DECOYS}, {"texts": [rows]}),
