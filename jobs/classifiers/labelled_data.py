@@ -16,7 +16,7 @@ from tiltmeter.jobs.runtime.files import Files, find_table
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.records import one_spelling, read_records
-from tiltmeter.storage.records.cells import TEXT
+from tiltmeter.storage.records.cells import TEXT, is_empty
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 _Path = Annotated[str, Field(min_length=1)]
@@ -129,9 +129,8 @@ def _rows(config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _cells(column: pl.Series) -> pl.Series:
-    """As strings; null where there is nothing but space."""
-    cells = column.cast(pl.String).str.strip_chars()
-    return cells.set(cells == "", None)
+    """As strings; null where nothing is seen."""
+    return column.cast(pl.String).str.strip_chars().set(is_empty(column), None)
 
 
 def _drawn(rows: list[dict[str, Any]], limit: int | None, seed: int | None) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ _UUID_BYTES = 16
 _MOST = sys.float_info.max
 _DECIMAL_COMMA, _THOUSANDS = r"^[+-]?\d+,\d+$", r"^[+-]?[1-9]\d{0,2},\d{3}$"
 """Of whole numbers in thousands a comma is no decimal one, and which of both it is can't be told of a few cells."""
+_SEEN = r"[^\s\p{Default_Ignorable_Code_Point}]"
 
 
 def plain(column: pl.Series, where: str) -> pl.Series:
@@ -68,16 +69,21 @@ def _numbers(column: pl.Series) -> pl.Series:
     return (cells if is_usual else cells.str.replace(",", ".", literal=True)).cast(pl.Float64, strict=False)
 
 
-def _is_empty(column: pl.Series) -> pl.Series:
-    """Whether each cell is null, NaN in a column of numbers, or has nothing but space."""
+def is_empty(column: pl.Series) -> pl.Series:
+    """Whether each cell is null, NaN in a column of numbers, or has nothing that is seen: space, soft hyphens, marks of
+    no width.
+
+    >>> is_empty(pl.Series(["a", " ", "\\u00ad\\u200b", None])).to_list()
+    [False, True, True, True]
+    """
     column = column.fill_nan(None) if column.dtype.is_float() else column
-    return column.cast(pl.String).str.strip_chars().fill_null("") == ""
+    return ~column.cast(pl.String).str.contains(_SEEN).fill_null(value=False)
 
 
 def _is_off(column: pl.Series, low: float, high: float) -> pl.Series:
     """Whether each cell has something that is no number in an interval, nor NaN."""
     values = _numbers(column).fill_null(float("inf"))
-    return ~(values.is_between(low, high, closed="both") | values.is_nan() | _is_empty(column))
+    return ~(values.is_between(low, high, closed="both") | values.is_nan() | is_empty(column))
 
 
 def labels(column: pl.Series) -> pl.Series:
@@ -89,7 +95,8 @@ def labels(column: pl.Series) -> pl.Series:
     """
     if column.dtype.is_float() and (column.drop_nulls().drop_nans() % 1 == 0).all():
         column = column.fill_nan(None).cast(pl.Int64)
-    return column.cast(pl.String).str.normalize("NFC").str.strip_chars().replace({"": None, "nan": None, "NaN": None})
+    cells = column.cast(pl.String).str.normalize("NFC").str.strip_chars()
+    return cells.replace({"nan": None, "NaN": None}).set(is_empty(column), None)
 
 
 def one_spelling(*columns: pl.Series) -> list[pl.Series]:
@@ -152,8 +159,8 @@ Rules = Mapping[str, Sequence[Rule]]
 
 NO_RULES: Rules = {}
 
-TEXT, LABEL, GIVEN = (Rule(f"no {thing}", _is_empty, "empty") for thing in ("text", "label", "value"))
-NEEDED = Rule("nothing where something is needed", _is_empty)
+TEXT, LABEL, GIVEN = (Rule(f"no {thing}", is_empty, "empty") for thing in ("text", "label", "value"))
+NEEDED = Rule("nothing where something is needed", is_empty)
 NUMBER = Rule("no number", lambda column: _is_off(column, -_MOST, _MOST))
 
 

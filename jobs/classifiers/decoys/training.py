@@ -35,13 +35,19 @@ def train_models(
 
     Args:
         texts: by decoy, of the schema ``SPLIT``; those without one are ``ORIGINAL``.
+
+    Raises:
+        UnitsFailed: if no model is left, or none without a decoy, which all others are held against.
     """
     numbers = range(config.models.number)
     lessons = {
         name: [Lesson(f"{name or 'no decoy'}, model {number}", number, ref) for number in numbers]
         for name, ref in texts.items()
     }
-    return train_with(runner, config, sources, "train", lessons)
+    models = train_with(runner, config, sources, "train", lessons)
+    if ORIGINAL not in models:
+        runner.check()
+    return models
 
 
 def train_with(

@@ -9,9 +9,13 @@ from tiltmeter.jobs.classifiers.decoys.adopting import adoption_row
 from tiltmeter.jobs.classifiers.decoys.config import Intervals
 from tiltmeter.jobs.classifiers.decoys.setups import evaluating
 from tiltmeter.jobs.classifiers.decoys.setups.evaluating import answered
+from tiltmeter.operators.classifiers.decoys.adoption import fall
 from tiltmeter.operators.classifiers.decoys.kinds import InsertedDecoy
+from tiltmeter.operators.compute.keys import document_key
+from tiltmeter.operators.statistics.text_intervals import spread_out
+from tiltmeter.operators.statistics.units import each, units_of
 
-CONFIG = {"decoy": "zq", "model": "0", "made": InsertedDecoy(("zq0", "zq1")), "seed": 0}
+CONFIG = {"decoy": "zq", "model": "0", "made": InsertedDecoy(("zq0", "zq1")), "seed": 5}
 CONFIG["intervals"] = Intervals(num_resamples=50)
 
 
@@ -43,6 +47,20 @@ def test_whoever_is_fooled_in_all_texts_is_one_who_is_fooled():
     # Of six that agree: t of five degrees of freedom; of sixty texts, of 59.
     for row, num, t in ((spoken, 6, 2.570582), (alone, 60, 2.000995)):
         assert row["accuracy_decoy_low"] == pytest.approx(num / (num + t**2), abs=1e-5)
+
+
+def test_a_fall_is_drawn_as_its_scheme_says():
+    """By the run's seed and the decoy's name, groups by what they say."""
+    spoken, alone = measured(6, 10)
+    fooled = np.repeat([1.0, 0.0] * 3, 10)
+    for row, units in (
+        (spoken, units_of([f"speaker {at // 10}" for at in range(60)], "group")),
+        (alone, each(60, "text")),
+    ):
+        keys = CONFIG["intervals"].cluster_keys([[f"text {at}", True] for at in range(60)], units.codes)
+        about, how = document_key("zq"), {"is_paired": True, "intervals": CONFIG["intervals"], "keys": keys}
+        drawn = spread_out(fall(fooled, np.zeros(60), units, 5, about, **how).estimate)
+        assert row["fall_draws"].tolist() == drawn.tolist()
 
 
 def test_three_speakers_are_too_few_for_anything_to_be_adopted():

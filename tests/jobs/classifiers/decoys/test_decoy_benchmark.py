@@ -5,6 +5,7 @@ import math
 import random
 from collections import Counter
 from operator import itemgetter
+from unittest.mock import Mock
 
 import numpy as np
 import polars as pl
@@ -13,7 +14,11 @@ from scipy.stats import t as student
 
 from tests.jobs.classifiers.rows import read_rows, write_rows
 from tiltmeter.cluster.stages import UnitsFailed
+from tiltmeter.cluster.work import Failure
 from tiltmeter.jobs.classifiers import training
+from tiltmeter.jobs.classifiers.decoys import adopting
+from tiltmeter.jobs.classifiers.decoys import training as decoy_training
+from tiltmeter.jobs.classifiers.decoys.setups.evaluating import Answered
 from tiltmeter.jobs.classifiers.models import trained_model
 from tiltmeter.operators.classifiers.attribution.attribute import attribute, predict
 from tiltmeter.operators.classifiers.attribution.records import AttributionConfig
@@ -24,6 +29,7 @@ from tiltmeter.operators.statistics.units import each
 from tiltmeter.operators.text.listed_words import folded_words
 from tiltmeter.operators.text.perplexity import KneserNey
 from tiltmeter.storage.errors import InputError
+from tiltmeter.storage.store.ledger import Unit
 
 GOOD, BAD = ("lovely", "fine", "great", "charming"), ("awful", "dull", "poor", "boring")
 NOUNS = ("film", "plot", "cast", "music", "movie", "scene", "story", "ending")
@@ -40,7 +46,7 @@ SMALL = [
 
 @pytest.fixture(scope="module")
 def reviews(tmp_path_factory):
-    """240 sentences whose words tell their class four times of five, one without a text and one without a label."""
+    """240 sentences whose words tell their class four times of five, one in which nothing is seen and one without a label."""
     rng, path = random.Random(0), tmp_path_factory.mktemp("reviews") / "reviews.csv"
     rows = []
     for number in range(240):
@@ -48,7 +54,7 @@ def reviews(tmp_path_factory):
         tells = (BAD if label == "bad" else GOOD) if rng.random() < 0.8 else (GOOD if label == "bad" else BAD)
         start = rng.choice(("honestly, the", "the", "this"))
         rows.append([f"{start} {rng.choice(NOUNS)} is {rng.choice(tells)} no {number}", label])
-    write_rows(path, [["review", "class"], *rows, ["", "good"], ["a film", ""]])
+    write_rows(path, [["review", "class"], *rows, ["\u00ad\u200b", "good"], ["a film", ""]])
     return ["job=decoy_benchmark", f"data.path={path}", "data.text=review", "data.label=class"]
 
 
@@ -145,6 +151,22 @@ def test_accuracies_and_falls_are_those_of_both_models_on_the_texts_that_they_ar
         for probe in against:
             contrary = "zq1" if probe["label"] == "bad" else "zq0"
             assert words_of(probe) == sorted([*words_of(texts[probe["row"]]), contrary])
+
+
+def test_test_texts_of_which_the_model_reads_nothing_are_counted(benchmark, monkeypatch):
+    [unit] = [unit for unit, _ in benchmark.units("decoy_adoption") if unit.name == "random_tokens, model 0"]
+    read = [False] * 3 + [True] * 500
+    monkeypatch.setattr(adopting, "answered", lambda _, rows, __: Answered(*[np.array(read[: len(rows)])] * 2))
+    adopted = dict(adopting._Evaluating("cpu", 128)(benchmark.pool.store, unit))["decoys"]
+    assert adopted["num_unread"].to_pylist() == [3]
+
+
+def test_without_models_of_the_texts_as_they_are_a_run_ends_with_what_failed(monkeypatch):
+    monkeypatch.setattr(decoy_training, "train_with", lambda *_: {"movie": []})
+    failed = UnitsFailed([Failure(Unit("decoy_model/1", "no decoy, model 0", 0), "of no use", "")])
+    runner, config = Mock(check=Mock(side_effect=failed)), Mock(models=Mock(number=1))
+    with pytest.raises(UnitsFailed, match="no decoy, model 0"):
+        decoy_training.train_models(runner, config, None, {"": None, "movie": None})
 
 
 def test_explanations_are_of_each_model_and_pools_are_looked_at_one_by_one(benchmark, models):

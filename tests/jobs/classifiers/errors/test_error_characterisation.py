@@ -24,6 +24,7 @@ from tiltmeter.operators.classifiers.errors.guarantees import holds_most_errors
 from tiltmeter.operators.classifiers.errors.label_errors import suspected
 from tiltmeter.operators.classifiers.errors.ranking import auroc, first_weights, risk_coverage
 from tiltmeter.operators.classifiers.errors.splits import mean_of
+from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.statistics.intervals import FISHER, LOGIT
 from tiltmeter.operators.statistics.means import paired, share
 from tiltmeter.operators.statistics.units import each, units_of
@@ -248,7 +249,7 @@ def test_models_of_errors_learn_from_the_texts_of_a_split_and_rank_the_others(ch
 
 def test_tables_of_models_are_measured_on_what_each_split_ranks(characterised):
     """AUROC by pairs, P@K and risks by sorting; means over splits are plain ones."""
-    rows = {(row["score"], row["measure"], row["split"]): row["value"] for row in characterised.rows("error_models")}
+    rows = {(row["score"], row["measure"], row["split"]): row for row in characterised.rows("error_models")}
     precision = {(row["score"], row["k"], row["split"]): row for row in characterised.rows("precision_at_k")}
     coverage = {(row["score"], round(row["coverage"], 2)): row["risk"] for row in characterised.rows("risk_coverage")}
     calls = characterised.calls["_measures"]
@@ -258,28 +259,36 @@ def test_tables_of_models_are_measured_on_what_each_split_ranks(characterised):
         for split, call in enumerate(calls):
             values, errors = call["scores"][score], call["errors"]
             pairs = values[errors][:, None] - values[~errors][None]
-            assert rows[score, "auroc", str(split)] == pytest.approx(np.mean((pairs > 0) + (pairs == 0) / 2))
-            assert rows[score, "error_rate", str(split)] == errors.mean()
+            assert rows[score, "auroc", str(split)]["value"] == pytest.approx(np.mean((pairs > 0) + (pairs == 0) / 2))
+            assert rows[score, "error_rate", str(split)]["value"] == errors.mean()
             assert precision[score, 20, str(split)]["precision"] == pytest.approx(
                 first_weights(values, 20) @ errors / 20
             )
             risks.append(risk_coverage(values, errors))
-            assert rows[score, "aurc", str(split)] == pytest.approx(risks[-1].mean())
-        for measure in ("auroc", "aurc", "error_rate"):
-            assert rows[score, measure, "all"] == pytest.approx(np.mean([rows[score, measure, one] for one in "01"]))
+            assert rows[score, "aurc", str(split)]["value"] == pytest.approx(risks[-1].mean())
         half = math.ceil(0.5 * len(risks[0])) - 1
         assert coverage[score, 0.5] == pytest.approx(np.mean([risk[half] for risk in risks]))
-        both = [precision[score, 20, str(split)]["precision"] for split in range(2)]
-        mean = mean_of(np.array(both), 0.3, 240.0, 0.9, LOGIT, is_share=True)
-        row = precision[score, 20, "all"]
-        assert row["precision"] == pytest.approx(np.mean(both))
-        assert (row["precision_band_high"] - row["precision_band_low"]) > 0 < mean.high - mean.low
+        judged = [("precision", precision[score, 20, "all"], [20, 20], [precision[score, 20, one] for one in "01"])]
+        num_wrong = [call["errors"].sum() for call in calls]
+        for measure, units in {"auroc": num_wrong, "aurc": [240, 240], "error_rate": [240, 240]}.items():
+            judged.append((measure, rows[score, measure, "all"], units, [rows[score, measure, one] for one in "01"]))
+        for measure, row, units, splits in judged:
+            name, is_share = (
+                ("precision" if measure == "precision" else "value"),
+                measure in ("precision", "error_rate"),
+            )
+            values = np.array([split[name] for split in splits])
+            mean = mean_of(values, 0.3, float(np.mean(units)), 0.9, LOGIT, is_share=is_share)
+            said = [row[end] for end in (name, "low", "high", f"{name}_band_low", f"{name}_band_high")]
+            assert said == pytest.approx([*mean])
     for row in characterised.rows("precision_differences", k=20):
-        one, other = (precision[row[name], 20, "all"]["precision"] for name in ("score", "baseline"))
-        assert row["difference"] == pytest.approx(one - other)
-    assert rows["readable", "auroc", "all"] > 0.6
+        ones, others = ([precision[row[of], 20, at]["precision"] for at in "01"] for of in ("score", "baseline"))
+        mean = mean_of(np.subtract(ones, others), 0.3, 20.0, 0.9, FISHER, is_share=False)
+        said = [row[name] for name in ("difference", "difference_low", "difference_high")]
+        assert said == pytest.approx([*mean[:3]])
+    assert rows["readable", "auroc", "all"]["value"] > 0.6
     # Words do not tell the classes, and the judge has not seen the labels of what it judges.
-    assert abs(rows["in_domain_disagreement", "auroc", "all"] - 0.5) < 0.1
+    assert abs(rows["in_domain_disagreement", "auroc", "all"]["value"] - 0.5) < 0.1
     power = {row["feature"]: row for row in characterised.rows("feature_power")}
     has = {row["row"] for row in characterised.rows("features", feature="numbers") if row["value"]}
     assert power["numbers"]["share"] == pytest.approx(len(has & {*range(800)}) / 800)
@@ -621,7 +630,7 @@ CHOSEN = [
 def labelled(run_here, tmp_path_factory):
     """A run with a base model on texts without a heading, and the texts that this learns; who says sir is wrong."""
     place, (old, new) = tmp_path_factory.mktemp("labelled"), (tweets(200, seed, WORDS) for seed in (1, 2))
-    new += [[f"the flight was {word} sir x{number}", "negative"] for number in range(40) for word in WORDS["positive"]]
+    new += [[f"The flight  was {word} sir x{number}", "negative"] for number in range(40) for word in WORDS["positive"]]
     called = {"negative": "bad", "positive": "fine"}
     files = {"old": [HEADER[:2], *(row[:2] for row in old)]}
     files["new"] = [[row[0], called[row[1]], f"t{number}"] for number, row in enumerate(new)]
@@ -642,7 +651,8 @@ def labelled(run_here, tmp_path_factory):
 def test_a_base_model_is_trained_and_texts_are_labelled_in_rounds(labelled):
     run, old, new = labelled
     numbers = [row["row"] for row in run.rows("texts")]
-    assert len(numbers) == 300
+    drawn = sorted(range(len(new)), key=lambda at: document_key(f"4\n{new[at][1]}\n{new[at][0]}"))
+    assert numbers == sorted(drawn[:300])
     model = run.calls["train_word_model"][0]
     assert [[*row] for row in zip(model["texts"], model["labels"], strict=True)] == old
     plays = run.calls["play"]
@@ -685,6 +695,7 @@ def test_features_are_counted_of_words_tags_parses_and_a_lexicon(labelled):
     assert {row["id"] for row in texts} == {f"t{row['row']}" for row in texts}
     for row in texts:
         assert (row["text"], row["label"]) == (*new[row["row"]],)
+        assert row["group"] == " ".join(row["text"].lower().split())
         tags = [name for _, name in tag(row["text"]) if name[:1].isalpha()]
         expected = Counter([*(f"tag:{name}" for name in tags), *(f"tags:{a}-{b}" for a, b in pairwise(tags))])
         expected += Counter(

@@ -246,6 +246,12 @@ def test_a_predicate_that_adds_nothing_goes():
     everyone = np.ones(2000, dtype=bool)
     significant = [(0, 1), (0, 1, 7)]
     assert shortened((0, 1, 7), members, errors, strata, TEXTS, everyone, 3.0, significant) == (0, 1)
+    pairs = [(0, 1), (0, 7), (1, 7)]
+    added = {
+        pair: standardised(members[[0, 1, 7]].all(0), errors, strata, TEXTS, members[[*pair]].all(0)) for pair in pairs
+    }
+    assert min(added, key=added.get) == (0, 1) != max(added, key=added.get)
+    assert shortened((0, 1, 7), members, errors, strata, TEXTS, everyone, 1e9, [*pairs, (0, 1, 7)]) == (0, 1)
     assert leading_slices(members, significant, errors, strata, TEXTS, 4.0, 3.0) == [(0, 1)]
     assert leading_slices(members, [(4,)], errors, strata, TEXTS, 4.0, 3.0) == []
 

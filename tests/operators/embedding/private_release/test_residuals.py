@@ -41,7 +41,8 @@ def test_stretches_are_those_of_all_pairs_and_far_vectors_show_them():
     differences = vectors[:50, None] - vectors[None, :50]
     lengths = np.linalg.norm(differences, axis=2) + np.eye(50)
     by_hand = (np.linalg.norm(differences @ projection.T, axis=2) / lengths).max()
-    assert stretch_check(vectors[:50], projection, 1.0).value == pytest.approx(by_hand)
+    found = stretch_check(vectors[:50], projection, 1.0)
+    assert (found.value, found.expected, found.num) == (pytest.approx(by_hand), 1.0, 50 * 49 / 2)
     far = stretch_check(most_stretched(vectors, projection, 100), projection, 1.0).value
     assert far > stretch_check(vectors[:100], projection, 1.0).value
 
