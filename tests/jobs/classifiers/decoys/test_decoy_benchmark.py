@@ -46,7 +46,7 @@ SMALL = [
 
 @pytest.fixture(scope="module")
 def reviews(tmp_path_factory):
-    """240 sentences whose words tell their class four times of five, one in which nothing is seen and one without a label."""
+    """240 sentences whose words tell their class four times of five, one of nothing seen, one without a label."""
     rng, path = random.Random(0), tmp_path_factory.mktemp("reviews") / "reviews.csv"
     rows = []
     for number in range(240):

@@ -3,8 +3,15 @@
 import numpy as np
 import polars as pl
 
-from tiltmeter.jobs.classifiers.errors.feature_columns import FULL, PUBLISHED, READABLE, WITH_CLASS, column_names
-from tiltmeter.jobs.classifiers.errors.feature_columns import columns_named, probability_classes
+from tiltmeter.jobs.classifiers.errors.feature_columns import (
+    FULL,
+    PUBLISHED,
+    READABLE,
+    WITH_CLASS,
+    column_names,
+    columns_named,
+    probability_classes,
+)
 from tiltmeter.jobs.classifiers.errors.material import Material
 
 CLASSES = ("angry", "glad", "sad")
