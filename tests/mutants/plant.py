@@ -4,6 +4,7 @@
 """
 
 import argparse
+import gc
 import itertools
 import json
 import math
@@ -23,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from numba.core.config import reload_config
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -31,8 +33,10 @@ LIBRARIES = [
     "boto3",
     "hydra",
     "hypothesis",
+    "mwparserfromhell",
     "networkx",
-    "pandas",
+    "numba",
+    "plotly",
     "polars",
     "pulp",
     "pyarrow.parquet",
@@ -82,6 +86,8 @@ def _tested(copy: Path, words: list[str], kernels: Path, log: Path, durations: P
         del sys.modules[module]
     sys.dont_write_bytecode = True  # a mistake of the same length within a second has the same .pyc
     os.environ |= {"PYTHONPATH": f"{copy}/src", "PYTHONDONTWRITEBYTECODE": "1", "NUMBA_CACHE_DIR": str(kernels)}
+    reload_config()
+    gc.freeze()  # what the libraries have made is not looked at again
     options = ["-m", "not slow", "-p", "no:cacheprovider", f"--basetemp={copy.with_suffix('.tmp')}"]
     noted = Durations()
     status = pytest.main([*options, *words], plugins=[noted])
