@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.covariance import GraphicalLasso
+from sklearn.covariance import GraphicalLasso, oas
 
 from tiltmeter.operators.association import covariance
 from tiltmeter.operators.association.covariance import Estimator, enlarged, precision
@@ -31,20 +31,11 @@ def _neighbours(own: np.ndarray, vocabulary: np.ndarray, num: int) -> list[int]:
     return sorted(found)
 
 
-def test_shrinkage_by_hand() -> None:
-    # S = diag(4, 1): tr S = 5, tr S^2 = 17. With mu = 2.5 the weight of 2.5 I is
-    # (17/4 + 6.25) / (5 (17/4 - 6.25/2)) = 10.5 / 5.625, more than 1 and so 1.
-    flat = np.array([[2.0, 1.0], [2.0, -1.0], [-2.0, 1.0], [-2.0, -1.0]])
-    np.testing.assert_allclose(precision(flat), np.eye(2) / 2.5)
-    # The same S from 40 vectors: 10.5 / (41 (17/4 - 6.25/2)) = 10.5 / 46.125.
-    weight = 10.5 / 46.125
-    expected = np.diag([1 / ((1 - weight) * 4 + weight * 2.5), 1 / ((1 - weight) + weight * 2.5)])
-    np.testing.assert_allclose(precision(np.tile(flat, (10, 1))), expected, atol=1e-12)
-
-
 @given(st.integers(0, 2**32 - 1), st.integers(2, 30), st.integers(1, 12))
-def test_shrinkage_is_positive_definite_for_any_size(seed: int, num: int, dims: int) -> None:
-    found = precision(_vectors(seed, num, dims))
+def test_shrinkage_is_that_of_scikit_learn_and_positive_definite_for_any_size(seed: int, num: int, dims: int) -> None:
+    vectors = _vectors(seed, num, dims)
+    found = precision(vectors)
+    np.testing.assert_allclose(found, np.linalg.inv(oas(vectors)[0]), rtol=1e-7, atol=1e-9)
     np.testing.assert_array_equal(found, found.T)
     assert np.linalg.eigvalsh(found).min() > 0
 

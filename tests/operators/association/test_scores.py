@@ -93,31 +93,19 @@ def test_smallest_gaps_are_those_of_all_pairs_and_have_no_direction(seed: int, m
     np.testing.assert_array_equal(found, associations(to_b, to_a, "smallest_gap", measure))
 
 
-def test_score_and_effect_size_by_hand() -> None:
-    # Associations cos - sin: 1 and 0 for X (0 and 45 degrees), 0 and -1 for Y. Sums 1 and -1, difference of means
-    # 0.5 - (-0.5) = 1; variance of (1, 0, 0, -1): 2/4 for the population, 2/3 for the sample.
-    scores = associations(*_to_axes(0, 45, 45, 90), "mean", "cosine")
-    assert weat_score(scores, 2)[0] == pytest.approx(2)
-    assert effect_size(scores, 2, ddof=0)[0] == pytest.approx(math.sqrt(2))
-    assert effect_size(scores, 2)[0] == pytest.approx(math.sqrt(1.5))
-
-
 @given(st.integers(0, 2**32 - 1), st.integers(1, 7))
-def test_effect_size_agrees_with_a_plain_loop(seed: int, num_x: int) -> None:
-    scores = _scores(seed)
+def test_effect_sizes_agree_with_plain_loops(seed: int, num_x: int) -> None:
+    (to_a, to_b), scores = _random(seed), _scores(seed)
     for ddof, sd in ((0, statistics.pstdev), (1, statistics.stdev)):
-        expected = [
-            (statistics.fmean(row[:num_x]) - statistics.fmean(row[num_x:])) / sd(row) for row in scores.tolist()
-        ]
+
+        def apart(one: list[float], other: list[float], sd=sd) -> float:
+            return (statistics.fmean(one) - statistics.fmean(other)) / sd([*one, *other])
+
+        expected = [apart(row[:num_x], row[num_x:]) for row in scores.tolist()]
         np.testing.assert_allclose(effect_size(scores, num_x, ddof), expected, rtol=1e-9, atol=1e-12)
-
-
-def test_wefat_by_hand() -> None:
-    # Means 0.8 and 0.2; deviations from 0.5: 0.4, 0.2, -0.4, -0.2, their squares together 0.4.
-    to_a, to_b = np.array([[[0.9, 0.7]]]), np.array([[[0.1, 0.3]]])
-    assert wefat(to_a, to_b, "cosine")[0, 0] == pytest.approx(0.6 / math.sqrt(0.4 / 3))
-    assert wefat(to_a, to_b, "cosine", ddof=0)[0, 0] == pytest.approx(0.6 / math.sqrt(0.1))
-    assert wefat(to_a, to_b, "euclidean")[0, 0] == pytest.approx(-0.6 / math.sqrt(0.4 / 3))
+        words = [list(map(apart, *rows)) for rows in zip(to_a.tolist(), to_b.tolist(), strict=True)]
+        np.testing.assert_allclose(wefat(to_a, to_b, "cosine", ddof), words, rtol=1e-9, atol=1e-12)
+        np.testing.assert_array_equal(wefat(to_a, to_b, "euclidean", ddof), -wefat(to_a, to_b, "cosine", ddof))
 
 
 @pytest.mark.parametrize("statistic", get_args(Statistic))

@@ -54,17 +54,6 @@ def test_mahalanobis_takes_a_matrix_for_each_attribute_set(sets):
         weat(x, y, a, b, "mahalanobis")
 
 
-def test_by_hand():
-    # With A and B the axes, s = (w_1 - w_2) / |w|.
-    x, y = np.array([[4.0, 3.0], [0.8, 0.6]]), np.array([[3.0, 4.0], [0.0, 2.0]])
-    test = weat(x, y, np.array([[5.0, 0.0]]), np.array([[0.0, 1.0]]))
-    assert test.scores == pytest.approx([0.2, 0.2, -0.2, -1.0])
-    assert test.score == pytest.approx(1.6)
-    # The means are 0.2 and -0.6; one of the six divisions has as large a difference.
-    assert test.effect_size == pytest.approx(0.8 / np.std([0.2, 0.2, -0.2, -1.0], ddof=1))
-    assert test.p_value == pytest.approx(1 / 6)
-
-
 def test_bounds_of_p_are_as_near_to_each_other_as_is_asked_for():
     rng = np.random.default_rng(1)
     test = weat(*(rng.normal(size=(num, 6)) for num in (24, 20, 3, 7)), relative_width=0.002)

@@ -36,29 +36,26 @@ def test_the_published_scientist() -> None:
     assert bias.by_count[0] == pytest.approx((1354 * 0.32 - 32467 * 0.06) / 33821)
 
 
-def test_all_weights_by_hand() -> None:
-    # Feminine 0.6; masculine -0.1 and -0.3; neutral 0.2. Where a count is not known, the other weights are left.
-    biases, genders = np.array([[0.6, -0.1, -0.3, 0.2], [0.6, np.nan, -0.3, 0.2]]), ["f", "m", "m", "n"]
-    by_form, by_gender = [0.4 / 4, np.nan], [(0.6 - 0.2 + 0.2) / 3, np.nan]
-    for counts, by_count in (([1, 2, 5, 2], [(0.6 - 0.2 - 1.5 + 0.4) / 10, np.nan]), ([1, 2, None, 2], [np.nan] * 2)):
-        np.testing.assert_allclose(profession_bias(biases, genders, counts), [by_count, by_form, by_gender])
-    alone = profession_bias(np.array([[0.6], [np.nan]]), ["f"], [None])
-    np.testing.assert_array_equal(list(alone), [[0.6, np.nan]] * 3)
-
-
 @given(st.integers(0, 2**32 - 1))
 def test_all_weights_agree_with_loops(seed: int) -> None:
+    """Those of a profession are of replicas with all forms; where a count is not known, the other weights are left."""
     rng = np.random.default_rng(seed)
     biases, genders, counts = _biases(seed, 6, 5), rng.integers(0, 3, 5), rng.integers(0, 4, 5)
-    equal, counted, plain = gender_weights(biases, genders), count_weights(biases, counts), form_weights(biases)
+    found = np.stack([count_weights(biases, counts), form_weights(biases), gender_weights(biases, genders)])
+    whole, uncounted = (profession_bias(biases, genders, known) for known in ([*counts], [*counts[1:], None]))
+    alone = profession_bias(biases[:, :1], genders[:1], [None])
     for replica, row in enumerate(biases):
         forms = [form for form in range(5) if not np.isnan(row[form])]
         means = [np.mean([row[f] for f in forms if genders[f] == g]) for g in {genders[f] for f in forms}]
         total = sum(counts[f] for f in forms)
         weighted = sum(counts[f] * row[f] for f in forms) / total if total else np.nan
-        np.testing.assert_allclose(equal[replica], np.mean(means) if means else np.nan, atol=1e-12)
-        np.testing.assert_allclose(counted[replica], weighted, atol=1e-12)
-        np.testing.assert_allclose(plain[replica], np.mean([row[f] for f in forms]) if forms else np.nan, atol=1e-12)
+        plain = np.mean([row[f] for f in forms]) if forms else np.nan
+        expected = np.array([weighted, plain, np.mean(means) if means else np.nan])
+        np.testing.assert_allclose(found[:, replica], expected, atol=1e-12)
+        complete = expected if len(forms) == 5 else np.full(3, np.nan)
+        np.testing.assert_allclose([part[replica] for part in whole], complete, atol=1e-12)
+        np.testing.assert_allclose([part[replica] for part in uncounted], [np.nan, *complete[1:]], atol=1e-12)
+        np.testing.assert_array_equal([part[replica] for part in alone], [row[0]] * 3)
 
 
 def test_leading_axes_are_kept() -> None:

@@ -39,35 +39,6 @@ def _variances(found: Pooled) -> np.ndarray:
     return np.stack([found.sd_pairs, found.sd_replicas, found.sd_rest]) ** 2
 
 
-@pytest.mark.parametrize("level", [0.95, 0.8])
-def test_two_pairs_and_three_replicas_by_hand(level: float) -> None:
-    # Grand mean 4; pairs at -2 and 2, replicas at -2, -1 and 3, residuals 0, 1, -1 and 0, -1, 1.
-    # Sums of squares 3 x 8 = 24, 2 x 14 = 28 and 4; mean squares 24/1, 28/2 and 4/2.
-    found = pooled(np.array([[[0.0, 2.0, 4.0], [4.0, 4.0, 10.0]]]), level)
-    np.testing.assert_allclose(_variances(found)[:, 0], [(24 - 2) / 3, (14 - 2) / 2, 2.0])
-    assert found.pse[0] == pytest.approx(4)
-    # Variances within the pairs: 4 and 12.
-    assert found.jnd[0] == pytest.approx(JND_PER_SD * np.sqrt(8))
-    freedom = 36**2 / (24**2 / 1 + 14**2 / 2 + 2**2 / 2)
-    half = t.ppf((1 + level) / 2, freedom) * np.sqrt((24 + 14 - 2) / 6)
-    np.testing.assert_allclose([found.pse_cues_low[0], found.pse_cues_high[0]], [4 - half, 4 + half])
-    # A corpus drawn again has an effect like a replica's, so the mean square of replicas counts 3 + 1 times.
-    freedom = 78**2 / (24**2 / 1 + 56**2 / 2 + 2**2 / 2)
-    half = t.ppf((1 + level) / 2, freedom) * np.sqrt((24 + 56 - 2) / 6)
-    np.testing.assert_allclose([found.pse_low[0], found.pse_high[0]], [4 - half, 4 + half])
-    assert half**2 / t.ppf((1 + level) / 2, freedom) ** 2 == pytest.approx(22 / 3 / 2 + 4 / 3 * (6 + 2 / 2))
-    assert (found.num_pairs[0], found.num_replicas[0]) == (2, 3)
-
-
-def test_component_that_would_be_negative_joins_the_rest_by_hand() -> None:
-    # Both pairs have mean 1, replicas 2, 1 and 0; residuals 1, 0, -1 and -1, 0, 1.
-    # Sums of squares 0, 4 and 4, so the rest is (0 + 4) / (1 + 2) and replicas stand against that: 4/2 - 4/3.
-    found = pooled(np.array([[[3.0, 1.0, -1.0], [1.0, 1.0, 1.0]]]))
-    np.testing.assert_allclose(_variances(found)[:, 0], [0.0, (2 - 4 / 3) / 2, 4 / 3])
-    freedom = 2**2 / ((4 / 3) ** 2 / 1 + 2**2 / 2 + (4 / 3) ** 2 / 2)
-    assert found.pse_cues_high[0] - 1 == pytest.approx(t.ppf(0.975, freedom) * np.sqrt(2 / 6))
-
-
 def test_published_estimates_of_crossed_random_effects() -> None:
     found = pooled(PENICILLIN.T[np.newaxis])
     # As lme4 gives them by REML: variances of samples, plates and rest, the mean and its standard error.
@@ -81,10 +52,11 @@ def test_published_estimates_of_crossed_random_effects() -> None:
     assert found.pse_cues_high[0] - found.pse[0] == pytest.approx(t.ppf(0.975, freedom) * error)
 
 
+@pytest.mark.parametrize("level", [0.95, 0.8])
 @pytest.mark.parametrize("sds", [(1.0, 0.5, 0.7), (0.1, 0.1, 1.0), (0.0, 1.0, 1.0), (1.0, 0.0, 1.0), (0.0, 0.0, 1.0)])
-def test_sums_done_one_by_one(sds: tuple[float, float, float]) -> None:
+def test_sums_done_one_by_one(sds: tuple[float, float, float], level: float) -> None:
     tables = _simulated(1, sds, tables=8, pairs=5, replicas=7)
-    found = pooled(tables)
+    found = pooled(tables, level)
     for row, table in enumerate(tables):
         mean = table.sum() / 35
         pairs = sum(7 * (table[p].mean() - mean) ** 2 for p in range(5))
@@ -100,13 +72,17 @@ def test_sums_done_one_by_one(sds: tuple[float, float, float]) -> None:
         expected = [max(pairs / 4 - error, 0) / 7, max(replicas / 6 - error, 0) / 5, error]
         np.testing.assert_allclose(_variances(found)[:, row], expected, rtol=1e-9, atol=1e-12)
         assert found.pse[row] == pytest.approx(mean)
-
-
-def test_jnd_is_the_root_mean_square_of_the_pairs_own() -> None:
-    flips = _simulated(7, (0.1, 0.0, 0.05), tables=20)
-    found = pooled(flips)
-    of_pairs = moments(flips.reshape(160, 32)).jnd.reshape(20, 8)
-    np.testing.assert_allclose(found.jnd, np.sqrt((of_pairs**2).mean(axis=1)))
+        variances = [np.var(table[p], ddof=1) for p in range(5)]
+        assert found.jnd[row] == pytest.approx(JND_PER_SD * np.sqrt(np.mean(variances)))
+        # A corpus drawn again has an effect like a replica's, so the mean square of replicas counts 7 + 1 times.
+        for name, times in (("pse_cues", 1), ("pse", 8)):
+            means = [max(pairs / 4, error), times * max(replicas / 6, error), error]
+            whole = means[0] + means[1] - error
+            degrees = whole**2 / sum(part**2 / of for part, of in zip(means, (4, 6, 24), strict=True))
+            half = t.ppf((1 + level) / 2, degrees) * np.sqrt(whole / 35)
+            ends = [getattr(found, f"{name}_{end}")[row] for end in ("low", "high")]
+            np.testing.assert_allclose(ends, [mean - half, mean + half])
+        assert (found.num_pairs[row], found.num_replicas[row]) == (5, 7)
 
 
 def test_equal_flips_do_not_vary() -> None:
