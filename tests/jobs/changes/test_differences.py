@@ -5,6 +5,7 @@ import json
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
 from tiltmeter.jobs.changes.comparing import Comparison, common_tables
 from tiltmeter.jobs.changes.detail import Detail
@@ -109,8 +110,8 @@ def test_numbers_of_few_items_are_judged_as_so_few(run, num, verdict):
     before, after = (run({"a": value}, scheme | {"num_items": items}) for value, items in ((1.0, 400.0), (0.0, num)))
     [row] = differences(before, after).values()
     assert (row["paired_by"], row["p"], row["verdict"]) == ("items", 2.0 ** (1 - num), verdict)
-    [apart] = differences(run({"a": 1.0}, scheme | {"num_items": num, "seed": 1}), after).values()
-    known = unpaired_difference(-1.0, 1.0 + WIDE, WIDE, centre="centred", num_items=(num, num))
+    [apart] = differences(run({"a": 1.0}, scheme | {"num_items": 30.0, "seed": 1}), after).values()
+    known = unpaired_difference(-1.0, 1.0 + WIDE, WIDE, centre="centred", num_items=(30.0, num))
     assert (apart["paired_by"], apart["p"]) == ("unpaired", pytest.approx(float(known.p)))
 
 
@@ -141,13 +142,18 @@ def test_rows_that_come_and_go_are_named(run):
 
 
 def test_what_would_be_a_move_alone_is_none_among_many(run):
-    words = [f"word{number}" for number in range(60)]
+    words, by_word = [f"word{number}" for number in range(60)], SCHEME | {"keyed_by": "word", "num_blocks": 4}
     small = {"word0": 1.0 + 0.04}
     alone = differences(run({"word0": 1.0}), run(small, own=OWN))["model en, word word0"]
-    among = differences(run(dict.fromkeys(words, 1.0)), run(dict.fromkeys(words, 1.0) | small, own=OWN))
+    moved = dict.fromkeys(words, 1.0) | small | {"word7": 1.03, "word8": 0.99}
+    among = differences(run(dict.fromkeys(words, 1.0), by_word), run(moved, by_word, own=OWN))
     assert (alone["p"] < 0.05, alone["verdict"]) == (True, "moved")
     assert among["word word0"]["p"] == alone["p"]
-    assert (among["word word0"]["verdict"], {row["verdict"] for row in among.values()}) == ("stayed", {"stayed"})
+    for row in among.values():
+        assert row["verdict"] == ("moved in these texts" if row["q_texts"] <= 0.05 < row["q"] else "stayed")
+    for q, name in (("q", "p"), ("q_texts", "p_texts")):
+        p_values = [row[name] for row in among.values()]
+        assert [row[q] for row in among.values()] == pytest.approx(stats.false_discovery_control(p_values).tolist())
 
 
 def test_changes_and_gates_judge_as_differences_do(run):

@@ -27,6 +27,8 @@ from tiltmeter.operators.sentiment.posterior.networks import Network, Target, lo
 from tiltmeter.operators.sentiment.posterior.priors import of_bags, of_words, share_beyond, standard
 from tiltmeter.operators.sentiment.posterior.seeds import largest_z, spread
 from tiltmeter.operators.sentiment.posterior.words import context_scores, word_posterior
+from tiltmeter.operators.statistics.intervals import FISHER, LOGIT
+from tiltmeter.operators.statistics.means import influenced, mean
 from tiltmeter.operators.statistics.resampling import resampled_counts
 from tiltmeter.operators.statistics.units import each, kish, units_of
 
@@ -168,15 +170,22 @@ def test_p_of_groups_is_that_of_all_deals():
         abs(stats.ttest_ind(every[list(rows)], np.delete(every, list(rows)), equal_var=False).statistic)
         for rows in combinations(range(9), 4)
     ]
-    row, welch = group_difference(first, second), stats.ttest_ind(first, second, equal_var=False)
+    row, welch = group_difference(first, second, level=0.8), stats.ttest_ind(first, second, equal_var=False)
     assert row.p == pytest.approx(np.mean(np.array(t) >= abs(welch.statistic) - 1e-12))
-    assert (row.value, row.low, row.high) == pytest.approx((first.mean() - second.mean(), *welch.confidence_interval()))
+    assert (row.value, row.low, row.high) == pytest.approx(
+        (first.mean() - second.mean(), *welch.confidence_interval(0.8))
+    )
+
+
+KEYS = ((0, 0), (1, 0), (0, 1))
 
 
 @pytest.mark.parametrize(("first", "second"), [(4, 4), (4, 5), (12, 13)])
 def test_the_least_p_of_groups_is_that_of_groups_that_lie_apart(first, second):
     found = group_difference(np.arange(first) / 9, 50 + np.arange(second) / 7)
     assert found.p == pytest.approx(least_p(first, second))
+    near = [group_difference(np.arange(12.0) / 9, np.arange(13.0) / 7, seed=seed, about=about) for seed, about in KEYS]
+    assert len({row.p for row in near}) == 3
 
 
 def test_words_without_a_value_are_left_out_of_groups():
@@ -197,23 +206,24 @@ def test_forms_of_a_lemma_are_one_unit():
     assert unit_means(np.array([1.0, 3.0, np.nan, 4.0, 8.0]), units) == pytest.approx([2.0, np.nan, 6.0], nan_ok=True)
 
 
-def test_the_interval_of_a_lexicon_goes_by_lemmas():
+def test_the_interval_of_a_lexicon_goes_by_lemmas_and_by_what_each_word_adds_to_the_correlation():
     """Every word twice: the correlation stays, and so does its interval where the two are forms of one."""
     rng = np.random.default_rng(0)
     is_positive = np.arange(60) % 3 == 0
-    values = rng.normal(size=60) + is_positive
-    once = lexicon_agreement(values, is_positive, each(60, "word"))
-    units = units_of(np.tile(np.arange(60), 2), "lemma")
-    twice = lexicon_agreement(np.tile(values, 2), np.tile(is_positive, 2), units)
-    apart = lexicon_agreement(np.tile(values, 2), np.tile(is_positive, 2), each(120, "word"))
-    assert (twice.pearson, twice.low, twice.high) == pytest.approx((once.pearson, once.low, once.high))
-    assert apart.high - apart.low < 0.75 * (once.high - once.low)
-    fisher = np.arctanh(once.pearson) + np.array([-1, 1]) * stats.norm.ppf(0.975) / 57**0.5
-    assert np.arctanh([once.low, once.high]) == pytest.approx(fisher, abs=0.06)
-    strong = lexicon_agreement(values + 3 * is_positive, is_positive, each(60, "word"))
-    reach = np.arctanh(strong.high) - np.arctanh(strong.low)
-    assert strong.pearson > 0.8
-    assert reach == pytest.approx(2 * stats.norm.ppf(0.975) / 57**0.5, rel=0.3)
+    for shift in (1, 4):
+        values = rng.normal(size=60) + shift * is_positive
+        once = lexicon_agreement(values, is_positive, each(60, "word"), 0.8)
+        units = units_of(np.tile(np.arange(60), 2), "lemma")
+        twice = lexicon_agreement(np.tile(values, 2), np.tile(is_positive, 2), units, 0.8)
+        assert (twice.pearson, twice.low, twice.high) == pytest.approx((once.pearson, once.low, once.high))
+
+        def transformed(weights, values=values):
+            covariance = np.cov(values, is_positive, aweights=weights, bias=True)
+            return np.arctanh(covariance[0, 1] / np.sqrt(covariance[0, 0] * covariance[1, 1]))
+
+        influence = [60 * (transformed(1 + 1e-6 * row) - transformed(np.ones(60))) / 1e-6 for row in np.eye(60)]
+        known = influenced(transformed(np.ones(60)), np.array(influence), each(60, "word"), level=0.8)
+        assert np.arctanh([once.low, once.high]) == pytest.approx([known.low, known.high], rel=1e-4)
 
 
 @given(st.lists(st.booleans(), min_size=5, max_size=30), st.integers(0, 2**32 - 1))
@@ -285,28 +295,33 @@ def test_classifiers_that_move_texts_to_different_sides_have_no_common_middle(sh
 
 def test_the_effect_is_over_texts_and_classifiers():
     rng = np.random.default_rng(0)
-    responses = [responding(np.ones(60), rng.normal(shift, 1.0, 60)) for shift in (0.2, 0.9, 1.4)]
-    rows = [np.arange(60)] * 3
-    found, alone = cues.effect(responses, rows, 0.95), cues.effect(responses[:1], rows[:1], 0.95)
-    shares = [float(response.first.mean() - response.second.mean()) for response in responses]
-    assert found.value == pytest.approx(np.mean(shares))
-    assert found.variance > np.var(shares, ddof=1) / 3
-    assert alone.value == pytest.approx(shares[0])
-    assert alone.num_units == found.num_units == 60
+    responses = [responding(np.ones(60 - at), rng.normal(0.2 + 0.6 * at, 1.0, 60 - at)) for at in range(3)]
+    rows = [np.arange(60 - at) for at in range(3)]
+    moves = [response.first.astype(float) - response.second for response in responses]
+    for num in (3, 1):
+        found = cues.effect(responses[:num], rows[:num], 0.8)
+        shares = np.array([part.mean() for part in moves[:num]])
+        units = units_of(np.concatenate(rows[:num]), "text")
+        known = mean(np.concatenate(moves[:num]), units, level=0.8, scale=FISHER, seeds=shares)
+        assert found == known
+        assert found.num_units == 60
     whole = cues.effect([responding(np.ones(9), np.full(9, 0.4))], [np.arange(9)], 0.95)
     assert (whole.value, whole.p) == (1.0, 2**-8)
 
 
-def test_the_interval_of_the_middle_is_wider_by_what_classifiers_differ():
+def test_the_interval_of_the_middle_is_that_of_the_share_of_flips_below_it():
     rng = np.random.default_rng(1)
-    texts = rng.normal(0.5, 0.3, 80)
-    alike = np.stack([texts + rng.normal(0, 0.01, 80) for _ in range(3)], axis=1)
-    apart = alike + np.array([-0.3, 0.0, 0.3])
-    one, same, other = (cues.middle(flips, 0.95) for flips in (texts[:, np.newaxis], alike, apart))
-    assert same.value == pytest.approx(one.value, abs=0.03)
-    assert same.high - same.low == pytest.approx(one.high - one.low, rel=0.25)
-    assert other.high - other.low > 2 * (same.high - same.low)
-    few = cues.middle(texts[:3, np.newaxis], 0.95)
+    alike = rng.normal(0.5, 0.3, (80, 1)) + rng.normal(0, 0.01, (80, 3))
+    alike[:20, 1] = alike[60:, 2] = alike[7] = np.nan
+    for flips in (alike, alike + np.array([-0.3, 0.0, 0.4]), alike[:, :1]):
+        texts, columns = np.nonzero(np.isfinite(flips))
+        values, found = flips[texts, columns], cues.middle(flips, 0.8)
+        below = (values <= found.value).astype(float)
+        shares = np.array([below[columns == at].mean() for at in range(flips.shape[1])])
+        known = mean(below, units_of(texts, "text"), level=0.8, scale=LOGIT, seeds=shares)
+        quantiles = np.quantile(values, [0.5, known.low, known.high], method="inverted_cdf")
+        assert [found.value, found.low, found.high] == pytest.approx(quantiles)
+    few = cues.middle(alike[:3, :1], 0.95)
     assert np.isnan([few.low, few.high]).all()
     assert few.too_few is not None
 
