@@ -1,5 +1,7 @@
 """Stages of `word_influence` on tables by hand: what a sentence is, whom random words are judged by, what is masked."""
 
+import itertools
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,13 +19,15 @@ from benchmarks.calibration.influence import (
     texts_of,
 )
 from tiltmeter.jobs.classifiers.influence.config import Masking
-from tiltmeter.jobs.classifiers.influence.dividing import _divide, context_of, part_rows
-from tiltmeter.jobs.classifiers.influence.learning import _vocabulary
+from tiltmeter.jobs.classifiers.influence.dividing import _divide, context_of, drawn_order, part_rows
+from tiltmeter.jobs.classifiers.influence.learning import _vocabulary, random_words
 from tiltmeter.jobs.classifiers.influence.masking import _METHODS, _coverages
+from tiltmeter.jobs.classifiers.influence.replacing import Judged, _ratio
+from tiltmeter.jobs.classifiers.influence.summing import _sample
 from tiltmeter.jobs.classifiers.influence.teaching import LoadedTeacher
 from tiltmeter.operators.classifiers.influence.probes import Answers, probe, unusual
-from tiltmeter.operators.classifiers.influence.records import MASK, StudentConfig, written
-from tiltmeter.operators.statistics.units import units_of
+from tiltmeter.operators.classifiers.influence.records import MASK, Context, StudentConfig, written
+from tiltmeter.operators.statistics.units import each, units_of
 from tiltmeter.storage.store.ledger import Unit
 
 
@@ -162,7 +166,13 @@ def test_masked_texts_of_a_sentence_are_one_witness():
 
 
 def test_texts_keep_how_they_stand_and_groups_tie_them_together():
-    texts = [("Don't   look,\tnow!", "ann"), ("A  Welsh film", "bob"), ("welcome ", "ann"), ("now", None)]
+    texts = [
+        ("Don't   look,\tnow!", "ann"),
+        ("A  Welsh film", "bob"),
+        ("welcome ", "ann"),
+        ("now", None),
+        ("soon", None),
+    ]
     rows = [
         {"text": text, "group": group, "label": "x", "part": part, "status": "ok"}
         for part in ("training", "development", "test")
@@ -170,15 +180,43 @@ def test_texts_keep_how_they_stand_and_groups_tie_them_together():
         for text, group in texts
     ]
     for number, row in enumerate(rows):
-        row["label"] = "xy"[number // 4 % 2]
+        row["label"] = "xy"[number // 5 % 2]
     config = {"max_words": 3, "shares": {}, "seed": 0}
     unit = Unit("made/1", "made", config, {"texts": ["texts"]})
     made = dict(_divide(Held(texts=pa.Table.from_pylist(rows)), unit))
     training = part_rows(Held(prepared=made["prepared"]), "prepared", "training")
-    assert [written(row["words"], "?") for row in training[:4]] == ["Don't   look,", "A  Welsh film", "welcome", "now"]
-    assert training[0]["cluster"] == training[2]["cluster"] != training[1]["cluster"]
+    expected = ["Don't   look,", "A  Welsh film", "welcome", "now", "soon"]
+    assert [written(row["words"], "?") for row in training[:5]] == expected
+    clusters = [row["cluster"] for row in training[:5]]
+    assert (clusters[0], len({*clusters})) == (clusters[2], 4)
     context = context_of({"words": ["Don't", "look", ","], "text": training[0]["text"], "place": 1})
     assert written(context.replaced(), "?") == "Don't   ?,"
+
+
+def _judged(asked, texts):
+    asked += [text[0] for text in texts]
+    return np.array([text[0] < "d" for text in texts], np.int64)
+
+
+def test_what_is_drawn_depends_on_the_seed_and_on_what_it_is_for():
+    """And words that take the place of others are frequent ones that nobody asked about."""
+    known, units = {"ADJ": [*"Abcdefghij"], "NOUN": [*"xyz"]}, each(40, "sentence")
+    about = {"words": {"probed": ["B"], "positive": ["a"]}, "tag": "ADJ", "max_words": 8, "num_random": 4}
+    answer = Judged([*"abcdefghij"], np.ones(10, bool), np.zeros(2), np.zeros((10, 1)), np.arange(10) % 3 % 2, None)
+    drawn = {name: set() for name in ("order", "random", "sample", "checked")}
+    for seed, name in itertools.product((1, 2), "xy"):
+        asked = []
+        loaded = SimpleNamespace(teacher=SimpleNamespace(labels=partial(_judged, asked)))
+        row = _ratio(Context((name,), 0), 0, answer, loaded, {"seed": seed, "level": 0.9, "checks": ["never", 5]})
+        assert row["agreement"] == np.mean([(word < "d") == (word in "beh") for word in asked])
+        drawn["checked"].add(tuple(asked))
+        drawn["order"].add(tuple(drawn_order("abcdefgh", seed, name)))
+        drawn["sample"].add(tuple(_sample(units, {"seed": seed, "teacher": name, "num_checked": 9})))
+        words = random_words(known, about | {"seed": seed})
+        assert len(words) == 4
+        assert {*words} < {*"cdefgh"}
+        drawn["random"].add(tuple(words))
+    assert {name: len(of) for name, of in drawn.items()} == {"order": 4, "random": 2, "sample": 4, "checked": 4}
 
 
 def test_students_of_a_checkpoint_begin_from_what_it_reads_words_as():

@@ -8,7 +8,9 @@ import pytest
 import torch
 
 from tests.jobs.classifiers.rows import write_rows
+from tiltmeter.jobs.classifiers.influence.dividing import context_of
 from tiltmeter.jobs.classifiers.influence.findings import sentences, teacher_name
+from tiltmeter.operators.classifiers.influence import probes
 from tiltmeter.operators.classifiers.influence.parts_of_speech import tagged
 from tiltmeter.operators.classifiers.influence.teachers import transformers_teacher
 from tiltmeter.storage.models.load import load_classifier
@@ -68,7 +70,9 @@ def versions(run_here, checkpoints, tmp_path_factory):
     path = write_rows(place / "texts.csv", [["text", "label"], *rows])
     named = (f"models.checkpoint={checkpoints['checkpoint']}", f"models.checkpoints={{after: {checkpoints['after']}}}")
     given = ("job=word_influence", f"data.path={path}", *named, "models.revision=x", "models.device=auto")
-    return run_here(*given, *SETTINGS, f"store={place}/store", f"run_dir={place}/run")
+    return run_here(
+        *(*given, *SETTINGS, f"store={place}/store", f"run_dir={place}/run"), watched=[(probes, "sampled_probe")]
+    )
 
 
 def test_every_table_has_both_versions(versions):
@@ -99,6 +103,25 @@ def test_words_of_more_classes_have_log_odds_of_the_texts_class(versions):
     assert len({round(row["score"], 3) for row in rows}) > len(rows) / 2
     assert {row["label"] for row in rows} <= set(CLASSES)
     assert len({row["label"] for row in rows}) > 1
+
+
+def test_probes_are_about_the_class_that_is_asked_for(versions, checkpoints):
+    """By what the checkpoint says of each context with each word."""
+    [(_, drawn)] = versions.units("influence_probe_contexts")
+    contexts = {row["context"]: context_of(row) for ref in drawn.tables.values() for row in versions.read(ref)}
+    calls = iter(versions.calls["sampled_probe"])
+    for unit, done in versions.units("influence_probes"):
+        name = unit.config["teacher"]
+        teacher = transformers_teacher(*load_classifier(checkpoints[name], "cpu", "models.checkpoint"))
+        steps = {row["context"]: row["step"] for row in versions.read(done.tables["flags"])}
+        good = teacher.labels([contexts[number].text for number in steps]) == 1
+        assert [step != "all" for step in steps.values()] == good.tolist()
+        kept = [contexts[number] for number, step in steps.items() if step == "changeable"]
+        for row in versions.rows("probes", model=name):
+            call = next(calls)
+            for word, said in zip((row["control"], row["probe"]), call["truth"], strict=True):
+                labels = teacher.labels([kept[place].replaced(word) for place in call["rows"]])
+                assert said.tolist() == (labels == 1).tolist()
 
 
 def test_probes_are_of_a_sample_that_the_student_corrects(versions):

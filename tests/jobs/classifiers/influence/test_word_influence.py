@@ -1,5 +1,6 @@
 """The job `word_influence` on made-up reviews: what its tables say, counted again by what the models answer."""
 
+import json
 import random
 from collections import Counter
 from dataclasses import replace
@@ -12,18 +13,24 @@ from scipy.special import expit
 from tests.jobs.classifiers.rows import write_rows
 from tiltmeter.cluster.stages import UnitsFailed
 from tiltmeter.jobs.classifiers.influence import masking, replacing, summing, teaching
+from tiltmeter.jobs.classifiers.influence.dividing import drawn_order
 from tiltmeter.jobs.classifiers.influence.learning import load_student
 from tiltmeter.jobs.classifiers.influence.teaching import TaughtBy
 from tiltmeter.jobs.runtime.draws import without_number
 from tiltmeter.operators.classifiers.attribution.attribute import attribute
 from tiltmeter.operators.classifiers.attribution.records import AttributionConfig
 from tiltmeter.operators.classifiers.influence import student_training
-from tiltmeter.operators.classifiers.influence.calibration import sure_cuts
+from tiltmeter.operators.classifiers.influence.all_correct import length_groups
+from tiltmeter.operators.classifiers.influence.calibration import calibrated_confidence, calibrated_odds, sure_cuts
+from tiltmeter.operators.classifiers.influence.clusters import SampledClusters
 from tiltmeter.operators.classifiers.influence.masking import random_scores
-from tiltmeter.operators.classifiers.influence.probes import Answers, sampled_probe
+from tiltmeter.operators.classifiers.influence.probes import Answers, probe, sampled_probe
 from tiltmeter.operators.classifiers.influence.records import MASK, Context, StudentConfig
 from tiltmeter.operators.classifiers.influence.scores import counterfactuals, hybrid, hybrid_sum
+from tiltmeter.operators.compute.keys import document_key
+from tiltmeter.operators.statistics.intervals import FISHER
 from tiltmeter.operators.statistics.means import share
+from tiltmeter.operators.statistics.text_intervals import ResampleSettings
 from tiltmeter.operators.statistics.units import units_of
 
 GOOD = ("lovely", "fine", "great", "charming", "splendid", "bright")
@@ -132,6 +139,8 @@ def test_teachers_learn_training_texts_and_stop_by_those_for_development(influen
     classes = call["heads"]["label"].classes
     assert (classes, call["seed"]) == (("negative", "positive"), 3)
     vocabulary = told.loaded.vocabulary
+    counts = Counter(word.lower() for row in told.parts["training"] for word in row["words"])
+    assert {*vocabulary.words} == {word for word, num in counts.items() if num > 1}
     for name in ("training", "development"):
         rows, labelled = told.parts[name], call[name]
         assert [classes[number] for number in labelled.labels["label"]] == [row["label"] for row in rows]
@@ -165,7 +174,30 @@ def test_students_learn_training_texts_and_are_measured_by_others(influence, tol
     assert first != second
 
 
-def test_agreement_is_that_of_students_and_teacher_place_by_place(influence, told):
+@pytest.fixture(scope="module")
+def check(influence):
+    """Holds a number, its interval and its draws against what the run's resamples of clusters make of items."""
+    kept = {}
+    for draw in influence.rows("draws"):
+        kept.setdefault((draw["table"], draw["column"]), []).append((json.loads(draw["key"]), draw["values"]))
+
+    def checked(table, row, columns, rate):
+        known = [None if np.isnan(number) else pytest.approx(number) for number in rate[:3]]
+        assert [row[column] for column in columns] == known
+        found = [values for key, values in kept[table, columns[0]] if key.items() <= row.items()]
+        assert found == ([pytest.approx(list(rate.resamples))] if rate.resamples.size else [])
+
+    return checked
+
+
+def resampled(clusters, about):
+    """The clusters of items by number, and their resamples."""
+    codes = np.unique(clusters, return_inverse=True)[1]
+    settings = ResampleSettings(0.9, num_resamples=100)
+    return codes, SampledClusters(int(codes.max()) + 1, settings, 3, document_key(f"0\n{about}"), "sentence")
+
+
+def test_agreement_is_that_of_students_and_teacher_place_by_place(influence, told, check):
     rows = {(row["seed"], row["split"], row["measure"]): row for row in influence.rows("students")}
     assert {key[0] for key in rows} == {0, 1}
     for seed, part in ((0, "test"), (1, "test"), (0, "development")):
@@ -177,31 +209,37 @@ def test_agreement_is_that_of_students_and_teacher_place_by_place(influence, tol
         given = told.teacher.labels([row["words"] for row in texts])[of]
         gold = np.array([told.teacher.classes.index(row["label"]) for row in texts])[of]
         logits = told.logits(contexts, [context.word for context in contexts], seed)
-        alone = told.teacher.labels([context.replaced() for context in contexts])
-        groups = {part: lengths > 0, f"{part}:6-10": (lengths > 5) & (lengths < 11), f"{part}:ADJ": tags == "ADJ"}
-        says = {"": logits.argmax(axis=1) == given, "_context_only": alone == given}
-        for group, inside in groups.items():
-            for ending, is_right in says.items():
-                row = rows[seed, group, f"per_word{ending}"]
-                units = units_of(np.array([texts[number]["cluster"] for number in of[inside]]), "sentence")
-                exact = share(is_right[inside], units, level=0.9)
-                assert row["num"] == inside.sum()
-                assert (row["value"], row["low"], row["high"]) == pytest.approx((exact.value, exact.low, exact.high))
-                if "ADJ" not in group:
-                    whole = [is_right[inside & (of == text)].all() for text in np.unique(of[inside])]
-                    assert rows[seed, group, f"all_correct{ending}"]["value"] == pytest.approx(np.mean(whole))
-        sure = expit(np.abs(logits[:, 1] - logits[:, 0]))
-        gaps = np.bincount((20 * sure).astype(int), sure - says[""], minlength=20)
-        expected = {
-            "all_correct_gold": np.mean(
-                [(logits.argmax(axis=1) == gold)[of == text].all() for text in range(len(texts))]
-            ),
-            "teacher_accuracy": np.mean([(given == gold)[of == text].all() for text in range(len(texts))]),
-            "teacher_accuracy_masked": np.mean(alone == gold),
-            "calibration_error_published": np.abs(gaps).sum() / len(contexts),
+        alone, said = told.teacher.labels([context.replaced() for context in contexts]), logits.argmax(axis=1)
+        groups = {part: lengths > 0} | {
+            f"{part}:{name}": group for name, group in length_groups(lengths).items() if group.any()
         }
-        for measure, value in expected.items():
-            assert rows[seed, part, measure]["value"] == pytest.approx(value)
+        tagged = groups | {f"{part}:{tag}": tags == tag for tag in {*tags}}
+        shares = [
+            *((part, "all_correct_gold", said == gold), (part, "teacher_accuracy", given == gold)),
+            (part, "teacher_accuracy_masked", alone == gold),
+        ]
+        for ending, is_right in {"": said == given, "_context_only": alone == given}.items():
+            shares += [(group, f"all_correct{ending}", is_right) for group in groups]
+            shares += [(group, f"per_word{ending}", is_right) for group in tagged]
+        codes, sampled = resampled([row["cluster"] for row in texts], part)
+        for group, measure, is_right in shares:
+            row, numbers, values = rows[seed, group, measure], of[tagged[group]], is_right[tagged[group]]
+            if measure.startswith("all_correct") or measure == "teacher_accuracy":
+                numbers = np.unique(numbers)
+                values = np.array([is_right[of == number].all() for number in numbers])
+            assert row["num"] == values.size
+            check("students", row, ("value", "low", "high"), sampled.rate(values, codes[numbers]))
+        error = float(told.students[seed].network.margin_error)
+        sureness = {"_published": expit(np.abs(logits[:, 1] - logits[:, 0])), "": calibrated_confidence(logits, error)}
+        for ending, sure in sureness.items():
+            bins = np.minimum((20 * sure).astype(int), 19)
+            row, gap = (
+                rows[seed, part, f"calibration_error{ending}"],
+                sampled.binned_gap(sure - (said == given), bins, codes[of]),
+            )
+            check("students", row, ("value", "low", "high"), gap)
+        mine = {(split, measure) for number, split, measure in rows if number == seed and split.startswith(part)}
+        assert mine == {share[:2] for share in shares} | {(part, f"calibration_error{name}") for name in sureness}
     test, development = (rows[0, part, "teacher_accuracy"]["value"] for part in ("test", "development"))
     assert test < 0.8 < development
     assert rows[0, "test", "all_correct"]["value"] > 0.7 > rows[0, "test", "all_correct_context_only"]["value"]
@@ -214,8 +252,11 @@ def test_ratios_and_counterfactuals_are_of_all_words_in_the_place(influence, tol
     rows, influences = influence.rows("unlike_ratios", status="ok"), influence.rows("influences")
     assert len(rows) == len(influences) == len(counters) == 60
     assert [row["row"] for row in rows] == sorted(row["row"] for row in rows)
-    assert {row["part"] for row in (told.rows[row["row"]] for row in rows)} == {"test"}
-    assert {row["part_of_speech"] for row in rows} == {"ADJ", "NOUN", "VERB"}
+    tags = {"ADJ", "NOUN", "VERB"}
+    places = [(one["row"], place) for one in told.parts["test"] for place, tag in enumerate(one["tags"]) if tag in tags]
+    drawn = drawn_order([f"{' '.join(told.rows[row]['words'])}\n{place}" for row, place in places], 3, "contexts")
+    assert {(row["row"], row["place"]) for row in rows} == {places[number] for number in drawn[:60]}
+    assert {row["part_of_speech"] for row in rows} == tags
     growth = told.students[0].error_growth
     for row in rows:
         text, place = told.rows[row["row"]], row["place"]
@@ -254,7 +295,7 @@ def test_influence_is_what_a_word_changes_along_the_classes(influence, told):
         assert row["support"] == (row["score"] if row["label"] == "positive" else -row["score"])
 
 
-def test_probes_are_of_training_texts_that_the_filter_leaves(influence, told):
+def test_probes_are_of_training_texts_that_the_filter_leaves(influence, told, check):
     """By what both models answer with each word in the place of each adjective of a positive text."""
     contexts = [
         (Context(tuple(row["words"]), place), row["cluster"])
@@ -282,13 +323,20 @@ def test_probes_are_of_training_texts_that_the_filter_leaves(influence, told):
         steps[-1] = "positive" if reversed_ else "not_reversed"
         if not reversed_ and not all(is_positive[word] for word in common):
             steps[-1] = "changeable"
-            truth = dict(zip(asked, told.labels([context] * 4, asked) == 1, strict=True))
+            words = (*asked, *common)
+            truth = dict(zip(words, told.labels([context] * len(words), words) == 1, strict=True))
             kept.append(SimpleNamespace(said=is_positive, truth=truth, cluster=cluster, odds=said))
     order = ["all", "positive", "not_reversed", "changeable"]
     counted = {row["step"]: row["num_contexts"] for row in influence.rows("probe_contexts")}
     assert counted == {step: sum(order.index(one) >= order.index(step) for one in steps) for step in order}
     assert len({*counted.values()}) == 4
-    counts = {row["word"]: row["count"] for row in influence.rows("vocabularies", part_of_speech="ADJ")}
+    codes, sampled = resampled([one.cluster for one in kept], "probes")
+    units = units_of(codes, "sentence")
+    unasked = [word for word in common if word not in (*asked, "round", "modern", "local", "early")]
+    flags = [row for part in influence.made("influence_probes", "flags") for row in part if row["step"] == "changeable"]
+    shares = np.mean([row["random"] for row in flags], axis=0)
+    assert sorted(shares) == pytest.approx(sorted(np.mean([one.truth[word] for one in kept]) for word in unasked))
+    counts = Counter(word.lower() for row in told.parts["training"] for word in row["words"])
     rows = {(row["control"], row["probe"]): row for row in influence.rows("probes")}
     assert rows.keys() == {(a, b) for a in ("lovely", "red") for b in ("wooden", "unheard", "bleak")}
     for (control, word), row in rows.items():
@@ -303,9 +351,13 @@ def test_probes_are_of_training_texts_that_the_filter_leaves(influence, told):
         for name, flags in both.items():
             assert row[name] == pytest.approx(np.mean(flags[:, 0] & ~flags[:, 1]))
             assert row[f"{name}_reversed"] == pytest.approx(np.mean(flags[:, 1] & ~flags[:, 0]))
-        assert row["difference"] == pytest.approx(row["rate"] - row["rate_reversed"])
-        ends = share(truth[:, 0] & ~truth[:, 1], units_of(np.array([one.cluster for one in kept]), "x"), level=0.9)
-        assert (row["low"], row["high"]) == pytest.approx((ends.low, ends.high))
+        differences = truth[:, 0].astype(int) - truth[:, 1]
+        check("probes", row, ("rate", "low", "high"), sampled.rate(truth[:, 0] & ~truth[:, 1], codes))
+        names = ("difference", "difference_low", "difference_high")
+        check("probes", row, names, sampled.rate(differences, codes, FISHER))
+        found = probe(Answers(*truth.T), units, level=0.9)
+        assert (row["num_differing"], row["num_random"]) == (found.num_differing, len(unasked))
+        assert row["p_value"] == (None if np.isnan(found.difference.p) else pytest.approx(found.difference.p))
         assert (row["num_contexts"], row["num_checked"]) == (len(kept), len(kept))
         assert row["num_clusters"] == len({one.cluster for one in kept})
         assert (row["count_control"], row["count_probe"]) == (counts[control], counts[word])
@@ -315,8 +367,11 @@ def test_probes_are_of_training_texts_that_the_filter_leaves(influence, told):
         assert row["num_claims"] == min(3, len(claimed))
         if claimed:
             best = truth[claimed[:3]]
-            accuracies = [best[:, 0].mean(), (~best[:, 1]).mean(), (best[:, 0] & ~best[:, 1]).mean()]
-            assert [row[f"accuracy_{name}"] for name in ("control", "probe", "joint")] == pytest.approx(accuracies)
+            joint = share(best[:, 0] & ~best[:, 1], units.part(np.array(claimed[:3])), level=0.9)
+            accuracies = [best[:, 0].mean(), (~best[:, 1]).mean(), *joint[:3]]
+            columns = ("control", "probe", "joint", "joint_low", "joint_high")
+            known = [None if np.isnan(number) else pytest.approx(number) for number in accuracies]
+            assert [row[f"accuracy_{name}"] for name in columns] == known
     assert len({row["rate"] for row in rows.values()}) > 2
     tested = sorted(row["p_value"] for row in rows.values() if row["p_value"] is not None)
     holm = np.minimum(1, np.maximum.accumulate(np.array(tested) * np.arange(len(tested), 0, -1)))
@@ -331,7 +386,8 @@ def test_words_are_masked_where_the_teacher_is_wrong_in_the_order_of_each_score(
         labels = teacher.labels(texts)
         assert len(rows) == 9
         wrong = [row["row"] for row in told.parts["test"] if told.label(row["words"]) != row["label"]]
-        assert {row["row"] for row in rows} < {*wrong} != {*wrong[:9]} != {row["row"] for row in rows}
+        order = drawn_order([" ".join(told.rows[number]["words"]) for number in wrong], 3, "masking")
+        assert [row["row"] for row in rows] == [wrong[place] for place in sorted(order[:9])] != wrong[:9]
         assert all(row["part"] == "test" for row in rows)
         assert all(teacher.classes[label] != row["label"] for label, row in zip(labels, rows, strict=True))
         lime = AttributionConfig(method="lime", num_samples=20)
@@ -360,27 +416,29 @@ def test_words_are_masked_where_the_teacher_is_wrong_in_the_order_of_each_score(
                 np.testing.assert_allclose(supports[name][at], values, atol=1e-5, err_msg=name)
 
 
-def test_masking_counts_the_texts_whose_class_changes(influence, told):
-    methods = list(influence.calls["_coverages"][0]["supports"])
-    nums = {}
+def test_masking_counts_the_texts_whose_class_changes(influence, told, check):
+    calls = influence.calls["_coverages"]
+    methods, nums = list(calls[0]["supports"]), {}
     for place, call in enumerate(influence.calls["num_masked"]):
-        nums[place // len(methods), methods[place % len(methods)]] = call
-    for (seed, method), call in nums.items():
-        given = told.teacher.labels(call["texts"])
-        for size in (1, 2, 3, 4):
-            changed = [
-                any(
-                    told.teacher.labels([[MASK if at in {*order[:num]} else word for at, word in enumerate(text)]])[0]
-                    != label
-                    for num in range(1, min(size, len(text)) + 1)
-                )
-                for text, order, label in zip(call["texts"], call["orders"], given, strict=True)
-            ]
-            [row] = influence.rows("masking", seed=seed, method=method, budget=size)
-            assert (row["num_texts"], row["coverage"]) == (9, pytest.approx(np.mean(changed)))
-            [lime] = influence.rows("masking", seed=seed, method="lime", budget=size)
-            assert row["less_lime"] == pytest.approx(row["coverage"] - lime["coverage"])
+        given, least = told.teacher.labels(call["texts"]), []
+        for text, order, label in zip(call["texts"], call["orders"], given, strict=True):
+            texts = [[MASK if at in {*order[:num]} else word for at, word in enumerate(text)] for num in (1, 2, 3, 4)]
+            turned = np.flatnonzero(told.teacher.labels(texts) != label)
+            least.append(1 + turned[0] if turned.size else np.inf)
+        nums[place // len(methods), methods[place % len(methods)]] = np.array(least)
     assert {row["budget"] for row in influence.rows("masking")} == {1, 2, 3, 4}
+    for row in influence.rows("masking"):
+        codes, sampled = resampled([text["cluster"] for text in calls[row["seed"]]["rows"]], "masking")
+        covered, by_lime = (nums[row["seed"], method] <= row["budget"] for method in (row["method"], "lime"))
+        less = covered.astype(int) - by_lime
+        for name, rate in (
+            ("coverage", sampled.rate(covered, codes)),
+            ("less_lime", sampled.rate(less, codes, FISHER)),
+        ):
+            check("masking", row, (name, f"{name}_low", f"{name}_high"), rate)
+        left_out = nums[row["seed"], row["method"]][covered]
+        assert row["mean_masked"] == (pytest.approx(left_out.mean()) if left_out.size else None)
+        assert row["num_texts"] == 9
 
 
 def test_every_word_of_training_texts_has_its_count(influence, told):
@@ -403,18 +461,8 @@ def test_every_word_of_training_texts_has_its_count(influence, told):
     assert sizes["development"] / 440 == pytest.approx(0.1, abs=0.04)
 
 
-def test_numbers_over_sentences_leave_their_draws(influence):
-    """All that are resampled; one scheme for each part of the texts, whatever the student."""
-    draws = influence.rows("draws")
-    expected = [("students", "value", row["value"], row["low"]) for row in influence.rows("students")]
-    names = {"masking": ("coverage", "less_lime"), "probes": ("difference",)}
-    for table, columns in names.items():
-        rows = influence.rows(table)
-        expected += [(table, name, row[name], row[f"{name}_low"]) for row in rows for name in columns]
-    expected += [("probes", "rate", row["rate"], row["low"]) for row in influence.rows("probes")]
-    known = sorted((table, name) for table, name, _, low in expected if low is not None)
-    assert sorted((draw["table"], draw["column"]) for draw in draws) == known
-    schemes = {without_number(draw["scheme"])[0] for draw in draws if draw["table"] == "students"}
+def test_students_of_a_teacher_share_their_draws_by_part(influence):
+    schemes = {without_number(draw["scheme"])[0] for draw in influence.rows("draws", table="students")}
     assert len(schemes) == 2 * len({row["model"] for row in influence.rows("students")})
 
 
@@ -497,7 +545,7 @@ def test_parts_of_speech_that_a_file_brings_go_first(run_here, tmp_path):
     ]
 
 
-def test_the_teacher_may_judge_a_sample(run_here, reviews, influence, tmp_path):
+def test_the_teacher_may_judge_a_sample(run_here, reviews, influence, told, tmp_path):
     """The student judges all; claims go by calibrated chances here."""
     settings = (
         "exact=never",
@@ -526,6 +574,9 @@ def test_the_teacher_may_judge_a_sample(run_here, reviews, influence, tmp_path):
         assert (unlike.num, unlike.num + like.num) == (round(row["ratio"] * row["num_words"]), row["num_words"])
         assert unlike.num_checked == min(max(2, 4 - like.num), unlike.num)
     flags = [row for part in influence.made("influence_probes", "flags") for row in part if row["step"] == "changeable"]
+    claims = [row for part in sampled.made("influence_probes", "flags") for row in part if row["step"] == "changeable"]
+    calibrated = calibrated_odds(np.array([row["odds"] for row in flags]), float(told.students[0].network.margin_error))
+    np.testing.assert_allclose([row["odds"] for row in claims], calibrated, rtol=1e-4, atol=1e-4)
     [judged] = [call["result"] for call in sampled.calls["_sample"]]
     units = units_of(np.array([row["cluster"] for row in flags]), "sentence")
     assert set(units.codes[judged]).isdisjoint(np.delete(units.codes, judged))

@@ -63,16 +63,6 @@ def test_no_text_leads_by_more_than_its_bound(sizes, num_scores, seed, spread):
         assert victim.lead_bounds(sums.min(axis=0)[None], sums.max(axis=0)[None], label)[0] >= others.max() - 1e-9
 
 
-def test_a_bound_of_one_text_is_its_own_lead():
-    sizes = [2, 3, 1]
-    victim = victim_of(sizes, 3, 5, 1.0)
-    texts = levels(sizes, 2)
-    sums = victim.fixed + sum(rows[texts[:, place]] for place, rows in enumerate(victim.terms))
-    probabilities = victim(texts)
-    lead = np.delete(probabilities, 0, axis=1).max(axis=1) - probabilities[:, 0]
-    np.testing.assert_allclose(victim.lead_bounds(sums, sums, 0), lead, atol=1e-12)
-
-
 def robust_text(num_words, gain):
     """Of two classes; every word that is replaced takes so much of the margin of 1 away, and leaves the length."""
     model = LinearModel(np.ones(2), np.array([[[0.0, gain]]]), -np.ones((1, 1)), -np.ones((1, 1)), np.zeros((1, 1)))

@@ -18,10 +18,8 @@ from tiltmeter.operators.classifiers.adversary.ladder import (
 )
 from tiltmeter.operators.classifiers.adversary.search import exhaustive, greedy, pruned
 from tiltmeter.operators.classifiers.adversary.shares import sampled_shapley_values, shapley_values, shares_of_fall
-from tiltmeter.operators.classifiers.adversary.spaces import Queries, change_limit, level_sizes, levels
+from tiltmeter.operators.classifiers.adversary.spaces import Queries, change_limit, level_sizes
 from tiltmeter.operators.compute.philox import Stream
-
-SIZES = st.lists(st.integers(0, 3), min_size=1, max_size=5)
 
 
 def additive(gains, threshold=0.0):
@@ -49,14 +47,6 @@ def drawn_victim(sizes, seed, spread=0.8):
 
 def all_texts(sizes):
     return np.array(list(product(*[range(size + 1) for size in sizes])), dtype=np.int64)
-
-
-@given(SIZES, st.integers(1, 5))
-def test_levels_are_all_texts_with_so_many_changes(sizes, num_changes):
-    every = {tuple(row) for row in all_texts(sizes).tolist() if np.count_nonzero(row) == num_changes}
-    rows = levels(sizes, num_changes).tolist()
-    assert len(rows) == len(every) == level_sizes(sizes, num_changes)[-1]
-    assert {tuple(row) for row in rows} == every
 
 
 def naive(victim, sizes, max_changes):
@@ -164,6 +154,7 @@ def test_the_genetic_search_mostly_reaches_the_proven_minimum(crossover):
         gains = [draws.normal(0.15, 0.3, size=3).tolist() for _ in range(8)]
         proven = exhaustive(Queries(additive(gains), 0), [3] * 8, 4, 100_000)
         attack = genetic(Queries(additive(gains), 0), [3] * 8, 4, 100_000, config, seed=0, key=seed)
+        assert attack.num_changes <= 4
         if proven.status == "robust_proven":
             assert attack.status == "not_found"
         else:
@@ -198,12 +189,6 @@ def test_each_generation_text_and_seed_has_draws_of_its_own(monkeypatch):
     victim = additive([[0.2, 0.1]] * 6, threshold=-4.0)
     genetic(Queries(victim, 0), [2] * 6, 3, 5000, GeneticConfig(population=4, generations=3), seed=5, key=9)
     assert drawn == [(5, Stream.SUBSTITUTION, 9, generation) for generation in range(4)]
-
-
-def test_no_text_of_the_genetic_search_has_more_changes_than_allowed():
-    victim = additive([[0.2, 0.1]] * 12, threshold=-4.0)
-    attack = genetic(Queries(victim, 0), [2] * 12, 3, 5000, GeneticConfig(population=8, generations=5), seed=3, key=9)
-    assert (attack.status, attack.num_changes) == ("not_found", 3)
 
 
 def test_a_flip_loses_what_it_does_not_need():
@@ -247,27 +232,18 @@ def test_sampled_shares_are_the_exact_ones_within_their_errors_and_add_up_to_the
     assert 0.0 < errors.max() < 0.01
     assert (np.abs(sampled.values - exact)[choices > 0] < 4.0 * errors).all()
     assert (sampled.values[choices == 0] == 0.0).all()
+    assert shares_of_fall(queries, choices, 2, seed=0, key=9).values.tolist() == exact.tolist()
+    long = Queries(
+        lambda rows: np.column_stack([0.9 - rows @ np.arange(15) / 500, 0.1 + rows @ np.arange(15) / 500]), 0
+    )
+    found = shares_of_fall(long, np.ones(15, dtype=np.int64), 2, seed=0, key=9)
+    np.testing.assert_allclose(found, [np.arange(15) / 500, np.zeros(15)], atol=1e-12)
     few = sampled_shapley_values(queries, choices, 20, seed=0, key=9)
     assert few.errors[0] > 5.0 * sampled.errors[0]
     np.testing.assert_array_equal(few.values, sampled_shapley_values(queries, choices, 20, seed=0, key=9).values)
     assert (few.values != sampled_shapley_values(queries, choices, 20, seed=0, key=8).values).any()
     with pytest.raises(ValueError, match=r"search\.shapley_orders=1: must be at least 2"):
         sampled_shapley_values(queries, choices, 1, seed=0, key=9)
-
-
-def test_shares_of_changes_that_add_up_need_no_more_than_two_orders():
-    """Of a victim whose probability itself adds up, every order says the same."""
-
-    def victim(choices):
-        p = 0.9 - choices @ np.arange(15) / 500.0
-        return np.column_stack([p, 1.0 - p])
-
-    shares = shares_of_fall(Queries(victim, 0), np.ones(15, dtype=np.int64), 2, seed=0, key=0)
-    np.testing.assert_allclose(shares.values, np.arange(15) / 500.0, atol=1e-12)
-    np.testing.assert_allclose(shares.errors, 0.0, atol=1e-12)
-    exact = shares_of_fall(Queries(victim, 0), np.array([1] * 12 + [0] * 3), 2, seed=0, key=0)
-    assert (exact.errors == 0.0).all()
-    np.testing.assert_allclose(exact.values[:12], np.arange(12) / 500.0, atol=1e-12)
 
 
 @pytest.mark.parametrize(("budget", "status"), [(11, "flipped_minimal"), (5, "flipped"), (1000, "flipped_minimal")])
