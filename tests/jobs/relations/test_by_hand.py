@@ -5,6 +5,7 @@ from collections import Counter
 from functools import cached_property
 from glob import glob
 from itertools import chain
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -13,7 +14,7 @@ import pytest
 from sklearn.metrics import f1_score, precision_score, recall_score
 
 from benchmarks.calibration.adversary_worlds import Held
-from tiltmeter.jobs.relations.training import load_model
+from tiltmeter.jobs.relations.training import joint_models, load_model, variants
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.relations.evaluation import (
     calibration_error,
@@ -152,6 +153,12 @@ def test_instances_have_their_rules_and_the_vote_of_the_joint_models(ruled, by_h
             best = max(sorted(votes), key=votes.get, default=None)
             assert row["predicted"] == best
             assert row["probability"] == (pytest.approx(votes[best]) if best else None)
+
+
+def test_models_that_speak_for_all_are_the_joint_ones_of_the_usual_share(by_hand):
+    made = {variant: SimpleNamespace(tables={"model": variant}) for variant in variants(by_hand.config)}
+    assert joint_models(by_hand.config, made) == [("joint", 0.75, 0), ("joint", 0.75, 1)]
+    assert {*made} == {*by_hand.models}
 
 
 def test_models_predict_what_their_weights_say_and_are_those_of_their_best_epochs(ruled, by_hand):
@@ -319,14 +326,17 @@ def row_of(ruled, model, split, relation, measure, decoder=""):
 KEYS = ("model", "decoder", "split", "relation", "measure")
 
 
-def _check_number(row, draw, inferred, estimate, num_units):
-    assert numbers(row, "value", "low", "high") == pytest.approx(
-        [inferred.value, inferred.low, inferred.high], nan_ok=True
+def _check_number(row, draw, inferred, estimate, num_units, about, spread=np.nan):
+    assert numbers(row, "value", "low", "high", "sd_training") == pytest.approx(
+        [inferred.value, inferred.low, inferred.high, spread], nan_ok=True
     )
     assert (row["num_units"], row["unit"]) == (num_units, "sentence")
     assert (draw is None) == np.isnan(inferred.low)
     if draw is not None:
         assert draw["values"] == pytest.approx(spread_out(estimate).tolist(), nan_ok=True)
+        scheme = json.loads(draw["scheme"])
+        known = {"seed": 3, "about": about, "paired_by": "items", "num_items": num_units}
+        assert {name: scheme[name] for name in known} == known
 
 
 @pytest.mark.parametrize("split", ["development", "test"])
@@ -345,8 +355,7 @@ def test_measures_of_relations_are_of_their_part_and_of_each_seed(ruled, by_hand
             row, draw = row_of(ruled, kind, split, relation, measure)
             num_units = np.count_nonzero(statistic.weights)
             inferred = statistic.inferred(each(units.num, "sentence"), 0.9)
-            _check_number(row, draw, inferred, drawn[relation, measure], num_units)
-            assert numbers(row, "sd_training") == pytest.approx([statistic.spread], nan_ok=True)
+            _check_number(row, draw, inferred, drawn[relation, measure], num_units, split, statistic.spread)
             assert row["num"] == (gold.count(relation) if relation in labels else len(gold) - gold.count(NO))
             seen += 1
     p_values = {}
@@ -355,7 +364,8 @@ def test_measures_of_relations_are_of_their_part_and_of_each_seed(ruled, by_hand
         (joint, one), (counts, two) = values["joint"], values[other]
         inferred = f1_difference(joint, counts, "sentence", 0.9)
         difference = one._replace(value=one.value - two.value, resamples=one.resamples - two.resamples)
-        _check_number(row, draw, inferred, difference, row["num_units"])
+        known = sum((counts.gold + counts.predicted).sum(axis=1) for counts in (*joint, *counts))
+        _check_number(row, draw, inferred, difference, np.count_nonzero(known), split)
         assert (row["p_value"], row["num"]) == (pytest.approx(inferred.p), len(gold))
         p_values[other] = row
     adjusted = holm(np.array([row["p_value"] for row in p_values.values()]))
@@ -398,9 +408,9 @@ def test_measures_of_what_is_written_have_the_floor_of_training(ruled, by_hand, 
         for one in made:
             row, draw = row_of(ruled, model, "test", "all", one.measure, decoder)
             scale = (cut(-1.0, 1.0),) if one.measure in FALLS else ()
-            _check_number(row, draw, one.statistic.inferred(one.units, 0.9, *scale), one.estimate, one.units.num)
+            inferred, spread = one.statistic.inferred(one.units, 0.9, *scale), one.statistic.spread
+            _check_number(row, draw, inferred, one.estimate, one.units.num, "written rules", spread)
             assert (row["num"], row["floor"]) == (one.num, one.floor if one.floor is None else pytest.approx(one.floor))
-            assert numbers(row, "sd_training") == pytest.approx([one.statistic.spread], nan_ok=True)
         assert len(ruled.rows("measures", model=model, decoder=decoder)) == len(made)
 
 
@@ -414,7 +424,8 @@ def test_the_learning_curve_is_of_joint_models_of_each_share_on_development(rule
             statistic, key = made["all", measure], json.dumps({"share": share_of_rules, "measure": measure})
             [draw] = ruled.rows("draws", table="learning_curve", key=key) or [None]
             inferred = statistic.inferred(each(40, "sentence"), 0.9)
-            _check_number(row, draw, inferred, drawn["all", measure], np.count_nonzero(statistic.weights))
+            num_units = np.count_nonzero(statistic.weights)
+            _check_number(row, draw, inferred, drawn["all", measure], num_units, "development", statistic.spread)
             with_rules = sum(map(bool, by_hand.known("training", share_of_rules)))
             assert (row["num_rules"], row["num_instances"]) == (len(by_hand.used(share_of_rules)), with_rules)
 
@@ -455,23 +466,22 @@ def test_rules_are_counted_in_texts_with_what_models_and_facts_say(ruled, by_han
         precision = share_of_counts(right, known, level=0.9, kind="document")
         ends = [precision.value, precision.low, precision.high]
         assert numbers(row, *PRECISION) == pytest.approx(ends, nan_ok=True)
+        _check_examples(ruled.rows("text_matches", rule_id=row["rule_id"]), row, hits, said)
     [totals] = ruled.rows("texts")
     assert (totals["num_sentences"], totals["num_pairs"], totals["num_matched"]) == (60, 120, is_matched.sum())
     assert len({row["agreement"] for row in rows if row["support"]} - {1.0}) > 0
-    _check_examples(ruled, rows, said)
+    assert {row["rule_id"] for row in ruled.rows("text_matches")} == {row["rule_id"] for row in rows if row["support"]}
 
 
-def _check_examples(ruled, rows, said):
-    shown = ruled.rows("text_matches")
-    support = {row["rule_id"]: (row["support"], row["relation"]) for row in rows}
-    assert Counter(row["rule_id"] for row in shown) == {name: min(3, num) for name, (num, _) in support.items() if num}
-    for row in shown:
-        number = 10 * int(row["document"]) + 2 * row["line"]
-        one = next(one for one in INSTANCES[number : number + 2] if one.subject.start == row["subject_start"])
-        place = next(place for place, other in enumerate(INSTANCES) if other is one)
-        assert (row["sentence_number"], row["object_start"]) == (0, one.object.start)
-        assert (row["sentence"], row["subject"]) == (" ".join(one.sentence.tokens), words(one, "subject"))
-        assert (row["object"], row["predicted"]) == (words(one, "object"), said[place])
-        relation, known = support[row["rule_id"]][1], facts_of(one)
-        assert row["relation"] == relation
-        assert row["is_fact"] == (None if known is None else relation in known)
+def _check_examples(shown, rule, hits, said):
+    """Three of them, by a key of the seed and of where they are."""
+    examples = {}
+    for number in hits:
+        one, known = INSTANCES[number], facts_of(INSTANCES[number])
+        example = {"rule_id": rule["rule_id"], "document": str(number // 10), "line": number % 10 // 2}
+        example |= {"sentence_number": 0, "subject_start": one.subject.start, "object_start": one.object.start}
+        order = document_key("\n".join(map(str, (3, *example.values()))))
+        example |= {"sentence": " ".join(one.sentence.tokens), "relation": rule["relation"], "predicted": said[number]}
+        example |= {role: words(one, role) for role in ("subject", "object")}
+        examples[order] = example | {"is_fact": None if known is None else rule["relation"] in known}
+    assert shown == [examples[order] for order in sorted(examples)[:3]]

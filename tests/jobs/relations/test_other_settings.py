@@ -180,6 +180,7 @@ def test_rules_of_any_source_teach_models_and_are_run_over_texts_of_any_form(
     config = configured("job=relation_rules", *settings)
     check_training(run, config, staged(*settings), tmp_path)
     assert {row["seed"] for row in run.rows("explanations")} == {0}
+    assert {row["encoder"] for row in run.rows("instances")} == {"tree" if case == "mappings" else "no tree"}
     if form:
         check_texts(run)
     assert ("texts" in run.published) == bool(form)

@@ -9,33 +9,10 @@ import pytest
 
 from tests.jobs.relations.conftest import SMALL
 from tests.jobs.test_layouts import survive
-from tiltmeter.jobs.runtime.draws import without_number
 from tiltmeter.operators.statistics.means import share
 from tiltmeter.operators.statistics.units import units_of
 
-# --- draws ----------------------------------------------------------------------------------------------------------
-
-
 MEASURE_KEYS = ("model", "decoder", "split", "relation", "measure")
-
-
-def key_of(row):
-    return json.dumps({name: row[name] for name in MEASURE_KEYS})
-
-
-def test_draws_of_a_part_are_of_one_scheme_and_tell_how_many_sentences_a_number_rests_on(ruled):
-    """Instances of one sentence are drawn together; precision counts those that are given a relation."""
-    instances = ruled.rows("instances", split="test")
-    schemes = {draw["key"]: draw["scheme"] for draw in ruled.rows("draws", table="measures", column="value")}
-    rows = [row for row in ruled.rows("measures", decoder="") if key_of(row) in schemes]
-    parts = {(row["split"], without_number(schemes[key_of(row)])[0]) for row in rows}
-    assert len(parts) == len({split for split, _ in parts}) == 2
-    assert all('"paired_by": "items"' in scheme for _, scheme in parts)
-    for row in (row for row in rows if (row["model"], row["split"], row["measure"]) == ("rules", "test", "recall")):
-        relations = {one["relation"] for one in instances} - {"no_relation"}
-        chosen = relations if row["relation"] == "all" else {row["relation"]}
-        having = {one["sentence"] for one in instances if one["relation"] in chosen}
-        assert json.loads(schemes[key_of(row)])["num_items"] == len(having)
 
 
 @pytest.mark.slow
@@ -140,10 +117,14 @@ def test_a_new_rule_stands_for_what_most_training_instances_that_it_matches_have
     for split, relations in verbs.items():
         rows = [sentence(f"A{number}", "met", "King", relation=name) for number, name in enumerate(relations)]
         rows += [sentence("Ada", "knew" if split == "training" else "saw", "King", relation="y")]
+        rows += [
+            sentence("Ada", word, "King", relation="z") for word in ("abc", "b" * 61 + "xc") if split == "training"
+        ]
         (tmp_path / f"{split}.json").write_text(json.dumps(rows))
         settings.append(f"data.{'path' if split == 'training' else split}={tmp_path}/{split}.json")
     (tmp_path / "rules.json").write_text(json.dumps([{"id": "a", "relation": "y", "pattern": 'SUBJ "knew" OBJ'}]))
-    written = {'SUBJ "met" OBJ': "x", 'SUBJ "saw" OBJ': None, 'SUBJ "knew" OBJ': "y"}
+    slow = "SUBJ /(?:[ab]|[ab][ab])+c/ OBJ"
+    written = {'SUBJ "met" OBJ': "x", 'SUBJ "saw" OBJ': None, 'SUBJ "knew" OBJ': "y", slow: "z"}
     explained = [{"rule": text, "parses": True, "predicted": name} for text in written for name in "xy"]
     made = staged(*settings).judged(explained)
     for row in made["explanations"]:
@@ -152,7 +133,10 @@ def test_a_new_rule_stands_for_what_most_training_instances_that_it_matches_have
         assert row["is_faithful"] == (None if implied is None else implied == row["predicted"])
         assert row["rule_id"] == ("a" if "knew" in row["rule"] else None)
     counted = [tuple(row[name] for name in ("split", "text", "relation", "support", "recall")) for row in made["rules"]]
-    assert counted == [("training", 'SUBJ "met" OBJ', "x", 3, 1.0), ("test", 'SUBJ "met" OBJ', "x", 6, 1.0)]
+    met = [("training", 'SUBJ "met" OBJ', "x", 3, 1.0), ("test", 'SUBJ "met" OBJ', "x", 6, 1.0)]
+    assert counted == [*met, ("training", slow, "z", None, None), ("test", slow, "z", None, None)]
+    assert [row["status"] for row in made["rules"]] == ["ok", "ok", "timeout", "timeout"]
+    assert "takes more than 0.5 seconds" in made["rules"][-1]["reason"]
 
 
 def test_rules_and_what_they_match_are_read_as_released(staged, tmp_path):

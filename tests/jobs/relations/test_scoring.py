@@ -7,6 +7,7 @@ from scipy.stats import t
 from tiltmeter.jobs.relations.material import Guess, Part, Variant
 from tiltmeter.jobs.relations.scoring import Scoring
 from tiltmeter.operators.relations.evaluation import independent_units
+from tiltmeter.storage.store.identity import digest
 
 NAMES = ["no_relation", "a", "b"]
 LEVEL = 0.95
@@ -91,7 +92,8 @@ def test_documents_are_the_units_where_they_hold_several_sentences():
     """The same as if each document were one sentence."""
     part = part_of(80, {"joint": (0.8,), "rules": (0.6,)}, per_document=4)
     assert (part.units.kind, part.units.num) == ("document", 20)
-    assert len({*part.unit_digests}) == 20
+    texts = [[[f"d{unit}", [f"s{4 * unit + place}"]] for place in range(4)] for unit in range(20)]
+    assert part.unit_digests == [digest(sentences) for sentences in texts]
     [row] = rows_of(part, model="joint - rules")
     assert (row["unit"], row["num_units"]) == ("document", 20)
     [alone] = rows_of(part_of(80, {"joint": (0.8,), "rules": (0.6,)}), model="joint - rules")

@@ -75,14 +75,15 @@ dependency_rules = st.lists(_branches(targets), min_size=1, max_size=2).map(
 
 
 @st.composite
-def instances(draw, most=8):
-    """Of sentences with trees: the head of a token lies before it."""
+def instances(draw, most=8, has_tree=True):
+    """Of sentences with trees, if these must be there: the head of a token lies before it."""
     length = draw(st.integers(2, most))
     words, lemmas = (draw(st.lists(st.sampled_from(WORDS), min_size=length, max_size=length)) for _ in range(2))
     pos, ner = (draw(st.lists(st.sampled_from(TAGS), min_size=length, max_size=length)) for _ in range(2))
     heads = [-1, *(draw(st.integers(0, place - 1)) for place in range(1, length))]
     deprels = draw(st.lists(st.sampled_from(DEPRELS), min_size=length, max_size=length))
-    sentence = Sentence(*map(tuple, (words, lemmas, pos, ner, heads, deprels)))
+    tree = map(tuple, (heads, deprels)) if has_tree or draw(st.booleans()) else ()
+    sentence = Sentence(*map(tuple, (words, lemmas, pos, ner)), *tree)
     ends = sorted(draw(st.lists(st.integers(0, length), min_size=2, max_size=4, unique=True)))
     cut = draw(st.integers(1, length - 1))
     first = Span(min(ends[0], cut - 1), min(max(ends[0] + 1, ends[1]), cut))

@@ -60,7 +60,9 @@ def test_influences_are_how_measures_move_with_the_weight_of_a_unit():
     step, ones = 1e-5, np.ones(50)
     steps = np.concatenate([ones + step * np.eye(50), ones - step * np.eye(50)])
     moved = [measured(run.totals(steps)) for run in runs]
-    for key, statistic in statistics(runs).items():
+    a, made = NAMES[1:].index("a"), statistics(runs)
+    assert made["a", "recall"].weights.tolist() == np.mean([run.gold[:, a] for run in runs], axis=0).tolist()
+    for key, statistic in made.items():
         above, below = np.mean([run[key] for run in moved], axis=0).reshape(2, 50)
         np.testing.assert_allclose(statistic.influence, 50 * (above - below) / (2 * step), atol=1e-6)
         assert statistic.seeds.tolist() == pytest.approx([float(measured(run.totals())[key]) for run in runs])

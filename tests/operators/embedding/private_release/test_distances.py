@@ -3,7 +3,6 @@ import pytest
 
 from tiltmeter.operators.embedding.private_release.distances import (
     constant_error,
-    debiased_distances,
     expected_distance_error,
     expected_product_error,
     pair_distances,
@@ -37,16 +36,3 @@ def test_inner_product_error_is_the_closed_form(releases):
     error = np.mean([np.abs(first @ second.T - products).mean() for first, second in runs])
     norms = np.add.outer(*((vectors**2).sum(axis=1) for vectors in true))
     assert error == pytest.approx(expected_product_error(301**0.5, 300, norms), rel=0.03)
-
-
-def test_debiased_distances_are_several_times_nearer(releases):
-    true, runs = releases
-    distances = pair_distances(*true)
-    squared = mean_squared_norm("norm", 300, 1.0)
-    errors = np.array(
-        [
-            [np.abs(values - distances).mean() for values in (noisy, debiased_distances(noisy, squared))]
-            for noisy in (pair_distances(*run) for run in runs)
-        ]
-    ).mean(axis=0)
-    assert 5 < errors[0] / errors[1] < 10

@@ -48,12 +48,6 @@ def test_clusters_with_the_largest_mean_merge(seed: int, threshold: float, missi
     assert found.objective == problem.objective(labels) <= found.bound
 
 
-def test_forbidden_pairs_stay_apart_however_much_is_for_them() -> None:
-    pairs = np.array([0, 1]), np.array([1, 2])
-    for missing, labels in (("forbid", [0, 0, 1]), ("zero", [0, 0, 0])):
-        assert average_linkage(Problem(3, *pairs, np.array([1e9, 1e8]), missing), plenty).labels.tolist() == labels
-
-
 @pytest.mark.parametrize("num_nodes", [0, 1, 2])
 def test_nothing_to_cluster_and_no_time(num_nodes: int) -> None:
     none = np.zeros(0, dtype=np.int64)
