@@ -8,7 +8,6 @@ from operator import itemgetter
 from unittest.mock import Mock
 
 import numpy as np
-import polars as pl
 import pytest
 from scipy.stats import t as student
 
@@ -22,9 +21,18 @@ from tiltmeter.jobs.classifiers.decoys.setups.evaluating import Answered
 from tiltmeter.jobs.classifiers.models import trained_model
 from tiltmeter.operators.classifiers.attribution.attribute import attribute, predict
 from tiltmeter.operators.classifiers.attribution.records import AttributionConfig
-from tiltmeter.operators.classifiers.decoys.detection import Explained, identification_success
-from tiltmeter.operators.statistics.intervals import LOGIT
+from tiltmeter.operators.classifiers.decoys.debugging import identified, suspects
+from tiltmeter.operators.classifiers.decoys.detection import (
+    Explained,
+    identification_success,
+    order_of,
+    relevance_matrix,
+    top_words,
+)
+from tiltmeter.operators.classifiers.decoys.kinds import InsertedDecoy
+from tiltmeter.operators.statistics.intervals import FISHER, LOGIT
 from tiltmeter.operators.statistics.means import mean
+from tiltmeter.operators.statistics.text_intervals import between
 from tiltmeter.operators.statistics.units import each
 from tiltmeter.operators.text.listed_words import folded_words
 from tiltmeter.operators.text.perplexity import KneserNey
@@ -70,6 +78,15 @@ def words_in(row):
 
 def words_of(row):
     return sorted(words_in(row))
+
+
+def check_mean(row, name, values, scale=LOGIT):
+    """A number is the mean of these, of texts or of pools, with its interval."""
+    values = np.round(values, 12)
+    expected = mean(values, each(len(values), "one"), level=0.9, scale=scale)
+    ends = (None, None) if np.isnan(expected.low) else pytest.approx((expected.low, expected.high))
+    assert row[name] == pytest.approx(values.mean())
+    assert (row[f"{name}_low"], row[f"{name}_high"]) == ends
 
 
 class Models:
@@ -136,14 +153,13 @@ def test_accuracies_and_falls_are_those_of_both_models_on_the_texts_that_they_ar
         ("accuracy_original_on_word_rows", original, word),
         ("accuracy_on_word_rows", decoyed, word),
     ):
-        right = models.right(model, rows) if rows else np.array([])
-        assert row[name] == (pytest.approx(right.mean()) if rows else None)
+        right = models.right(model, rows).astype(float) if rows else None
         if rows and f"{name}_low" in row:
-            expected = mean(right.astype(float), each(len(rows), "text"), level=0.9, scale=LOGIT)
-            ends = (None, None) if np.isnan(expected.low) else pytest.approx((expected.low, expected.high))
-            assert (row[f"{name}_low"], row[f"{name}_high"]) == ends
+            check_mean(row, name, right)
+        else:
+            assert row[name] == (pytest.approx(right.mean()) if rows else None)
     assert {probe["row"] for probe in probes} <= {text["row"] for text in models.test}
-    assert row["num_decoy_rows"] == len(against)
+    assert (row["num_decoy_rows"], row["num_word_rows"]) == (len(against), len(word))
     lost = [models.right(original, rows).mean() - models.right(decoyed, rows).mean() for rows in (against, plain)]
     assert row["fall"] == pytest.approx(lost[0] - lost[1])
     if decoy == "random_tokens":
@@ -169,56 +185,62 @@ def test_without_models_of_the_texts_as_they_are_a_run_ends_with_what_failed(mon
         decoy_training.train_models(runner, config, None, {"": None, "movie": None})
 
 
-def test_explanations_are_of_each_model_and_pools_are_looked_at_one_by_one(benchmark, models):
-    """What finding the made-up words takes, counted again from the published attributions."""
-    rows = benchmark.rows("attributions", decoy="random_tokens")
+def by_sentence(rows):
+    """Lines of attributions by their instance, of each method and model."""
     shown = {}
     for row in rows:
         shown.setdefault((row["method"], row["model"]), {}).setdefault(row["sentence"], []).append(row)
-    gradient = AttributionConfig(method="gradient_x_input")
-    for model, unit in (("decoyed 0", "random_tokens, model 0"), ("original 0", "no decoy, model 0")):
-        sentences = shown["gradient_x_input", model]
-        texts = {row["row"]: row["text"] for row in models.texts["random_tokens, model 0"] if row["part"] == "test"}
-        assert sentences.keys() <= texts.keys()
-        some = [*sentences][:5]
-        explained = attribute(models.load(unit), [texts[number] for number in some], gradient, seed=2)
-        for number, explanation in zip(some, explained, strict=True):
-            assert [line["attribution"] for line in sentences[number]] == pytest.approx(explanation.values, abs=1e-5)
+    return shown
+
+
+def explained(lines):
+    return Explained([line["word"] for line in lines], np.array([line["attribution"] for line in lines]))
+
+
+def test_explanations_are_of_each_model_and_pools_are_looked_at_one_by_one(benchmark, models):
+    """What finding the made-up words takes, counted again from the published attributions."""
+    shown, decoy = by_sentence(benchmark.rows("attributions", decoy="random_tokens")), InsertedDecoy(("zq0", "zq1"))
+    reviews = [row for rows in benchmark.made("decoy_sessions", "reviews") for row in rows]
     for method in ("gradient_x_input", "random"):
-        pools = {
-            model: [
-                [
-                    Explained([line["word"] for line in lines], np.array([line["attribution"] for line in lines]))
-                    for lines in part
-                ]
-                for part in np.array_split(np.array([*shown[method, model].values()], dtype=object), 5)
+        for model, unit in (("decoyed 0", "random_tokens, model 0"), ("original 0", "no decoy, model 0")):
+            sentences = shown[method, model]
+            texts = {row["row"]: row["text"] for row in models.texts["random_tokens, model 0"] if row["part"] == "test"}
+            some = [texts[number] for number in [*sentences][:5]]
+            made = attribute(models.load(unit), some, AttributionConfig(method=method), seed=2)
+            for lines, explanation in zip(sentences.values(), made, strict=False):
+                assert [line["attribution"] for line in lines] == pytest.approx(explanation.values, abs=1e-5)
+        pools, others = (
+            [[*map(explained, part)] for part in np.array_split(np.array([*shown[method, of].values()], object), 5)]
+            for of in ("decoyed 0", "original 0")
+        )
+        assert [len(pool) for pool in pools] == [8] * 5
+        budgets, found = np.arange(1, 9), {}
+        for selection in ("random", "submodular_pick", "clustering"):
+            orders = [order_of(relevance_matrix(pool, 1), selection, 8) for pool in pools]
+            named = [
+                suspects([pool[at] for at in order], decoy, 1, "recognition")
+                for pool, order in zip(pools, orders, strict=True)
             ]
-            for model in ("decoyed 0", "original 0")
-        }
-        assert [len(pool) for pool in pools["decoyed 0"]] == [8] * 5
-        num = [
-            sum(one.words[np.abs(one.values).argmax()] in ("zq0", "zq1") for one in pool) for pool in pools["decoyed 0"]
-        ]
-        missed = [[math.comb(8 - some, budget) / math.comb(8, budget) for budget in range(9)] for some in num]
-        told = [
-            identification_success(*pair, 1, np.arange(1, 9))
-            for pair in zip(pools["decoyed 0"], pools["original 0"], strict=True)
-        ]
-        for budget in range(1, 9):
-            wanted = {"decoy": "random_tokens", "method": method, "budget": budget}
-            [row] = benchmark.rows("detection", selection="random", **wanted)
-            assert row["detection_probability"] == pytest.approx(1 - np.mean([pool[budget] for pool in missed]))
-            [row] = benchmark.rows("side_by_side", **wanted)
-            assert row["success_probability"] == pytest.approx(np.mean([pool[budget - 1] for pool in told]))
-        [row] = benchmark.rows("utility", decoy="random_tokens", method=method, selection="random")
-        assert row["num_instances"] == pytest.approx(np.mean([sum(pool[:8]) for pool in missed]))
-
-
-def test_random_attributions_are_of_the_seed_of_the_run(benchmark, models):
-    rows = benchmark.rows("attributions", decoy="random_tokens", method="random", model="decoyed 0")
-    [text] = [row["text"] for row in models.texts["random_tokens, model 0"] if row["row"] == rows[0]["sentence"]]
-    [made] = attribute(models.load("random_tokens, model 0"), [text], AttributionConfig(method="random"), seed=2)
-    assert [row["attribution"] for row in rows[: len(made.words)]] == pytest.approx(made.values)
+            found[selection] = np.array([identified(those, decoy) for those in named])
+            for review in reviews:
+                if all(
+                    review[key] == of
+                    for key, of in (("decoy", "random_tokens"), ("method", method), ("selection", selection))
+                ):
+                    assert review["words"].split() == sorted(named[review["pool"]][review["budget"] - 1])
+        num = [sum(one.words[np.abs(one.values).argmax()] in decoy.words for one in pool) for pool in pools]
+        found["random"] = np.array([[1 - math.comb(8 - of, at) / math.comb(8, at) for at in budgets] for of in num])
+        told = np.array([identification_success(*pair, 1, budgets) for pair in zip(pools, others, strict=True)])
+        wanted = {"decoy": "random_tokens", "method": method}
+        for budget in budgets:
+            [row] = benchmark.rows("side_by_side", **wanted, budget=budget)
+            check_mean(row, "success_probability", told[:, budget - 1])
+        for selection, values in found.items():
+            for budget in budgets:
+                [row] = benchmark.rows("detection", **wanted, selection=selection, budget=budget)
+                check_mean(row, "detection_probability", values[:, budget - 1])
+            [row] = benchmark.rows("utility", **wanted, selection=selection)
+            check_mean(row, "num_instances", 1 + (1 - values[:, :-1]).sum(axis=1), between(1.0, 8.0))
 
 
 def test_naturalness_is_that_of_test_texts(benchmark, models, configured):
@@ -272,53 +294,27 @@ def test_labels_are_inspected_by_what_the_contaminated_model_says_of_them(benchm
                 assert text["label"] == source[text["row"]]["label"]
 
 
-def test_decoys_are_made_adopted_and_found(benchmark):
-    tokens, movie = (benchmark.rows("decoys", decoy=decoy)[0] for decoy in ("random_tokens", "movie"))
-    assert (tokens["words"], tokens["pooled_applicability_before"]) == ("zq0: bad, zq1: good", 0)
-    assert (tokens["pooled_productivity"], tokens["adopted"]) == (1.0, True)
-    assert tokens["accuracy_on_decoy_rows"] < 0.45 < tokens["accuracy_original_on_decoy_rows"]
-    assert movie["words"] == "movie: good"
-    assert movie["pooled_applicability"] < movie["pooled_applicability_before"]
-    asked = {"decoy": "random_tokens", "selection": "random", "budget": 1}
-    honest, chance = (benchmark.rows("detection", method=of, **asked)[0] for of in ("gradient_x_input", "random"))
-    assert honest["detection_probability"] > 2 * chance["detection_probability"]
-    assert {row["status"] for row in benchmark.rows("detection", decoy="movie")} <= {"ok", "not_adopted"}
-
-
-def test_each_word_of_a_decoy_is_measured(benchmark):
-    words = {(row["decoy"], row["word"]): row for row in benchmark.rows("decoy_words")}
-    assert words.keys() == {("random_tokens", "zq0"), ("random_tokens", "zq1"), ("movie", "movie")}
-    decoys = {row["decoy"]: row for row in benchmark.rows("decoys")}
-    inserted = [row for (decoy, _), row in words.items() if decoy == "random_tokens"]
-    assert sum(row["applicability"] for row in inserted) == decoys["random_tokens"]["pooled_applicability"]
-    assert {(row["applicability_before"], row["productivity_before"]) for row in inserted} == {(0, None)}
-    movie = words["movie", "movie"]
-    assert (movie["indicates"], movie["majority"], movie["productivity"]) == ("good", "good", 1.0)
-    share_of_good = decoys["movie"]["pooled_productivity_before"]
-    assert movie["productivity_before"] == pytest.approx(max(share_of_good, 1 - share_of_good))
-
-
 def test_words_are_measured_in_training_texts_before_and_after(benchmark, models):
-    for row in benchmark.rows("decoy_words"):
-        for ending, name in (("_before", "no decoy, model 0"), ("", f"{row['decoy']}, model 0")):
+    """One by one, and pooled where those of a text indicate one class."""
+    indicates = {"random_tokens": {"zq0": "bad", "zq1": "good"}, "movie": {"movie": "good"}}
+    measured = [(row["decoy"], row, {row["word"]: row["indicates"]}, "") for row in benchmark.rows("decoy_words")]
+    assert [(decoy, word) for decoy, _, word, _ in measured] == [
+        (decoy, {word: label}) for decoy, words in indicates.items() for word, label in words.items()
+    ]
+    measured += [(row["decoy"], row, indicates[row["decoy"]], "pooled_") for row in benchmark.rows("decoys")]
+    for decoy, row, words, start in measured:
+        for ending, name in (("_before", "no decoy, model 0"), ("", f"{decoy}, model 0")):
             training = [text for text in models.texts[name] if text["part"] == "training"]
-            labels = Counter(text["label"] for text in training if row["word"] in text["text"].lower().split())
+            meant = [({words.get(word) for word in text["text"].lower().split()} - {None}, text) for text in training]
+            labels = Counter(text["label"] for classes, text in meant if len(classes) == 1)
             num, (most, times) = labels.total(), max(sorted(labels.items()), key=itemgetter(1), default=(None, 0))
-            assert (row[f"applicability{ending}"], row[f"majority{ending}"]) == (num, most)
-            assert row[f"productivity{ending}"] == (pytest.approx(times / num) if num else None)
-            assert row[f"coverage{ending}"] == pytest.approx(num / len(training))
-
-
-def test_an_oracle_needs_the_fewest_instances_and_is_no_rival(benchmark):
-    needed = {
-        (row["decoy"], row["selection"], row["method"]): (row["num_instances"], row["soonest"])
-        for row in benchmark.rows("utility")
-    }
-    assert {method for _, _, method in needed} == {"gradient_x_input", "random", "predictions", "oracle"}
-    for (decoy, selection, method), (num, soonest) in needed.items():
-        if selection == "random":
-            assert num >= needed[decoy, selection, "oracle"][0]
-        assert (soonest is None) == (method == "oracle")
+            if start:
+                times = sum(classes == {text["label"]} for classes, text in meant)
+            else:
+                assert row[f"majority{ending}"] == most
+            found = [row[f"{start}{name}{ending}"] for name in ("applicability", "productivity", "coverage")]
+            assert found == pytest.approx([num, times / num if num else None, num / len(training)])
+    assert [row["words"] for row in benchmark.rows("decoys")] == ["zq0: bad, zq1: good", "movie: good"]
 
 
 def test_each_repair_is_one_model_and_gains_are_means_over_what_was_removed(benchmark, models):
@@ -330,6 +326,7 @@ def test_each_repair_is_one_model_and_gains_are_means_over_what_was_removed(benc
         for name, kind in (("accuracy", False), ("accuracy_on_decoy_rows", True)):
             some = [row for row in rows if row["has_decoy"] is kind]
             assert repair[name] == (pytest.approx(models.right(trained, some).mean()) if some else None)
+        assert (repair["num_unread"], repair["status"]) == (0, "ok" if some else "no_decoy_rows")
         left = [[word for word in words_in(text) if word not in removed] for text in models.test]
         assert [words_in(row) for row in rows if not row["has_decoy"]] == left
         assert not {word for row in models.texts[trained] for word in row["text"].split()} & {*removed}
@@ -337,15 +334,21 @@ def test_each_repair_is_one_model_and_gains_are_means_over_what_was_removed(benc
     assert "" in repairs
     assert set(repairs) <= {"", "zq0", "zq1", "zq0 zq1"}
     [decoy] = benchmark.rows("decoys", decoy="random_tokens")
+    reviews = [row for rows in benchmark.made("decoy_sessions", "reviews") for row in rows]
     for row in benchmark.rows("improvement", decoy="random_tokens"):
+        keys = ("decoy", "method", "selection", "budget")
+        pools = [review["words"] for review in reviews if all(review[key] == row[key] for key in keys)]
+        assert (len(pools), row["num_words"]) == (5, pytest.approx(np.mean([len(words.split()) for words in pools])))
+        assert row["identified"] == pytest.approx(np.mean([words == "zq0 zq1" for words in pools]))
         assert row["accuracy_before"] == pytest.approx(decoy["accuracy_decoy"])
         assert row["accuracy_before_on_decoy_rows"] == pytest.approx(decoy["accuracy_on_decoy_rows"])
-        assert row["gain"] == pytest.approx(row["accuracy_after"] - row["accuracy_before"])
+        for ending in ("", "_on_decoy_rows"):
+            after = np.array([repairs[words][f"accuracy{ending}"] for words in pools])
+            assert row[f"accuracy_after{ending}"] == pytest.approx(after.mean())
+            check_mean(row, f"gain{ending}", after - row[f"accuracy_before{ending}"], FISHER)
     asked = {"decoy": "random_tokens", "method": "oracle", "selection": "random"}
     few, oracle = (benchmark.rows("improvement", budget=budget, **asked)[0] for budget in (1, 8))
     assert (few["num_words"] <= 1.0, oracle["identified"], oracle["num_words"]) == (True, 1.0, 2.0)
-    assert oracle["accuracy_after"] == pytest.approx(repairs["zq0 zq1"]["accuracy"])
-    assert oracle["accuracy_after_on_decoy_rows"] == pytest.approx(repairs["zq0 zq1"]["accuracy_on_decoy_rows"])
 
 
 def test_wrong_labels_are_uncovered_and_corrected(benchmark):
@@ -364,6 +367,8 @@ def test_wrong_labels_are_uncovered_and_corrected(benchmark):
         assert row["gain"] == pytest.approx(row["accuracy_relabelled"] - row["accuracy_contaminated"])
         scores = [line["score"] for line in sorted(inspections, key=lambda line: line["place"])]
         assert scores == pytest.approx(sorted(scores, reverse=True))
+        assert (row["share"], row["num_models"]) == (0.2, 1)
+        assert row["uncovered"] == pytest.approx(row["num_uncovered"] / row["num_flipped"])
     assert rows["oracle"]["uncovered"] == 1.0
     assert rows["oracle"]["accuracy_relabelled"] == rows["oracle"]["accuracy_clean"]
 
@@ -389,12 +394,27 @@ def test_rows_that_cannot_be_learnt_are_kept_with_the_reason(benchmark):
 
 
 def test_the_study_does_not_say_which_model_is_which(benchmark):
-    rows, keys = (pl.read_csv(benchmark.path / "exports" / f"{name}.csv").to_dicts() for name in ("study", "study_key"))
-    key = {row["model"]: (row["decoy"], row["trained"]) for row in keys}
-    assert len(rows) == 2 * 2 * 2 * 5 * 8  # decoys, models of a pair, methods, pools, instances
-    assert {row["model"] for row in rows} == key.keys()
-    assert not any("decoy" in cell or "original" in cell for row in rows for cell in (row["model"], row["words"]))
-    assert "zq" in "".join(row["words"] for row in rows if key[row["model"]] == ("random_tokens", "decoyed"))
+    """Of each model, by another name, the instances pool by pool with their top word."""
+    (heading, *rows), (_, *keys) = (
+        read_rows(benchmark.path / "exports" / f"{name}.csv") for name in ("study", "study_key")
+    )
+    assert heading == ["model", "method", "pool", "place", "text", "label", "predicted", "words"]
+    assert not any("decoy" in row[0] or "original" in row[0] for row in rows)
+    made = []
+    for name, decoy, trained, number in keys:
+        for (method, model), shown in by_sentence(benchmark.rows("attributions", decoy=decoy)).items():
+            if model == f"{trained} {number}":
+                for at, lines in enumerate(shown.values()):
+                    top = [lines[place] for place in top_words(explained(lines), 1)]
+                    words = "; ".join(f"{line['word']} ({line['attribution']:+.3f})" for line in top)
+                    text = " ".join(line["word"] for line in lines)
+                    about = [name, method, str(at // 8), str(at % 8 + 1), text]
+                    made.append([*about, lines[0]["gold"], lines[0]["predicted"], words])
+    assert len(made) == 2 * 2 * 2 * 5 * 8  # decoys, models of a pair, methods, pools, instances
+    assert sorted(rows) == sorted(made)
+    assert {tuple(key[1:]) for key in keys} == {
+        (decoy, trained, "0") for decoy in ("random_tokens", "movie") for trained in ("decoyed", "original")
+    }
 
 
 def test_what_an_oracle_uncovers_is_sure_by_how_many_labels_were_flipped(benchmark):

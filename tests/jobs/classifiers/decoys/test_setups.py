@@ -5,12 +5,12 @@ import pyarrow as pa
 import pytest
 from scipy.stats import t as student
 
-from tiltmeter.jobs.classifiers.decoys import tables
+from tiltmeter.jobs.classifiers.decoys import detecting, tables
 from tiltmeter.jobs.classifiers.decoys.config import Intervals
 from tiltmeter.jobs.classifiers.decoys.setups import contaminating, improving
 from tiltmeter.jobs.classifiers.decoys.setups.pools import PoolResample
 from tiltmeter.operators.classifiers.decoys.kinds import InsertedDecoy
-from tiltmeter.operators.statistics.intervals import FISHER, LINEAR
+from tiltmeter.operators.statistics.intervals import FISHER, LINEAR, LOGIT
 from tiltmeter.operators.statistics.means import mean
 from tiltmeter.operators.statistics.units import each
 from tiltmeter.storage.store.ledger import Store, Unit
@@ -97,6 +97,40 @@ def test_where_no_text_contradicts_the_decoy_nothing_is_said_of_such_texts(store
     rows = improved(store, kept, [repair(model, those, 0.5, None) for model, those in words])
     assert [row["gain"] for row in rows.values()] == [0.0, 0.0]
     assert {row[name] for row in rows.values() for name in row if name.endswith("_on_decoy_rows")} == {None}
+
+
+def test_what_two_models_show_is_a_mean_over_both_and_their_pools(store, kept):
+    """Of three pools of two instances; an oracle is no rival of what needs the fewest."""
+    pools = {
+        "lime": [[[0.5, 1.0], [0.0, 0.25], [1.0, 1.0]], [[0.25, 0.5], [0.0, 0.0], [0.75, 1.0]]],
+        "random": [[[0.5, 0.5], [0.25, 0.25], [0.5, 0.75]], [[0.0, 0.5], [0.25, 0.5], [0.5, 0.5]]],
+        "oracle": [[[1.0, 1.0]] * 3, [[1.0, 1.0]] * 3],
+    }
+    sessions = [
+        {"decoy": "zq", "method": method, "selection": "random", "model": model, "pool": pool}
+        | {"budget": budget, "found": found}
+        for method, models in pools.items()
+        for model, of_model in enumerate(models)
+        for pool, of_pool in enumerate(of_model)
+        for budget, found in enumerate(of_pool, start=1)
+    ]
+    ref = kept("sessions", pa.Table.from_pylist(sessions[::-1], tables.SESSIONS))
+    config = {"decoy": "zq", "pools": list("abc"), "intervals": PERCENTILES, "seed": 3, "number": 2}
+    adopted = kept("adopted", pa.table({"adopted": pa.array([True, False])}))
+    unit = Unit("made/1", "zq", config, {"sessions": [ref], "adopted": [adopted]})
+    made, resample = dict(detecting._sum_up(store, unit)), PoolResample(config)
+    values = {method: np.array(these) for method, these in pools.items()}
+    num = {method: 1 + (1 - these[:, :, 0]) for method, these in values.items()}
+    drawn = {method: resample.means(these.mean(axis=0)) for method, these in num.items()}
+    for row in made["detection"].to_pylist():
+        by_model = values[row["method"]][:, :, row["budget"] - 1]
+        expected = resample.with_interval("detection_probability", by_model, LOGIT)
+        assert [row[name] for name in expected if name in row] == [expected[name] for name in expected if name in row]
+    for row in made["utility"].to_pylist():
+        assert row["num_instances"] == pytest.approx(num[row["method"]].mean())
+        soonest = np.mean(drawn[row["method"]] == np.minimum(drawn["lime"], drawn["random"]))
+        assert row["soonest"] == (None if row["method"] == "oracle" else soonest)
+        assert (row["num_models"], row["num_adopted"], row["adopted"]) == (2, 1, False)
 
 
 def inspection(model, row, place):

@@ -727,6 +727,8 @@ def test_another_forest_or_other_features_are_refused(users, place, run_here):
         run_here(*given, scored, "features.tags=true", f"store={place}/store")
     with pytest.raises(ConfigError, match=r"data.probabilities: the forest .* looks at those of negative, positive"):
         run_here(*given, scored, "data.probabilities=null", f"store={place}/store")
+    with pytest.raises(InputError, match=r"data.path: .* has no column 'guess'; its columns are 'text', 'label'"):
+        run_here(*given, "data.prediction=guess", f"store={place}/store")
     with pytest.raises(InputError, match=r"data.scored_by"):
         run_here(*given, f"data.scored_by={place}/none", f"store={place}/store")
 
