@@ -1,7 +1,6 @@
 import json
 import pickle
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -37,6 +36,7 @@ def write(path, content: DescribedWeights) -> str:
 
 
 def test_what_is_written_is_read_again_to_the_last_bit(tmp_path) -> None:
+    """And the same network gives the same bytes, whatever the order of its weights and how they lie in memory."""
     found = read_gru(write(tmp_path / "gru.safetensors", network()))
     assert found.description == DESCRIPTION
     assert list(found.description["values"]) == ["bad", "mixed", "good"]
@@ -45,16 +45,8 @@ def test_what_is_written_is_read_again_to_the_last_bit(tmp_path) -> None:
     for name, weight in network().weights.items():
         assert found.weights[name].dtype == np.float32
         np.testing.assert_array_equal(found.weights[name], weight)
-
-
-def test_the_same_network_gives_the_same_bytes(tmp_path) -> None:
-    reordered = DescribedWeights(DESCRIPTION, dict(reversed(network().weights.items())))
-    strided = {name: np.asfortranarray(weight) for name, weight in network().weights.items()}
-    paths = [
-        write(tmp_path / str(number), content)
-        for number, content in enumerate([network(), network(), reordered, DescribedWeights(DESCRIPTION, strided)])
-    ]
-    assert len({Path(path).read_bytes() for path in paths}) == 1
+    turned = {name: np.asfortranarray(weight) for name, weight in reversed(network().weights.items())}
+    assert gru_content(DescribedWeights(DESCRIPTION, turned)) == (tmp_path / "gru.safetensors").read_bytes()
 
 
 def test_any_program_that_reads_safetensors_reads_the_weights(tmp_path) -> None:
@@ -73,11 +65,6 @@ ASKED = "and the description asks for"
 REFUSED = [
     (b"the film was good\t1\n", "is damaged, or not a safetensors file of this program"),
     (pickle.dumps({"weights": [0.0] * 99}), "is damaged, or not a safetensors file of this program"),
-    (gru_content(network())[:-1], "is damaged"),
-    (
-        save(network().weights, {"format": "pt"}),
-        "its metadata have no entry 'tiltmeter': another program has written it",
-    ),
     (save(network().weights, OTHER_VERSION), "is of format 2, and this version reads format 1: train it anew"),
     *(
         (gru_content(network(lacking(key))), f"its description is incomplete ('{key}')")

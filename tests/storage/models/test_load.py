@@ -70,12 +70,19 @@ def same_weights(found, expected):
     return all(torch.equal(values, theirs[name]) for name, values in found.state_dict().items())
 
 
-def test_loaded_as_it_was_saved(tmp_path) -> None:
-    model = BertModel(BERT)
-    found, tokenizer = load_encoder(saved(tmp_path, model))
+@pytest.mark.parametrize(
+    ("load", "kind"),
+    [(load_encoder, BertModel), (load_classifier, Classifier), (load_translator, T5ForConditionalGeneration)],
+)
+def test_loaded_as_it_was_saved(tmp_path, load, kind) -> None:
+    """With the head of a classifier and its labels, and the decoder of a translator."""
+    model = kind(settings_of(kind))
+    found, tokenizer = load(saved(tmp_path, model))
     assert same_weights(found, model)
     assert tokenizer("nurse")["input_ids"] == [2, 4, 3]
     assert not found.training
+    assert kind is not Classifier or found.config.id2label == LABELS
+    assert kind is not T5ForConditionalGeneration or found.generation_config.eos_token_id == 1
 
 
 def test_heads_are_left_out_without_a_word(tmp_path, capfd) -> None:
@@ -166,7 +173,6 @@ REFUSED = {
     ),
 }
 """What it is loaded for, of what kind a model is, what happens to it, and what is said."""
-"""Of what kind a model is, what happens to it, and what is said, by which one sees for what it is loaded."""
 
 
 @pytest.mark.parametrize("case", REFUSED)
@@ -217,21 +223,6 @@ def test_python_code_in_a_folder_is_not_run(bert, trace, name, keys) -> None:
 def test_attention_is_not_computed_by_code_from_the_hub(bert) -> None:
     change(bert / "config.json", attn_implementation="kernels-community/flash-attn3")
     assert load_encoder(bert)[0].config._attn_implementation == "eager"
-
-
-def test_a_classifier_is_loaded_with_its_head(tmp_path) -> None:
-    model = Classifier(LABELLED)
-    found, tokenizer = load_classifier(saved(tmp_path, model))
-    assert same_weights(found, model)
-    assert found.config.id2label == LABELS
-    assert found(torch.tensor([tokenizer("nurse")["input_ids"]])).logits.shape == (1, 3)
-
-
-def test_a_translator_is_loaded_with_its_decoder(tmp_path) -> None:
-    model = T5ForConditionalGeneration(T5)
-    found, _ = load_translator(saved(tmp_path, model))
-    assert same_weights(found, model)
-    assert found.generation_config.eos_token_id == 1
 
 
 def test_code_for_generating_is_not_run(tmp_path, trace) -> None:

@@ -38,6 +38,7 @@ def test_a_unit_is_found_after_commit_and_not_before(store):
     done = store.commit(UNIT, WORDS)
     assert store.find(UNIT) == done
     assert store.read(done.tables["words"]) == TABLE
+    assert store.read(done.tables["words"].select("count")).column_names == ["count"]
     assert files(store.path) == [f"ledger/{UNIT.place}.json", f"units/{UNIT.place}/words.parquet"]
 
 
@@ -76,10 +77,6 @@ def test_rows_between_two_values_are_read_with_the_lower_and_without_the_upper_o
     ref = store.commit(Unit("sort/1", "", {}), [("t", pa.table({"n": values, "at": range(11)}))]).tables["t"]
     rows = store.read_between(ref, "n", low, high)
     assert rows["at"].to_pylist() == [at for at, value in enumerate(values) if low <= value < high]
-
-
-def test_a_selected_reference_reads_its_columns_only(store, words):
-    assert store.read(words.select("count")).column_names == ["count"]
 
 
 def test_data_without_a_ledger_row_is_redone_and_a_row_without_data_too(store, words, row):
@@ -137,17 +134,14 @@ def test_a_full_disk_is_named_and_leaves_nothing(small_disk):
     assert files(store.path) == []
 
 
-@pytest.mark.parametrize("root", ["", "  "])
-def test_an_empty_root_is_refused(root):
-    with pytest.raises(StorageError, match=r"store='\s*' is empty: set store=<path or URI>"):
-        Store(root)
-
-
-def test_a_root_may_begin_at_home(tmp_path, monkeypatch):
+def test_a_root_may_begin_at_home_and_is_not_empty(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     assert Store("~/store").root == Store("~/store").name == str(tmp_path / "store")
     with pytest.raises(StorageError, match="store=~no_such_person/store: "):
         Store("~no_such_person/store")
+    for root in ("", "  "):
+        with pytest.raises(StorageError, match=r"store='\s*' is empty: set store=<path or URI>"):
+            Store(root)
 
 
 @pytest.mark.parametrize(

@@ -288,10 +288,17 @@ def test_people_and_scores_from_a_file_are_systems_and_systems_agree_with_their_
     [row], [after] = (outcome.rows("annotations", variant=variant, **of) for variant in ("original", "es"))
     # Equal pairs: 1 of 3, 3 of 3 and 0 of 3; the fourth text has one label. After it: 3 of 3, 3 of 3 and 1 of 3.
     assert (row["num_labelled"], row["num_unanimous"], row["num_drawn"]) == (3, 1, 1)
-    assert [row[f"percent_{name}"] for name in ("unanimous", "drawn")] == pytest.approx([100 / 3, 100 / 3])
     assert row["percent_pairwise"] == pytest.approx(100 * 4 / 9)
     assert (after["num_labelled"], after["num_unanimous"], after["num_drawn"]) == (3, 2, 0)
     assert after["percent_pairwise"] == pytest.approx(100 * 7 / 9)
+    for row in outcome.rows("annotations"):
+        trips = {"original": sentences, "es": outcome.rows("translations")}[row["variant"]]
+        name = "text" if row["variant"] == "original" else "round_trip"
+        of_group = [trip[name] for trip, of in zip(trips, sentences, strict=True) if of["group"] == row["group"]]
+        assert row["num_texts"] == len({*of_group})
+        for name in ("unanimous", "drawn"):
+            percent = pytest.approx(100 * row[f"num_{name}"] / row["num_labelled"]) if row["num_labelled"] else None
+            assert row[f"percent_{name}"] == percent
     for row in outcome.rows("agreement"):
         of = {"variant": row["variant"], "group": row["group"]}
         parts = (outcome.rows("scores", system=system, **of) for system in (row["annotated"], row["system"]))
