@@ -23,6 +23,7 @@ from tiltmeter.operators.classifiers.influence.records import Teacher
 from tiltmeter.operators.classifiers.influence.scores import (
     counterfactuals,
     hybrid,
+    hybrid_sum,
     influence_scores,
     log_odds,
     support,
@@ -72,6 +73,10 @@ def test_places_whose_ratio_says_nothing_follow_by_their_influence(pairs):
     order = masking_order(hybrid(ratios, supports)).tolist()
     expected = sorted(range(len(pairs)), key=lambda place: (-ratios[place], -supports[place] * (ratios[place] == 0)))
     assert [pairs[place][0] for place in order] == [pairs[place][0] for place in expected]
+    words = np.arange(len(pairs)) % 2
+    largest = [max(ratios[words == word]) for word in words]
+    assert masking_order(ratios, words).tolist() == sorted(range(len(pairs)), key=lambda place: -largest[place])
+    assert hybrid_sum(np.where(ratios == 0.0, np.nan, ratios), supports).tolist() == (ratios + supports).tolist()
     silent = [supports[place] for place in order if ratios[place] == 0]
     assert silent == pytest.approx(sorted(silent, reverse=True), abs=1e-12)
 
@@ -151,9 +156,12 @@ def test_words_are_left_out_until_the_class_changes(counting):
     assert (covered.coverage, covered.mean_masked) == (pytest.approx(2 / 3), 2.0)
 
 
-def test_random_scores_belong_to_the_text():
-    assert random_scores(("a", "b"), 0).tolist() == random_scores(["a", "b"], 0).tolist()
-    assert random_scores(("a", "b"), 0).tolist() != random_scores(("a", "c"), 0).tolist()
+def test_random_scores_belong_to_the_text_and_the_seed():
+    first, again, *others = (
+        random_scores(text, seed).tolist() for text, seed in ((("a", "b"), 1), (["a", "b"], 1), ("ac", 1), ("ab", 2))
+    )
+    assert first == again
+    assert first not in others
 
 
 def test_phrases_belong_to_their_sentence():
@@ -168,7 +176,15 @@ def test_tags_are_those_of_the_universal_set():
     assert [len(row) for row in tags] == [6, 4]
     assert {tag for row in tags for tag in row} <= set(TAGS)
     assert tags[0][0] == "DET"
-    assert sum(word.num for word in tagged_vocabulary(texts, tags)) == 10
+
+
+def test_a_vocabulary_has_words_by_part_of_speech_the_most_frequent_first():
+    texts = [["A", "Run"], ["a", "run"], ["Run", "a"], ["Welsh", "run"]]
+    words = tagged_vocabulary(texts, [["DET", "NOUN"], ["DET", "VERB"], ["NOUN", "DET"], ["ADJ", "VERB"]])
+    assert [(word.word, word.tag, word.num) for word in words] == [
+        *(("a", "DET", 3), ("run", "NOUN", 2), ("run", "VERB", 2), ("welsh", "ADJ", 1)),
+    ]
+    assert [word.written for word in words] == ["a", "run", "run", "Welsh"]
 
 
 @given(st.lists(st.tuples(st.sampled_from(["film", "well-made", "n't", "(no)", "...", "3.14"]), st.sampled_from(TAGS))))

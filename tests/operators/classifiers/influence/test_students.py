@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from tiltmeter.operators.classifiers.influence import folded
+from tiltmeter.operators.classifiers.influence import folded, student_training
 from tiltmeter.operators.classifiers.influence.exact import LocalTeacher
 from tiltmeter.operators.classifiers.influence.folded import Folded, margin_labels, margin_logits
 from tiltmeter.operators.classifiers.influence.records import MASK, Context, Spaced, StudentConfig, Teacher
@@ -168,13 +168,13 @@ def test_a_context_knows_how_much_there_is_to_attend_to():
     np.testing.assert_allclose(long, short, atol=1e-6)
 
 
-def trained(seed=0, epochs=2):
+def trained(seed=0, epochs=2, held_out=()):
     teacher, _, vocabulary = teacher_of()
     config = replace(CONFIG, max_epochs=epochs, batch_size=32, learning_rate=0.02)
     texts = drawn_texts(120)
     lessons = draw_lessons(texts, random_word, config, seed, 0)
     vectors = initial_vectors(vocabulary, encoder(), 3)
-    return train_student(teacher, vocabulary, vectors, lambda _: lessons, config, seed), teacher, config
+    return train_student(teacher, vocabulary, vectors, lambda _: lessons, config, seed, held_out), teacher, config
 
 
 @pytest.mark.parametrize("is_tuned", [False, True])
@@ -208,6 +208,8 @@ def test_a_student_knows_how_wrong_it_is():
     assert (float(student.network.margin_error), *student.error_growth) == (0.0, 0.0, 0.0)
     # Of lessons with random words, these count, and their own does not.
     every = margin_errors(teacher, student, lessons, config)
+    told = trained(epochs=10, held_out=lessons)[0][0].network
+    assert [float(told.margin_error), *told.error_growth.tolist()] == pytest.approx([every.rms, *every.growth])
     assert every.errors.size == 3 * len(lessons)
     np.testing.assert_allclose(every.errors[len(lessons) : 2 * len(lessons)], wrong.errors, atol=1e-6)
 
@@ -234,10 +236,17 @@ def test_the_loss_is_that_of_the_paper_and_margins_weigh_more(share, weight):
     assert loss == pytest.approx(expected, rel=1e-4)
 
 
-def test_one_seed_gives_one_student():
-    first, again, other = (trained(seed)[0][0].network.first.weight.detach().numpy() for seed in (0, 0, 1))
+def test_one_seed_gives_one_student_whose_steps_become_shorter(monkeypatch):
+    rates, keys, step, keyed = [], [], torch.optim.Adam.step, student_training.keyed_generator
+    monkeypatch.setattr(torch.optim.Adam, "step", lambda self: rates.append(self.param_groups[0]["lr"]) or step(self))
+    monkeypatch.setattr(student_training, "keyed_generator", lambda *key: keys.append(key) or keyed(*key))
+    first, again, other = (trained(seed)[0][0].network.first.weight.detach().numpy() for seed in (1, 1, 2))
     np.testing.assert_array_equal(first, again)
     assert (other != first).any()
+    num = len(rates) // 3
+    assert rates[:num] == pytest.approx([0.02 * (1 - done / num) for done in range(num)])
+    orders = [(seed, epoch) for seed, _, kind, epoch in keys if kind == student_training._ORDER]
+    assert orders == [(seed, epoch) for seed in (1, 1, 2) for epoch in (0, 1)]
 
 
 def test_lessons_are_different_places_of_each_text():
@@ -246,8 +255,9 @@ def test_lessons_are_different_places_of_each_text():
     places = [(lesson.context.text, lesson.context.place) for lesson in lessons]
     assert len(lessons) == sum(min(2, len(text)) for text in texts)
     assert all(lesson.words[0] == lesson.context.word and len(lesson.words) == 4 for lesson in lessons)
-    again = draw_lessons(texts, random_word, CONFIG, 0, 1)
-    assert [(lesson.context.text, lesson.context.place) for lesson in again] != places
+    for seed, epoch in ((0, 1), (1, 0)):
+        again = draw_lessons(texts, random_word, CONFIG, seed, epoch)
+        assert [(lesson.context.text, lesson.context.place) for lesson in again] != places
 
 
 def test_the_published_student_adds_to_the_whole_text():
