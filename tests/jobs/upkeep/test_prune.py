@@ -11,6 +11,7 @@ from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.store import accounts
 from tiltmeter.storage.store.ledger import Store, Unit
+from tiltmeter.storage.store.processes import Process
 from tiltmeter.storage.store.registry import Registry
 
 
@@ -45,26 +46,37 @@ def ran(store, units, status="succeeded", series="nightly", job="survey"):
 
 def test_units_of_kept_runs_stay_and_the_others_are_listed_until_they_are_removed(store, prune, capsys):
     old, shared, new, of_none = (finished(store, number) for number in range(4))
-    ran(store, [old, shared])
-    ran(store, [shared, new])
-    ran(store, [shared], "failed")
+    half = Unit("count/1", "", {"n": 9})
+    store.save_state(half, {})
+    entries = [ran(store, *of) for of in (([old, shared],), ([shared, new],), ([shared], "failed"))]
     listed = prune()
-    assert {row["place"]: (row["action"], row["num_runs"]) for row in listed.rows("units")} == {
-        old.place: ("unused", 0),
-        shared.place: ("kept", 2),
-        new.place: ("kept", 1),
-        of_none.place: ("unused", 0),
-    }
-    assert [(row["is_kept"], row["num_units"]) for row in listed.rows("runs")] == [(True, 1), (True, 2), (False, 2)]
+    num_runs = {old.place: 0, shared.place: 2, new.place: 1, of_none.place: 0, half.place: 0}
+    rows = {row["place"]: row for row in listed.rows("units")}
+    assert rows.keys() == num_runs.keys()
+    for place, num in num_runs.items():
+        files = [path.stat() for path in store.local_path.rglob("*") if path.is_file() and place in str(path)]
+        row = rows[place] | {"modified": rows[place]["modified"].timestamp()}
+        assert row == {"place": place, "operator": "count/1", "num_bytes": sum(file.st_size for file in files)} | {
+            "modified": pytest.approx(max(file.st_mtime for file in files), abs=1e-5),
+            "is_finished": place != half.place,
+            "num_runs": num,
+            "action": "kept" if num else "unused",
+        }
+    same = {"series": "survey/nightly", "host": Process.current().host, "run_dir": "/gone"}
+    facts = (("failed", 1, True), ("succeeded", 2, True), ("succeeded", 2, False))
+    assert listed.rows("runs") == [
+        same | {"started": entry.run.started, "status": status, "num_units": num, "is_kept": is_kept}
+        for entry, (status, num, is_kept) in zip(reversed(entries), facts, strict=True)
+    ]
     assert (
-        "Kept runs use 2 units (0.0 MB); none uses 2 others (0.0 MB): job.remove=true removes what is unused."
+        "Kept runs use 2 units (0.0 MB); none uses 3 others (0.0 MB): job.remove=true removes what is unused."
         in capsys.readouterr().out
     )
     assert all(store.find(unit) for unit in (old, shared, new, of_none))
     mine = Path(store.location(store.find(old).tables["numbers"])).with_name("thesis.parquet")
     mine.write_text("years of work")
     removed = prune("job.remove=true")
-    assert {row["place"] for row in removed.rows("units", action="removed")} == {old.place, of_none.place}
+    assert {row["place"] for row in removed.rows("units", action="removed")} == {old.place, of_none.place, half.place}
     assert [bool(store.find(unit)) for unit in (old, shared, new, of_none)] == [False, True, True, False]
     out = " ".join(capsys.readouterr().out.split())
     assert f"store={store.name}: a store of an earlier version; its mark, tiltmeter-store.json, was added" in out
