@@ -377,17 +377,27 @@ def texts_with(run, rows, predicates):
     return members
 
 
-@pytest.fixture(scope="module")
-def judged(characterised):
-    """What is known of each text that has been judged."""
-    labels = {row["row"]: {"labelled": row["label"], "half": row["half"]} for row in characterised.rows("texts")}
-    return [row | labels[row["row"]] for row in characterised.rows("predictions", status="ok")]
+@pytest.fixture(scope="module", params=["characterised", "users"])
+def told(request):
+    """A run on texts of nobody and one on those of users, with what is known of each text that has been judged."""
+    run = request.getfixturevalue(request.param)
+    texts = {row["row"]: {"labelled": row["label"]} | row for row in run.rows("texts", status="ok")}
+    return run, [texts[row["row"]] | row for row in run.rows("predictions", status="ok")]
 
 
-def test_rates_of_slices_are_those_of_the_texts_of_each_half(characterised, judged):
+def numbers(row, *names):
+    return [np.nan if row[name] is None else row[name] for name in names]
+
+
+def by_group(rows):
+    return units_of([row["group"] for row in rows], "group")
+
+
+def test_rates_of_slices_are_those_of_the_texts_of_each_half(told):
     """Of every slice that features alone make up: both rates, what the predicted classes let expect, and doubts."""
+    run, judged = told
     halves = {name: [row for row in judged if row["half"] == name] for name in ("exploration", "confirmation")}
-    assert [*map(len, halves.values())] == [400, 400]
+    assert by_group(halves["exploration"]).num == by_group(halves["confirmation"]).num == by_group(judged).num / 2
     overall = np.mean([row["is_error"] for row in halves["exploration"]])
     expected = {
         (half, name): np.mean([row["is_error"] for row in rows if row["predicted"] == name])
@@ -395,81 +405,83 @@ def test_rates_of_slices_are_those_of_the_texts_of_each_half(characterised, judg
         for name in LABELS
     }
     checked = 0
-    for row in characterised.rows("slices"):
+    for row in run.rows("slices"):
         assert (row["slice"], row["num_predicates"]) == (" and ".join(row["predicates"]), len(row["predicates"]))
-        members = texts_with(characterised, judged, row["predicates"])
+        members = texts_with(run, judged, row["predicates"])
         if members is None:
             continue
         checked += 1
         for prefix, half in {"": "exploration", "confirmed_": "confirmation"}.items():
             inside = [of for of in halves[half] if of["row"] in members]
             assert row[f"{prefix}size"] == len(inside)
-            ends = share(np.array([of["is_error"] for of in inside]), each(len(inside), "text"), level=0.9)
-            given = [row[f"{prefix}{name}"] for name in ("rate" if prefix else "error_rate", "low", "high")]
-            assert given == pytest.approx([np.mean([of["is_error"] for of in inside]), ends.low, ends.high])
+            ends = share(np.array([of["is_error"] for of in inside]), by_group(inside), level=0.9)
+            given = numbers(row, *(f"{prefix}{name}" for name in ("rate" if prefix else "error_rate", "low", "high")))
+            assert given == pytest.approx([ends.value, ends.low, ends.high], nan_ok=True)
             average = np.mean([expected[half, of["predicted"]] for of in inside])
             assert row[f"{prefix}difference"] == pytest.approx(given[0] - average, abs=1e-9)
-        assert row["num_groups"] == row["size"]
+            if not prefix:
+                assert row["num_groups"] == by_group(inside).num
         assert row["lift"] == pytest.approx(row["error_rate"] / overall)
         doubted = [of["is_label_suspected"] for of in judged if of["is_error"] and of["row"] in members]
         assert row["suspected_share"] == pytest.approx(np.mean(doubted))
     assert checked > 5
 
 
-def test_slices_are_tested_by_all_draws_and_confirmed_by_the_other_half(characterised, judged):
-    candidates, adjusting, confirming = (
-        characterised.calls[name][-1] for name in ("candidates_of", "adjusted", "confirmed_p")
-    )
+def test_slices_are_tested_by_all_draws_and_confirmed_by_the_other_half(told):
+    run, judged = told
+    candidates, adjusting, confirming = (run.calls[name][-1] for name in ("candidates_of", "adjusted", "confirmed_p"))
     for call, half in ((candidates, "exploration"), (confirming, "confirmation")):
         inside = [row for row in judged if row["half"] == half]
         assert call["errors"].tolist() == [row["is_error"] for row in inside]
         assert call["strata"].tolist() == [LABELS.index(row["predicted"]) for row in inside]
-    drawn = [[row["hits"] for row in hits] for hits in characterised.made("slice_draws", "hits")]
+        assert call["units"].num == by_group(inside).num
+    drawn = [[row["hits"] for row in hits] for hits in run.made("slice_draws", "hits")]
     assert (adjusting["hits"].tolist(), adjusting["num_draws"]) == (np.sum(drawn, axis=0).tolist(), 199)
     found, predicates = candidates["result"], [one.name for one in candidates["predicates"]]
     names, values = ([*map(plain, found.conjunctions)], found.statistics.value)
     known = {
-        " and ".join(predicates[number] for number in name): [*numbers]
-        for name, *numbers in zip(names, values, values, adjusting["result"], found.num_folded, strict=True)
+        " and ".join(predicates[number] for number in name): of
+        for name, *of in zip(names, values, values, adjusting["result"], found.num_folded, strict=True)
     }
-    rows = characterised.rows("slices")
+    rows = run.rows("slices")
     assert {row["slice"] for row in rows} == known.keys()
     for row in rows:
-        said = [np.nan if row[of] is None else row[of] for of in ("t", "score", "p_value", "num_folded")]
-        assert said == pytest.approx(known[row["slice"]], nan_ok=True)
+        assert numbers(row, "t", "score", "p_value", "num_folded") == pytest.approx(known[row["slice"]], nan_ok=True)
     first = [" and ".join(predicates[number] for number in name) for name in confirming["conjunctions"]]
     leading = {row["slice"]: (row["leading"], row["confirmed_p"]) for row in rows if row["leading"]}
     assert leading == dict(zip(first, enumerate(confirming["result"], start=1), strict=True))
     assert {row["confirmed_p"] for row in rows if not row["leading"]} == {None}
 
 
-def test_versions_are_compared_on_all_texts_that_both_have_judged(characterised, judged):
+def test_versions_are_compared_on_all_texts_that_both_have_judged(told):
+    run, judged = told
     flags = {name: np.array([row[name] != row["labelled"] for row in judged]) for name in ("previous", "predicted")}
-    [testing] = characterised.calls["worse_p"]
-    assert (testing["before"].tolist(), testing["after"].tolist()) == (
-        flags["previous"].tolist(),
-        flags["predicted"].tolist(),
-    )
+    [testing] = run.calls["worse_p"]
+    assert [testing[name].tolist() for name in ("before", "after")] == [flags[name].tolist() for name in flags]
     slices, p_values = testing["result"]
     names = [" and ".join(testing["predicates"][number].name for number in slice_) for slice_ in slices]
-    known = dict(zip(names, p_values, strict=True)) | {"all texts": None}
-    assert testing["seed"] == 4
-    whole, first, *_ = rows = characterised.rows("versions")
+    known = dict(zip(names, p_values, strict=True)) | {"all texts": np.nan}
+    assert testing["seed"] == run.record["seed"]
+    whole, first, *_ = rows = run.rows("versions")
     assert (whole["slice"], known.keys()) == ("all texts", {row["slice"] for row in rows})
     checked = 0
     for row in rows:
-        assert (row["p_value"] is None) == (known[row["slice"]] is None or bool(np.isnan(known[row["slice"]])))
-        assert row["p_value"] in (None, known[row["slice"]])
-        if (members := texts_with(characterised, judged, row["predicates"])) is None:
+        assert numbers(row, "p_value") == pytest.approx([known[row["slice"]]], nan_ok=True)
+        if (members := texts_with(run, judged, row["predicates"])) is None:
             continue
         checked += 1
-        some = np.array([of["row"] in members for of in judged])
-        before, after = (flags[name][some] for name in ("previous", "predicted"))
-        assert (row["size"], row["num_moved"]) == (some.sum(), (before != after).sum())
+        some = [of["row"] in members for of in judged]
+        inside, before, after = (
+            by_group([of for of in judged if of["row"] in members]),
+            *(flags[of][some] for of in flags),
+        )
+        moved = inside.part(before != after).num
+        assert (row["size"], row["num_moved"]) == (sum(some), moved)
+        assert row["status"] == ("too_few_units" if moved < 5 else "ok")
         assert (row["before"], row["after"]) == pytest.approx((before.mean(), after.mean()))
-        change = paired(after, before, each(len(after), "text"), level=0.9, scale=FISHER)
-        numbers = [change.value, change.low, change.high]
-        assert [row[f"change{end}"] for end in ("", "_low", "_high")] == pytest.approx(numbers)
+        change = paired(after, before, inside, level=0.9, scale=FISHER)
+        said = numbers(row, "change", "change_low", "change_high")
+        assert said == pytest.approx([change.value, change.low, change.high], nan_ok=True)
     assert checked > 5
     alone = {row["slice"] for row in rows if [name.split()[0] for name in row["predicates"]] == ["labelled"]}
     assert alone == {"labelled negative", "labelled positive"}
@@ -549,7 +561,7 @@ def place(tmp_path_factory):
 @pytest.fixture(scope="module")
 def users(run_here, place):
     given = [*settings(place / "texts.csv"), "data.previous=before", *USERS]
-    return run_here(*given, f"store={place}/store", f"run_dir={place}/run")
+    return run_here(*given, f"store={place}/store", f"run_dir={place}/run", watched=WATCHED)
 
 
 @pytest.fixture(scope="module")
@@ -577,40 +589,12 @@ def test_every_row_with_a_text_has_a_score_a_rank_and_reasons(users):
     assert np.mean([row["error_score"] for row in inside]) > np.mean(outside) + 0.15
 
 
-def of_slice(users, half):
-    """The texts of a half with a number and a greeting, the users of all its texts, and the errors of these users."""
-    group_of = by_row(users, "texts", "group", half=half)
-    wrong = by_row(users, "predictions", "is_error", status="ok")
-    has = ({row["row"] for row in users.rows("features", feature=name)} for name in ("numbers", "greeting"))
-    inside = sorted(set.intersection(*has, set(group_of)))
-    by_user = units_of([group_of[row] for row in inside], "user")
-    return inside, group_of, share(np.array([wrong[row] for row in inside]), by_user, level=0.9)
-
-
-def test_slices_and_versions_count_users_and_not_texts(users):
-    [first, *_] = users.rows("slices", leading=1)
-    assert set(first["predicates"]) == {"numbers", "greeting"}
-    inside, group_of, ends = of_slice(users, "exploration")
-    assert (first["size"], first["num_groups"]) == (len(inside), len({group_of[row] for row in inside}))
-    assert first["num_groups"] < 45 < first["size"]
-    assert (first["error_rate"], first["low"], first["high"]) == pytest.approx((ends.value, ends.low, ends.high))
-    assert not any("predicted" in name for row in users.rows("versions") for name in row["predicates"])
-    assert any("labelled" in name for row in users.rows("versions") for name in row["predicates"])
-    [moved] = [row for row in users.rows("versions") if row["slice"] == "all texts"]
-    assert moved["num_moved"] <= 90
-
-
-def test_rates_are_confirmed_and_promised_by_the_users_of_the_other_half(users):
-    [first, *_] = users.rows("slices", leading=1)
-    _, group_of, ends = of_slice(users, "confirmation")
-    confirmed = [first[f"confirmed_{name}"] for name in ("rate", "low", "high")]
-    assert confirmed == pytest.approx([ends.value, ends.low, ends.high])
-    wrong = by_row(users, "predictions", "is_error", status="ok")
+def test_promises_are_made_by_the_users_of_the_other_half(users):
+    group_of, wrong = by_row(users, "texts", "group", half="confirmation"), by_row(users, "predictions", "is_error")
     with_errors = {group_of[row] for row in group_of if wrong[row]}
-    for promise in users.rows("guarantees", promise="missed"):
-        assert promise["num_errors"] == len(with_errors) < sum(wrong[row] for row in group_of)
-        assert promise["num_calibration"] == len(group_of)
-    [strict, *_, loose] = users.rows("guarantees", promise="missed")
+    assert len(with_errors) < sum(wrong[row] for row in group_of)
+    [strict, *_, loose] = promises = users.rows("guarantees", promise="missed")
+    assert {(row["num_errors"], row["num_calibration"]) for row in promises} == {(len(with_errors), len(group_of))}
     assert (strict["flags"], strict["status"]) == ("all", "too_few_units")
     assert f'{len(with_errors)} of the unit "group with an error", and 69 are needed' in strict["reason"]
     assert (loose["flags"], loose["status"]) == ("some", "ok")
