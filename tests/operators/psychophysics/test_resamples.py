@@ -1,13 +1,12 @@
-import math
 from collections.abc import Callable
 
 import numpy as np
 import pytest
-from scipy.stats import t as student
 
 from tiltmeter.operators.psychophysics.fitting import fitted
 from tiltmeter.operators.psychophysics.forced_choice import moments
 from tiltmeter.operators.psychophysics.resamples import psychometrics_of, resample_indices
+from tiltmeter.operators.statistics.intervals import LOG, Method, bootstrap_interval
 
 
 def test_degenerate_rows() -> None:
@@ -34,14 +33,6 @@ def test_no_rows_and_no_replicas() -> None:
         assert all(column.shape == shape[:1] for column in result)
 
 
-def test_missing_replicas_are_the_same_as_absent_ones() -> None:
-    flips = np.random.default_rng(3).normal(0.5, 0.1, (3, 20))
-    holes = np.full((3, 32), np.nan)
-    holes[:, 5:25] = flips
-    for with_holes, without in zip(psychometrics_of(holes, 7, 100), psychometrics_of(flips, 7, 100), strict=True):
-        np.testing.assert_allclose(with_holes, without, rtol=1e-12)
-
-
 def test_rows_do_not_depend_on_order_or_batch() -> None:
     flips = np.random.default_rng(4).normal(0.5, 0.1, (9, 32))
     flips[2, :7] = np.nan
@@ -65,47 +56,29 @@ def test_seed_decides_the_intervals_alone() -> None:
     assert (one.pse_fit_monte_carlo_high != other.pse_fit_monte_carlo_high).all()
 
 
-def test_intervals_by_hand() -> None:
-    # Mean 0.5; the middle half of Student's t with 3 degrees of freedom reaches to 0.7649.
-    flips = np.array([[0.4, 0.4, 0.6, 0.6]])
-    sd = math.sqrt(4 * 0.01 / 3)
-    found = psychometrics_of(flips, 0, 200, level=0.5)
-    assert (found.pse_low[0], found.pse_high[0]) == pytest.approx((0.5 - 0.7649 * sd, 0.5 + 0.7649 * sd), rel=1e-4)
-    inner = psychometrics_of(flips, 0, 200, level=0.5, method="percentile")
-    assert (inner.pse_low[0], inner.pse_high[0]) == pytest.approx((0.4, 0.6))
-    assert (inner.jnd_low[0], inner.jnd_high[0]) == (found.jnd_percentile_low[0], found.jnd_percentile_high[0])
-    jnds, jnd = moments(flips[0][resample_indices(0, 200, 4)]).jnd, found.jnd[0]
-    assert (jnds == 0).any(), "the linear interval takes the place of the logarithmic one"
-    reach = 0.7649 * jnds.std(ddof=1)
-    assert (found.jnd_low[0], found.jnd_high[0]) == pytest.approx((jnd - reach, jnd + reach), rel=1e-4)
-    others = np.random.default_rng(7).normal(0.6, 0.1, 9)
-    centred, reach = (
-        psychometrics_of(others[None], 3, 101, 0.8, method="centred"),
-        student.ppf(0.9, 8) * others.std(ddof=1),
-    )
-    for pse, low, high in (centred[:3], (centred.pse_fit, centred.pse_fit_low, centred.pse_fit_high)):
-        assert (low[0], high[0]) == pytest.approx((pse[0] - reach, pse[0] + reach))
-    assert abs(centred.pse_fit[0] - centred.pse[0]) > 1e-4
-
-
-def test_every_interval_of_the_resamples_is_made_again() -> None:
-    flips = np.random.default_rng(7).normal(0.6, 0.1, 32)
-    found = psychometrics_of(flips[None], seed=3, num_resamples=101, level=0.8)
-    resamples = flips[resample_indices(3, 101, 32)]
-    (pse, jnd), (pse_fit, jnd_fit) = moments(resamples), fitted(resamples)
-    shares = {
-        "pse_monte_carlo": pse,
-        "jnd_percentile": jnd,
-        "pse_fit_monte_carlo": pse_fit,
-        "jnd_fit_percentile": jnd_fit,
-    }
-    for name, values in shares.items():
-        ends = getattr(found, f"{name}_low")[0], getattr(found, f"{name}_high")[0]
-        assert ends == pytest.approx(np.quantile(values, [0.1, 0.9])), name
-    for name, values in {"jnd": jnd, "jnd_fit": jnd_fit}.items():
-        reach = student.ppf(0.9, 31) * np.log(values).std(ddof=1)
-        estimate, low, high = (getattr(found, f"{name}{end}")[0] for end in ("", "_low", "_high"))
-        assert (low, high) == pytest.approx((estimate * math.exp(-reach), estimate * math.exp(reach))), name
+@pytest.mark.parametrize(("method", "level"), [("averaged", 0.8), ("centred", 0.5), ("percentile", 0.8)])
+def test_every_interval_is_made_again_of_the_replicas_that_there_are(method: Method, level: float) -> None:
+    """Also of flips of which resamples may draw equal ones only, whose JND of 0 has no logarithm."""
+    flips = np.full((2, 40), np.nan)
+    flips[0, 3:35], flips[1, 20:24] = np.random.default_rng(7).normal(0.6, 0.1, 32), [0.4, 0.4, 0.6, 0.7]
+    found = psychometrics_of(flips, seed=3, num_resamples=101, level=level, method=method)
+    for row, known in enumerate((flips[0, 3:35], flips[1, 20:24])):
+        resamples = known[resample_indices(3, 101, known.size)]
+        (pse, jnd), (pse_fit, jnd_fit) = moments(resamples), fitted(resamples)
+        assert (jnd == 0).any() == (row == 1)
+        shares = {"pse_monte_carlo": pse, "jnd_percentile": jnd}
+        shares |= {"pse_fit_monte_carlo": pse_fit, "jnd_fit_percentile": jnd_fit}
+        tail = (1 - level) / 2
+        expected = {name: np.nanquantile(values, [tail, 1 - tail]) for name, values in shares.items()}
+        for name, values in {"pse": known, "pse_fit": known, "jnd": jnd, "jnd_fit": jnd_fit}.items():
+            how = (method,) if name.startswith("pse") else ("centred" if method == "averaged" else method, LOG)
+            freedom = {} if name.startswith("pse") else {"df": known.size - 1.0}
+            estimate = getattr(found, name)[[row]]
+            expected[name] = np.ravel(bootstrap_interval(estimate, values[None], level, *how, **freedom)[:2])
+        for name, ends in expected.items():
+            published = [getattr(found, f"{name}_{end}")[row] for end in ("low", "high")]
+            assert published == pytest.approx(ends.tolist()), name
+        assert abs(found.pse_fit[row] - found.pse[row]) > 1e-4
 
 
 def test_resampling_is_uniform_and_a_prefix_of_longer_ones() -> None:
