@@ -89,9 +89,4 @@ def test_a_text_without_words_has_all_its_others(text, words):
     left = without_words(text, words)
     assert not set(folded_words(left)) & words
     assert "".join(folded_words(left)) == "".join(word for word in folded_words(text) if word not in words)
-
-
-def test_words_are_removed_whatever_their_case_and_nothing_else_is_touched():
     assert without_words("A Movie,  a movie-goer", {"movie"}) == "A ,  a -goer"
-    assert without_words("A  fine   film", {"movie"}) == "A  fine   film"
-    assert without_words("Movie", {"movie"}) == ""
