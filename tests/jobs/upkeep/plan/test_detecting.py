@@ -17,7 +17,7 @@ from tiltmeter.operators.statistics.differences import noncentrality
 SCHEMA = pa.schema([text("word", "the word", key=True), number("bias", "its bias")])
 REPLICAS = {"paired_by": "replicas", "seed": 0}
 
-NURSE, KING = [1.0, 2.0, 3.0, 4.0], [0.0, 0.0, 4.0, 4.0]
+NURSE, KING, QUEEN = [1.0, 2.0, 3.0, 4.0], [0.0, 0.0, 4.0, 4.0], [0.0, 0.0, 6.0]
 
 
 def ran(values, scheme=REPLICAS, job="association", status="succeeded", hour=22):
@@ -39,11 +39,11 @@ def rows(*runs, planned=4):
 
 
 def test_one_run_says_what_runs_show_that_share_no_draws():
-    found = rows(ran({"nurse": NURSE, "king": KING, "queen": KING}))
+    found = rows(ran({"nurse": NURSE, "king": KING, "queen": QUEEN}))
     assert list(found) == [4, 8, 16, 32, 64, 128]
     row = found[4]
     assert (row["table"], row["column"], row["num_numbers"], row["is_planned"]) == ("biases", "bias", 3, True)
-    # The middle one of sqrt(5/3), sqrt(16/3) and sqrt(16/3).
+    # The middle one of sqrt(5/3), sqrt(16/3) and sqrt(12), which has a draw less.
     assert row["sd"] == pytest.approx(sqrt(16 / 3))
     assert row["smallest_unpaired"] == pytest.approx(noncentrality(6) * sqrt(2 * 16 / 3 * (1 + 1 / 4)))
     assert (row["sd_paired"], row["smallest_paired"], row["status"]) == (None, None, "ok")
@@ -53,9 +53,9 @@ def test_one_run_says_what_runs_show_that_share_no_draws():
 
 
 def test_two_runs_that_share_draws_say_what_their_differences_spread_by():
-    moved = [1.0, 2.0, 3.0, 6.0]
-    [row, *_] = rows(ran({"nurse": moved}, hour=23), ran({"nurse": NURSE})).values()
-    # Differences 0, 0, 0 and 2 have variance 1.
+    moved = {"nurse": [1.0, 2.0, 3.0, 6.0], "king": [0.0, 0.0, 4.0, 5.0], "queen": [9.0, 0.0, 6.0]}
+    [row, *_] = rows(ran(moved, hour=23), ran({"nurse": NURSE, "king": KING, "queen": QUEEN})).values()
+    # Differences 0, 0, 0 and 2 have variance 1, those of the others 1/4 and 27.
     assert row["sd_paired"] == pytest.approx(1.0)
     assert row["smallest_paired"] == pytest.approx(noncentrality(3) * sqrt(1 + 1 / 4))
     assert row["basis"] == "the run of 2026-11-20 23:00 UTC, and that of 2026-11-20 22:00 UTC"

@@ -149,7 +149,14 @@ def planned(*seconds):
     """Stages of one worker of 1000 bytes, two of them, and so on, of which less and less is known."""
     statuses = ["ok", "expected", "estimated"]
     rows = [
-        {"stage": "train", "seconds": value, "status": status, "reason": f"{status}!", "stored_bytes": 7.0}
+        {
+            "stage": "train",
+            "seconds": value,
+            "status": status,
+            "reason": f"{status}!",
+            "stored_bytes": 7.0,
+            "worker_seconds": 11.0,
+        }
         | {"memory_bytes": 1000, "num_workers": 1 + place, "num_missing": 2, "num_done": 3, "num_shared": 4}
         for place, (value, status) in enumerate(zip(seconds, statuses, strict=False))
     ]
@@ -171,6 +178,8 @@ def test_hours_are_held_against_what_the_night_allows(seconds, max_hours, limit)
     row = job_row("a", "bootstrap", planned(*seconds), max_hours)
     num = len(seconds)
     assert (row["limit"], row["seconds"]) == (limit, sum(filter(None, seconds)))
-    sums = {name: row[name] for name in ("num_missing", "num_done", "num_shared", "stored_bytes", "memory_bytes")}
-    assert list(sums.values()) == [2 * num, 3 * num, 4 * num, 7 * num, 1000 * num]
+    assert row["is_least"] == (None in seconds)
+    sums = {"num_missing": 2, "num_done": 3, "num_shared": 4, "stored_bytes": 7, "worker_seconds": 11}
+    sums["memory_bytes"] = 1000  # of two stages the larger one
+    assert {name: row[name] for name in sums} == {name: each * num for name, each in sums.items()}
     assert (row["status"], row["reason"]) == (("ok", ""), ("expected", "expected!"))[num - 1]
