@@ -212,6 +212,7 @@ def test_the_vocabulary_has_frequent_words_and_known_ones() -> None:
     config = SmallEncoderConfig(min_count=2)
     texts = ["Good films, don’t they?", "good GOOD Films.", "don't"]
     assert Vocabulary.of(texts, config).words == ("good", "don't", "films")
+    assert Vocabulary.of(texts, SmallEncoderConfig(min_count=1, max_vocabulary=2)).words == ("good", "don't")
     assert Vocabulary.of(texts, config, known=["they", "absent"]).words == ("good", "don't", "films", "they")
     [read] = Vocabulary(["good"], SmallEncoderConfig(max_words=2)).tokenise(["Good bad good"])
     assert (read.words, read.inputs["input_ids"], read.truncated) == (("Good", "bad", "good"), [2, 1], True)

@@ -105,6 +105,7 @@ def test_control_pairs_are_as_frequent_as_the_pair_and_of_two_words():
     assert np.abs(pairs - [100, 400]).max() <= 11
     assert len(np.unique(pairs, axis=0)) > 100
     np.testing.assert_array_equal(matched_pairs(7, (100, 400), pool, window=20, seed=0), pairs[:7])
+    assert (matched_pairs(200, (100, 400), pool, window=20, seed=1) != pairs).any()
     assert (np.diff(matched_pairs(50, (5, 5), np.arange(10), window=3, seed=0)) != 0).all()
     with pytest.raises(ValueError, match=r"controls\.window=1: must be at least 2"):
         matched_pairs(1, (0, 1), pool, window=1, seed=0)

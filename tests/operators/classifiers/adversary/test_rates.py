@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from scipy.stats import t
 
 from tiltmeter.operators.classifiers.adversary.controls import two_sided
 from tiltmeter.operators.classifiers.adversary.rates import flip_rates, resampled_rates, share_of, sized_excess
-from tiltmeter.operators.statistics.intervals import FISHER
+from tiltmeter.operators.statistics.intervals import FISHER, LOGIT
 from tiltmeter.operators.statistics.means import mean, share
 from tiltmeter.operators.statistics.resampling import resampled_counts
 from tiltmeter.operators.statistics.units import each, units_of
@@ -41,8 +40,10 @@ def test_replicas_add_their_variance_and_leave_the_number():
     assert found.df == pytest.approx(found.variance**2 / ((flips[0].var(ddof=1) / 50) ** 2 / 49 + spread**2 / 3))
     same = flip_rates(np.repeat(flips[:1], 4, axis=0), NONE, TEXTS, level=0.95).rate
     assert same.variance == pytest.approx(flips[0].var(ddof=1) / 50)
-    reach = t.ppf(0.975, found.df) * found.variance**0.5
-    assert found.high - found.low == pytest.approx(2 * reach, rel=0.2)
+    controls, seeds = drawn((19, 50), 0.2, 1), 2.0 * flips[1:].mean(axis=1)
+    assert found == mean(flips[0], TEXTS, level=0.95, scale=LOGIT, seeds=seeds)
+    expected = mean(flips[0] - controls.mean(axis=0), TEXTS, level=0.95, scale=FISHER, seeds=seeds)
+    assert flip_rates(flips, controls, TEXTS, level=0.95).excess == expected
 
 
 def test_each_resample_is_of_the_next_replica():

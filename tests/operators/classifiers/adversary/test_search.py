@@ -182,6 +182,14 @@ def test_a_child_is_one_parent_up_to_a_point_or_either_at_each_position():
         assert ({np.count_nonzero(np.diff(child)) for child in children} == {1}) == is_cut
 
 
+def test_a_mutation_takes_the_best_candidate_and_too_many_changes_are_undone_where_that_loses_least():
+    many = _Search(Queries(additive([[0.1], [0.5], [0.3], [0.4]], threshold=-4.0), 0), [1] * 4, 2, GeneticConfig())
+    assert many.repaired(np.ones(4, dtype=np.int64)).tolist() == [0, 1, 0, 1]
+    search = _Search(Queries(additive([[-0.2], [0.1, 0.9, 0.2]]), 0), [1, 3], 2, GeneticConfig())
+    for seed in range(5):
+        assert search.mutated(np.zeros(2, dtype=np.int64), np.random.default_rng(seed)).tolist() == [0, 2]
+
+
 def test_each_generation_text_and_seed_has_draws_of_its_own(monkeypatch):
     drawn = []
     keyed = genetic_search.keyed_generator
@@ -241,7 +249,8 @@ def test_sampled_shares_are_the_exact_ones_within_their_errors_and_add_up_to_the
     few = sampled_shapley_values(queries, choices, 20, seed=0, key=9)
     assert few.errors[0] > 5.0 * sampled.errors[0]
     np.testing.assert_array_equal(few.values, sampled_shapley_values(queries, choices, 20, seed=0, key=9).values)
-    assert (few.values != sampled_shapley_values(queries, choices, 20, seed=0, key=8).values).any()
+    for other in ({"seed": 0, "key": 8}, {"seed": 1, "key": 9}):
+        assert (few.values != sampled_shapley_values(queries, choices, 20, **other).values).any()
     with pytest.raises(ValueError, match=r"search\.shapley_orders=1: must be at least 2"):
         sampled_shapley_values(queries, choices, 1, seed=0, key=9)
 

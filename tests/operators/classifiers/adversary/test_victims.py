@@ -14,7 +14,7 @@ DRAWS = np.random.default_rng(2)
 WORDS = ["good", "bad", "don't", "film", "plot", "well-made", "é", "awful", "fine"]
 TEXTS = [" ".join(DRAWS.choice(WORDS[: 6 + number % 2 * 3], size=8)) for number in range(120)]
 LABELS = [("a", "b")[number % 2] for number in range(120)]
-CONFIG = LinearConfig(min_count=2)
+CONFIG = LinearConfig(min_count=2, penalty=0.3)
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def readers():
     model = fitted(TEXTS, LABELS, CONFIG)
     vocabulary = {term: number for number, term in enumerate(model.vocabulary)}
     vectorizer = TfidfVectorizer(min_df=2, strip_accents="unicode")
-    machine = LinearSVC(C=1.0, loss="hinge", random_state=0, max_iter=100_000)
+    machine = LinearSVC(C=0.3, loss="hinge", random_state=0, max_iter=100_000)
     classifier = CalibratedClassifierCV(machine, cv=3, method="sigmoid").fit(vectorizer.fit_transform(TEXTS), LABELS)
     return (
         LinearReader(model.model, model.classes, vocabulary, analyser()),
@@ -38,6 +38,9 @@ def test_changes_are_read_as_the_texts_that_they_make(readers):
     np.testing.assert_allclose(linear, text, atol=1e-12)
     assert [reader.knows("nothing,") for reader in readers] == [False, None]
     assert readers[0].knows("plot,")
+    assert {*fitted(TEXTS, LABELS, CONFIG).vocabulary} - {*fitted(TEXTS, LABELS, CONFIG, ["plot"]).vocabulary} == {
+        "plot"
+    }
 
 
 def test_a_text_is_read_once_and_single_changes_together():

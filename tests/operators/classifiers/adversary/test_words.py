@@ -58,6 +58,12 @@ def test_forms_of_a_word_and_opposites_are_left_out_where_that_is_wanted():
     assert is_inflection("city", "cities")
     everything = Constraints(None, True, frozenset())
     assert everything("good", "goods", -1.0) == ""
+    tags = {"good": {"ADJ"}, "fine": {"ADJ", "NOUN"}, "run": {"NOUN", "VERB"}}
+    constraints = Constraints(0.2, False, {("good", "bad")}, tags)
+    others = {"fine": 0.2, "dear": 0.1, "goods": 0.9, "bad": 0.5, "run": 0.5, "great": 0.5}
+    failed = ["", "min_cosine", "inflection", "antonym", "part_of_speech", ""]
+    assert [constraints("good", other, cosine) for other, cosine in others.items()] == failed
+    assert constraints("bad", "good", 0.5) == "antonym"
 
 
 def test_five_in_a_hundred_controls_lean_further_than_the_limit_of_their_bin():

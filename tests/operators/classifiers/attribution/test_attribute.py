@@ -218,6 +218,16 @@ def test_no_texts_have_no_attributions(small) -> None:
     assert predict(small, []).shape[0] == 0
 
 
+@pytest.mark.parametrize("method", ["lime", "kernel_shap"])
+def test_as_many_samples_are_read_as_are_asked_for(method) -> None:
+    def num_tokens(num_samples):
+        classifier = summed(NUMBERS)
+        values(classifier, "not the bad film", method=method, num_samples=num_samples)
+        return sum(classifier.network.sizes)
+
+    assert num_tokens(29) - num_tokens(12) == 17 * 4
+
+
 def test_draws_hang_on_the_seed_and_the_text_alone(small) -> None:
     for method in ("random", "lime", "kernel_shap"):
         config = AttributionConfig(method=method, num_samples=12)

@@ -21,8 +21,6 @@ def test_a_rating_where_bins_meet_is_of_the_lower_one(bins, rating, name):
     assert binned(rating, bins) == name
 
 
-
-
 @pytest.mark.parametrize("rating", [0.99, 5.01, float("nan"), float("inf"), float("-inf")])
 def test_what_is_outside_the_scale_is_refused(rating):
     with pytest.raises(ValueError, match="must be a number from 1 to 5"):

@@ -38,7 +38,9 @@ def test_a_text_gets_its_own_word_or_stays_as_it_is_whatever_the_order(texts, se
 
 def test_about_the_share_of_texts_gets_its_word_and_as_often_as_asked():
     texts = [f"text {number}" for number in range(400)]
-    counts = [text.count("zq") for text in with_noise(texts, ["zq"] * 400, share=0.25, times=2)]
+    made = with_noise(texts, ["zq"] * 400, share=0.25, times=2)
+    assert made != with_noise(texts, ["zq"] * 400, share=0.25, times=2, seed=1)
+    counts = [text.count("zq") for text in made]
     assert set(counts) == {0, 2}
     assert 70 <= counts.count(2) <= 130
 
