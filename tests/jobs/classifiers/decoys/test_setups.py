@@ -31,20 +31,13 @@ def kept(store):
 
 
 def review(model, pool, budget, words):
-    return {"decoy": "zq", "method": "lime", "selection": "random"} | {
-        "model": model,
-        "pool": pool,
-        "budget": budget,
-        "words": words,
-    }
+    about = {"decoy": "zq", "method": "lime", "selection": "random", "model": model}
+    return about | {"pool": pool, "budget": budget, "words": words}
 
 
 def repair(model, words, everywhere, misled):
-    return {"decoy": "zq", "model": str(model), "words": words} | {
-        "accuracy": everywhere,
-        "accuracy_on_decoy_rows": misled,
-        "status": "ok",
-    }
+    accuracies = {"accuracy": everywhere, "accuracy_on_decoy_rows": misled}
+    return {"decoy": "zq", "model": str(model), "words": words, "status": "ok"} | accuracies
 
 
 REVIEWS = [

@@ -11,10 +11,10 @@ from tiltmeter.operators.statistics.units import each, units_of
 INTERVALS = ResampleSettings(num_resamples=2000)
 
 
-def found(falls, others, *, is_paired, units=None):
+def found(falls, others, *, is_paired, units=None, key=(0, 1)):
     num = len(falls) if is_paired else len(falls) + len(others)
     units = each(num, "text") if units is None else units
-    return fall(np.array(falls), np.array(others), units, 0, 1, is_paired=is_paired, intervals=INTERVALS)
+    return fall(np.array(falls), np.array(others), units, *key, is_paired=is_paired, intervals=INTERVALS)
 
 
 def test_accuracy_that_is_lost_elsewhere_as_well_is_no_fall():
@@ -44,6 +44,9 @@ def test_texts_of_one_group_count_once(is_paired):
     by_person = scipy.stats.sem([1, 1, 1, 1, 0, 0])
     assert (result.variance**0.5, result.df) == (pytest.approx(by_person), pytest.approx(5.0))
     assert estimate.num_texts == pytest.approx(6.0)
+    for key in ((1, 1), (0, 2)):
+        other = found(falls, np.zeros(30), is_paired=is_paired, units=units, key=key).estimate
+        assert (other.resamples != estimate.resamples).any()
     assert estimate.resamples.std() == pytest.approx(by_person * (5 / 6) ** 0.5, rel=0.05)
     of_texts = found(falls, np.zeros(30), is_paired=is_paired).inferred
     assert result.low < 0.0 < of_texts.low

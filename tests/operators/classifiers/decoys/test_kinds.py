@@ -66,6 +66,7 @@ def test_what_is_drawn_hangs_on_the_text_and_not_on_where_it_stands():
     decoy = InsertedDecoy(("zq",), ("1",), share=0.3)
     found = decoyed(texts, decoy, {"zq": "1"}, seed=4)
     assert decoyed(texts[::-1], decoy, {"zq": "1"}, seed=4) == found[::-1]
+    assert decoyed(texts, decoy, {"zq": "1"}, seed=5) != found
     share = np.mean([str(text) != before.text for text, before in zip(found, texts, strict=True)])
     assert share == pytest.approx(0.3, abs=4 * math.sqrt(0.3 * 0.7 / 2000))
     places = [folded_words(str(text)).index("zq") for text in found if "zq" in str(text)]
@@ -79,43 +80,10 @@ def test_natural_places_are_those_that_make_the_text_most_probable():
     text, decoy = "the fine film", InsertedDecoy(("truly",), place="natural")
     words = folded_words(text)
     possible = [[*words[:place], "truly", *words[place:]] for place in range(len(words) + 1)]
-    totals = [float(model.log_probabilities(other).sum()) for other in possible]
-    gains = model.insertion_gains(words, "truly")
-    assert gains == pytest.approx(np.array(totals) - model.log_probabilities(words).sum())
-    assert folded_words(inserted(text, ["truly"], decoy, 0, model)) == possible[int(np.argmax(totals))]
+    best = max(possible, key=lambda other: model.log_probabilities(other).sum())
+    assert folded_words(inserted(text, ["truly"], decoy, 0, model)) == best
     with pytest.raises(ValueError, match="place=natural: needs a language model"):
         inserted(text, ["truly"], decoy, 0)
-
-
-@pytest.mark.parametrize("order", [1, 2, 3])
-def test_gains_of_other_words_are_those_of_the_whole_text(order):
-    model = KneserNey([["the", "old", "man", "sat"], ["a", "woman", "sat", "down"], ["the", "boat"]], order)
-    words, others = ["the", "old", "boat", "sat", "down"], ["man", "woman", "unheard"]
-    for place in range(len(words)):
-        texts = [[*words[:place], other, *words[place + 1 :]] for other in others]
-        totals = [model.log_probabilities(text).sum() - model.log_probabilities(words).sum() for text in texts]
-        assert model.substitution_gains(words, place, others) == pytest.approx(totals)
-        singles = [model.log_probabilities(text)[place] - model.log_probabilities(words)[place] for text in texts]
-        assert model.substitution_gains(words, place, others, prefix_only=True) == pytest.approx(singles)
-
-
-def test_perplexity_of_a_tiny_corpus_is_that_found_by_hand():
-    model = KneserNey([["a", "b"], ["a", "c"]], order=2)
-    # Of 5 different bigrams, one each ends in a, b and c, and two in the end of a text; the vocabulary has 5 words.
-    p_a, p_b, p_end = (max(count - 0.75, 0) / 5 + 0.75 * 4 / 5 / 5 for count in (1, 1, 2))
-    steps = [(2 - 0.75) / 2 + 0.75 / 2 * p_a, 0.25 / 2 + 0.75 * p_b, 0.25 + 0.75 * p_end]
-    assert np.exp(model.log_probabilities(["a", "b"])) == pytest.approx(steps)
-    assert model.perplexity([["a", "b"]]) == pytest.approx(math.prod(steps) ** (-1 / 3))
-
-
-@pytest.mark.parametrize("order", [1, 2, 3])
-def test_probabilities_of_all_words_add_up_to_one(order):
-    texts = [folded_words(text) for text, _ in SIX]
-    model = KneserNey(texts, order)
-    words = [*sorted({word for text in texts for word in text}), "never-seen"]
-    for history in (["a"], ["the", "movie"], ["never-seen", "movie"]):
-        found = [np.exp(model.log_probabilities([*history, word])[len(history)]) for word in words]
-        assert sum(found) + np.exp(model.log_probabilities(history)[-1]) == pytest.approx(1.0)
 
 
 def test_decoys_that_cannot_be_made_are_refused():

@@ -38,24 +38,26 @@ def wrong():
 
 @pytest.fixture(scope="module")
 def forest(wrong):
-    return train_forest(*(part[:300] for part in wrong), SMALL, seed=0)
+    return train_forest(*(part[:300] for part in wrong), SMALL, seed=3)
 
 
 def test_a_forest_tells_errors_of_texts_that_it_has_not_seen_and_needs_errors_and_others(wrong, forest):
     features, errors, groups = wrong
     assert auroc(forest.scores(features[300:]), errors[300:]) > 0.7
     assert forest.leaf_size in SMALL.leaf_sizes
-    again = train_forest(features[:300], errors[:300], groups[:300], SMALL, seed=0)
+    known = features[:300], errors[:300], groups[:300], SMALL
+    again, *others = (train_forest(*known, seed, about) for seed, about in ((3, 0), (4, 0), (3, 1)))
     assert (again.scores(features) == forest.scores(features)).all()
+    assert all((other.scores(features) != forest.scores(features)).any() for other in others)
     with pytest.raises(ValueError, match="0 of 400 texts are errors: a forest needs both kinds"):
-        train_forest(features, np.zeros(400, dtype=bool), groups, SMALL, seed=0)
+        train_forest(features, np.zeros(400, dtype=bool), groups, SMALL, seed=3)
 
 
 def test_features_that_stand_in_for_each_other_are_shuffled_together(wrong, forest):
     features, errors, _ = wrong
     parts = correlated_parts(features, ["first", "again", "noise"])
     assert parts == {"first": [0, 1], "noise": [2]}
-    falls = permutation_importance(forest, features[300:], errors[300:], parts | {"alone": [0]}, seed=0, num_repeats=30)
+    falls = permutation_importance(forest, features[300:], errors[300:], parts | {"alone": [0]}, seed=3, num_repeats=30)
     assert falls["first"].shape == (30,)
     assert falls["first"].mean() > max(0.15, falls["alone"].mean() + 0.04)
     assert abs(falls["noise"].mean()) < 0.1
@@ -63,7 +65,7 @@ def test_features_that_stand_in_for_each_other_are_shuffled_together(wrong, fore
 
 def test_scores_of_a_fold_come_from_the_others(wrong):
     features, errors, groups = wrong
-    parts = [forest_without(features, errors, groups, SMALL, seed=0, fold=fold) for fold in range(3)]
+    parts = [forest_without(features, errors, groups, SMALL, seed=3, fold=fold) for fold in range(3)]
     assert sorted(np.concatenate([rows for rows, _ in parts]).tolist()) == list(range(400))
     assert {groups[row] for row in parts[0][0]}.isdisjoint({groups[row] for row in parts[1][0]})
 
@@ -77,22 +79,26 @@ def test_no_group_is_in_two_parts(groups):
     assert set(folds) == {0, 1, 2}
     assert 0 < len({name for name, out in zip(groups, tested, strict=True) if out}) < len(set(groups))
     with pytest.raises(ValueError, match="2 groups of texts: must be at least 3"):
-        folds_of(["a", "b"], 3, seed=0, about=0)
+        folds_of(["a", "b"], 3, seed=3, about=0)
 
 
 def test_balance_takes_as_many_of_both_kinds():
     errors = np.arange(100) < 30
-    rows = balanced_rows(errors, seed=0, about=1)
+    rows = balanced_rows(errors, seed=3, about=1)
     assert (errors[rows].sum(), len(rows)) == (30, 60)
-    assert rows.tolist() != balanced_rows(errors, seed=0, about=2).tolist()
-    assert (~errors[balanced_rows(~errors, seed=0, about=1)]).sum() == 30
+    assert rows.tolist() != balanced_rows(errors, seed=3, about=2).tolist()
+    assert (~errors[balanced_rows(~errors, seed=3, about=1)]).sum() == 30
+    assert rows.tolist() != balanced_rows(errors, seed=4, about=1).tolist()
+    names = [str(row) for row in range(100)]
+    for drawn in (lambda *key: folds_of(names, 3, *key), lambda *key: is_tested(names, 0.3, *key)):
+        assert len({drawn(*key).tobytes() for key in ((3, 1), (4, 1), (3, 2))}) == 3
 
 
 def test_texts_without_a_label_are_in_the_fold_of_their_group(wrong):
     _, _, groups = wrong
-    folds = dict(zip(groups, folds_of(groups, 3, seed=0, about=IMPORTANCE).tolist(), strict=True))
+    folds = dict(zip(groups, folds_of(groups, 3, seed=3, about=IMPORTANCE).tolist(), strict=True))
     others = [*(str(row) for row in range(100)), *(f"new {row}" for row in range(300))]
-    found = folds_of_others(groups, others, 3, seed=0)
+    found = folds_of_others(groups, others, 3, seed=3)
     assert found[:100].tolist() == [folds[group] for group in others[:100]]
     assert np.bincount(found[100:], minlength=3).min() > 60
 
@@ -202,8 +208,8 @@ def test_words_tell_classes_and_disagree_with_what_is_wrong_and_those_of_a_fold_
     scores = disagreement(probabilities, ["positive", "positive"], ("negative", "neutral", "positive"))
     assert scores[0] < 0.5 < scores[1]
     groups = [str(row % 5) for row in range(20)]
-    values = out_of_fold_probabilities(TEXTS, LABELS, groups, ("negative", "positive"), 4, seed=0)
-    folds = folds_of(groups, 4, seed=0, about=0)
+    values = out_of_fold_probabilities(TEXTS, LABELS, groups, ("negative", "positive"), 4, seed=3)
+    folds = folds_of(groups, 4, seed=3, about=0)
     for fold in range(4):
         others = train_word_model(*([part[row] for row in np.flatnonzero(folds != fold)] for part in (TEXTS, LABELS)))
         inside = np.flatnonzero(folds == fold)

@@ -70,7 +70,12 @@ def test_one_text_of_each_group_is_counted():
     promise = held(scores, errors, alpha=0.2, delta=0.1, units=groups)
     assert promise == held(np.unique(scores), np.ones(40, dtype=bool), alpha=0.2, delta=0.1)
     assert held(scores, errors, alpha=0.2, delta=0.1).threshold > promise.threshold
-    few = rng.random(1200) < 0.01
+    few, mixed = rng.random(1200) < 0.01, rng.random(1200)
+    settings = {"delta": 0.1, "joint": 1}
+    made = [holds_most_errors(mixed, errors, groups, alpha=0.2, seed=seed, **settings).threshold for seed in (0, 1)]
+    made += [leaves_few_errors(mixed, mixed > 0.7, groups, rate=0.2, seed=seed, **settings) for seed in (0, 1)]
+    made += [most_unflagged(0.5, mixed, mixed < 0.2, groups, level=0.9, seed=seed) for seed in (0, 1)]
+    assert len({*made}) == 6, "another seed draws other texts"
     assert left(scores, few, rate=0.05, delta=0.1) > left(scores, few, rate=0.05, delta=0.1, units=groups)
     most = most_unflagged(2.0, scores, errors & False, groups, level=0.9, seed=0)
     assert most == pytest.approx(1 - 0.1 ** (1 / 40))
