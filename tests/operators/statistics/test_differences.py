@@ -94,13 +94,6 @@ def test_draws_that_are_not_shared_have_the_variance_of_both_and_the_degrees_of_
     assert one.num == 3
 
 
-@pytest.mark.parametrize(("shift", "p"), [(0.0, 1.0), (0.125, 0.0)])
-def test_draws_that_all_differ_by_one_number_leave_no_doubt(shift, p):
-    before = np.array([0.25, 0.5, 0.75])
-    one = paired_difference(shift, before, before + shift)
-    assert one.p == p
-
-
 @given(st.lists(st.tuples(st.floats(-100, 100), st.floats(-100, 100)), min_size=3, max_size=9))
 def test_the_means_of_these_texts_differ_by_the_t_test_of_pairs(pairs):
     before, after = np.array(pairs).T

@@ -25,12 +25,6 @@ def benjamini_hochberg_by_steps(p, alpha):
     return set(order[: max(reached, default=0)])
 
 
-def test_holm_by_hand() -> None:
-    # 4 x 0.005, 3 x 0.01, 2 x 0.03, and 0.04 is no less than the one before.
-    np.testing.assert_allclose(holm(np.array([0.01, 0.04, 0.03, 0.005])), [0.03, 0.06, 0.06, 0.02])
-    assert holm(np.array([0.6, 0.9])).tolist() == [1.0, 1.0]
-
-
 def test_benjamini_and_hochbergs_own_example() -> None:
     # On a treatment of heart attacks: of fifteen tests theirs rejects four at 0.05, and Bonferroni's three.
     p = np.array([
