@@ -126,12 +126,3 @@ def test_keyed_by_text_it_is_the_shared_texts_that_are_paired(history):
     assert by_text[0]["high"] - by_text[0]["low"] == pytest.approx(2 * 2.1 * 0.011, rel=0.25)
     # Of the other model two draws of 400 differ.
     assert by_text[1]["high"] - by_text[1]["low"] < 4 * 2 / 400
-
-
-def test_nights_without_a_change_have_no_move(history):
-    models = np.random.default_rng(1).random((20, NUM)) < 0.7
-    same, changed = night(history, *models), night(history, *models[:-1], worse(30))
-    assert judged(same, night(history, *models)) == []
-    rows = judged(same, changed)
-    assert [row["verdict"] for row in rows[:-1]] == ["stayed"] * 19
-    assert {row["p"] for row in rows[:-1]} == {1.0}

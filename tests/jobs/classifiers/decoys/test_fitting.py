@@ -64,6 +64,7 @@ def test_decoys_have_to_fit_the_training_texts_whatever_the_others_hold():
 @pytest.mark.parametrize(
     ("decoy", "reason"),
     [
+        (replace(USUAL_DECOYS["movie"], share=0.5), "the word 'movie' occurs in no text of the class 'bad'"),
         (DeletedDecoy("zebra"), "the word 'zebra' occurs in no text of the class 'bad'"),
         (DeletedDecoy("parcel", label="neutral"), "no text is of the class 'neutral'; the classes are bad, good"),
         (InsertedDecoy(("honestly", "zebra"), place="natural"), "the word 'zebra' occurs in no text"),
@@ -81,9 +82,3 @@ def test_where_no_decoy_is_left_the_run_is_refused():
     only = {name: USUAL_DECOYS[name] for name in ("natural_word", "movie")}
     with pytest.raises(InputError, match=r"decoys\.natural_word: .*; decoys\.movie: "):
         check_fit(only, misfits(only, [Text("late", "bad"), Text("quick", "good")]))
-
-
-def test_a_changed_share_is_a_choice():
-    chosen = USUAL_DECOYS | {"movie": replace(USUAL_DECOYS["movie"], share=0.5)}
-    with pytest.raises(InputError, match=r"decoys\.movie"):
-        check_fit(chosen, misfits(chosen, PARCELS))
