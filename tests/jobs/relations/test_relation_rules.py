@@ -9,6 +9,7 @@ import pytest
 
 from tests.jobs.relations.conftest import SMALL
 from tests.jobs.test_layouts import survive
+from tiltmeter.jobs.relations.pretrained import find_pretrained, load_transformer
 from tiltmeter.operators.statistics.means import share
 from tiltmeter.operators.statistics.units import units_of
 
@@ -209,6 +210,15 @@ def test_a_share_of_tagged_rules_tells_of_fewer_instances(staged, tmp_path):
         assert Counter(told["development"].labels) == {"Kill": 9, "no_relation": 9}
         assert [len(rules) for rules in told["training"].rules] == [1] * num
         assert sum(map(len, told["development"].rules)) == num
+
+
+def test_a_checkpoint_is_of_the_revision_that_is_named(configured, hub, write_bert):
+    for tag, num_layers in (("main", 1), ("second", 2)):
+        write_bert(hub("bert", tag), ["a"], num_hidden_layers=num_layers)
+    encoder = configured("job=relation_rules", "encoder.checkpoint=we/bert", "encoder.revision=second").encoder
+    made = find_pretrained(encoder).identity(encoder)
+    assert made == {"checkpoint": ["we/bert", hub("bert", "second").name]}
+    assert load_transformer(made)[0].config.num_hidden_layers == 2
 
 
 @pytest.mark.slow

@@ -11,8 +11,10 @@ from polars.testing import assert_frame_equal
 
 from tests.fixtures.problems import Resolved, entropy_shares, joined, pair_shares
 from tiltmeter.cluster.stages import UnitsFailed
+from tiltmeter.jobs.resolution import solving
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.operators.resolution.baselines.packing import engines
+from tiltmeter.operators.resolution.problem import Problem, Result
 from tiltmeter.operators.resolution.records.labelled_pairs import draw_labelled, training_clusters
 from tiltmeter.operators.resolution.records.scorer import Scorer
 from tiltmeter.operators.resolution.records.scoring import score_pairs, train_scorer
@@ -233,6 +235,16 @@ def check_phases(row, pairs):
     assert row["num_cliques"] == sum(len(clique) > 1 for clique in cliques)
     assert row["clustering_coefficient"] == pytest.approx(nx.average_clustering(graph))
     assert 0.0 < row["listing_seconds"] + row["packing_seconds"] == pytest.approx(row["seconds"])
+
+
+def test_what_a_solver_says_of_its_search_is_published(monkeypatch):
+    said = Result("feasible", np.array([0, 0, 1]), 1.5, 2.5, num_cuts=3, num_branches=4)
+    monkeypatch.setattr(solving, "reducing_solver", lambda *_: lambda *_: said)
+    problem = Problem(3, np.array([0, 1]), np.array([1, 2]), np.array([1.5, -1.0]), "zero")
+    _, row = solving._timed(problem, None, "cutting_plane", 60.0, None)
+    expected = {"num_pairs": 2, "num_clusters": 2, "solver": "cutting_plane", "status": "feasible", "objective": 1.5}
+    expected |= {"bound": 2.5, "gap": pytest.approx(1 / 1.5), "num_cuts": 3, "num_branches": 4}
+    assert row == expected | {"seconds": row["seconds"]}
 
 
 def test_a_limit_of_time_that_is_over_leaves_clusters_that_are_not_proven(resolve):

@@ -2,8 +2,9 @@ import pytest
 
 from tests.operators.relations import brute_force
 from tiltmeter.operators.compute.generators import keyed_generator
+from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.compute.philox import Stream
-from tiltmeter.operators.relations.induction import Induction, Matches, in_first_half, induced_rules
+from tiltmeter.operators.relations.induction import Induction, Matches, induced_rules
 from tiltmeter.operators.relations.instances import Instance, Sentence, Span
 from tiltmeter.operators.relations.rules.printing import printed
 
@@ -35,14 +36,14 @@ def corpus(num, relation_of):
 
 def test_what_tells_a_relation_becomes_its_rule():
     instances = corpus(80, lambda sails, _: "employee" if sails else "no_relation")
-    [rule] = induced_rules(instances, Induction(), seed=0)
+    [rule] = induced_rules(instances, Induction(), seed=2)
     assert (rule.rule.rule_id, rule.rule.relation, rule.rule.source) == ("employee#1", "employee", "induced")
     assert '"sails"' in printed(rule.rule.rule)
     assert 'OBJ[ner="COMPANY"]' in printed(rule.rule.rule)
     for counts, is_first in ((rule.proposed, True), (rule.confirmed, False)):
-        half = [each for each in instances if in_first_half(each.document, 0) == is_first]
-        matched = [each for each in half if brute_force.matches(rule.rule.rule, each)]
-        assert counts == (len(matched), sum(each.relation == "employee" for each in matched))
+        half = [one for one in instances if document_key(f"2\nhalf\n{one.document}") % 2 != is_first]
+        matched = [one for one in half if brute_force.matches(rule.rule.rule, one)]
+        assert counts == (len(matched), sum(one.relation == "employee" for one in matched))
         assert counts.matched == counts.right > 10
 
 
