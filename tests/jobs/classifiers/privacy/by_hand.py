@@ -44,7 +44,7 @@ def eg(attributions, bins, gold, num_bins, metrics):
     return 1 - sum(weights[place] for place in against + others) / len(attributions), [len(against), len(others)]
 
 
-def check_samples(run, wanted, general, model, listed, lexicon, metrics, explained="predicted"):
+def check_samples(run, wanted, general, model, listed, lexicon, metrics, explained="predicted", least=0.25):
     """Whether rows of ``samples`` are what the published attributions by a model and by General make.
 
     Args:
@@ -55,6 +55,7 @@ def check_samples(run, wanted, general, model, listed, lexicon, metrics, explain
         lexicon: the bin of each word and its valence from -1 to 1; None without a lexicon.
         metrics: a ``MetricConfig``.
         explained: the column with the class that is explained.
+        least: of the size of a valence.
     """
     lines = {name: run.grouped("attributions", "sentence", model=name) for name in (general, model)}
     samples = run.rows("samples", **wanted)
@@ -75,7 +76,7 @@ def check_samples(run, wanted, general, model, listed, lexicon, metrics, explain
             continue
         told = {place: lexicon[row["word"]] for place, row in enumerate(rows) if row["word"] in lexicon}
         side = CLASSES.index(rows[0][explained]) - 1
-        signs = {place: side * v if side else -abs(v) for place, (_, v) in told.items() if abs(v) >= 0.25}
+        signs = {place: side * v if side else -abs(v) for place, (_, v) in told.items() if abs(v) >= least}
         agreeing = [sizes[place] for place, sign in signs.items() if (values[1][place] or 0.0) * sign > 0]
         shares = [sample["right_sign_share"], sample["lexicon_share"]]
         assert shares == pytest.approx([sum(agreeing), sum(sizes[place] for place in signs)])

@@ -143,7 +143,7 @@ def spoken(run_here, write_vectors, tmp_path_factory):
     unbiased = {"path": place / "unbiased.csv", "header": "false"}
     unbiased["bins"] = "{low: [0, 20], mid: [20, 80], high: [80, 100]}"
     lexicon = {"path": place / "lexicon.csv", "header": "false", "word": "column_1", "valence": "column_2"}
-    lexicon |= {"low": 1, "high": 5, "bins": "[2.5, 4.8]"}
+    lexicon |= {"low": 1, "high": 5, "bins": "[2.5, 4.8]", "least": 0.92}
     models = {"names": "[General, GenderCtrl, PrivAdv, PrivAug, PrivBias, PrivEP]", "num_seeds": 1}
     models |= {"vectors": vectors, "gender_weight": 0.7, "gender_hidden": 3, "encoder.width": 5, "encoder.dropout": 0}
     models |= {"augmentation.copies": "changed", "augmentation.swaps": "null", "augmentation.in_context": "false"}
@@ -153,6 +153,7 @@ def spoken(run_here, write_vectors, tmp_path_factory):
     settings = {"data": data, "across": across, "unbiased": unbiased, "lexicon": lexicon, "models": models}
     given = [f"{group}.{name}={value}" for group, of in settings.items() for name, value in of.items()]
     given += ["explanations.max_sentences=12", "explanations.attribution.num_steps=8", "intervals.num_resamples=50"]
+    given += ["explanations.metrics.sign=any", "explanations.metrics.threshold=0.5"]
     run = run_here(
         *("job=privacy_metrics", "seed=4", *given, f"store={place}/store", f"run_dir={place}/run"),
         watched=[(training, "train"), (training, "_penalty")],
@@ -190,8 +191,22 @@ def test_words_are_in_the_bins_of_the_lexicon(spoken):
     assert {row["word"]: row["bin"] for row in read} == bins
     assert {row["word"]: row["valence"] for row in read} == pytest.approx({word: of[1] for word, of in lexicon.items()})
     for model in ("GenderCtrl", "PrivEP"):
-        about = ("General, seed 0", f"{model}, seed 0", {"his", "her", "it", "sister"}, lexicon, MetricConfig())
-        check_samples(run, {"model": model}, *about)
+        about = ("General, seed 0", f"{model}, seed 0", {"his", "her", "it", "sister"}, lexicon)
+        check_samples(run, {"model": model}, *about, MetricConfig("any", 0.5), least=0.92)
+
+
+def test_models_are_held_against_the_control(spoken):
+    run, _ = spoken
+    eps = {tuple(row[name] for name in ("model", "corpus", "sentence")): row["ep"] for row in run.rows("samples")}
+    rows = run.rows("orderings", against="GenderCtrl")
+    assert {row["measure"] for row in rows} == {"ep"}
+    for row in rows:
+        pairs = [
+            (ep, eps["GenderCtrl", *key[1:]]) for key, ep in eps.items() if key[:2] == (row["model"], row["corpus"])
+        ]
+        differences = [own - other for own, other in pairs if own is not None]
+        assert row["difference"] == (pytest.approx(np.mean(differences)) if differences else None)
+    assert len({row["difference"] for row in rows}) > 2
 
 
 def test_models_learn_of_gender_what_they_are_named_for(spoken):

@@ -5,25 +5,32 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from sklearn.metrics import recall_score
 
 from tests.fixtures.dialogues import SMALL, SPEAKERS, TELLS
-from tests.jobs.classifiers.privacy.by_hand import check_samples, ep
+from tests.jobs.classifiers.privacy.by_hand import CLASSES, check_samples, ep
 from tiltmeter.jobs.changes.comparing import Comparison
 from tiltmeter.jobs.changes.past_runs import past_run
 from tiltmeter.jobs.classifiers.models import trained_model
 from tiltmeter.jobs.classifiers.privacy import evaluating, training
 from tiltmeter.jobs.classifiers.privacy.lexicons import BinnedLexicon
 from tiltmeter.jobs.classifiers.privacy.measuring import RESEEDED, _random_lists, _Sentence
+from tiltmeter.jobs.classifiers.privacy.tables import EXPLAINED, MEASURES, RANDOM_LISTS
 from tiltmeter.operators.classifiers.attribution.attribute import predict
+from tiltmeter.operators.classifiers.privacy.attacker import weighted_recalls
 from tiltmeter.operators.classifiers.privacy.metrics import UNBINNED, MetricConfig
+from tiltmeter.operators.classifiers.privacy.noise import with_noise
 from tiltmeter.operators.classifiers.privacy.random_lists import random_list
+from tiltmeter.operators.classifiers.privacy.spoken import Spoken
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.compute.philox import Stream
+from tiltmeter.operators.statistics.intervals import FISHER, LINEAR, LOGIT
+from tiltmeter.operators.statistics.resampling import resampled_counts, resampled_mean
+from tiltmeter.operators.statistics.text_intervals import below, spread_out
+from tiltmeter.operators.statistics.units import kish, units_of
 from tiltmeter.operators.text.listed_words import WordList
 
-SEEDED = [*SMALL, "seed=2"]
+SEEDED = [*SMALL, "seed=2", "intervals.level=0.9"]
 
 
 @pytest.fixture(scope="module")
@@ -48,9 +55,7 @@ def test_models_learn_valence_and_those_that_are_trained_for_ep_leave_listed_wor
     orderings = {(row["against"], row["measure"]): row for row in outcome.rows("orderings", corpus="within")}
     kept = orderings["General", "ep"]
     assert (kept["expected"], kept["found"]) == ("higher", kept["difference_low"] > 0)
-    for end in ("", "_low", "_high"):
-        assert kept[f"difference{end}"] == pytest.approx(private[f"ep{end}"])
-    assert 2 ** (1 - kept["num_units"]) <= kept["p"] <= kept["p_holm"]
+    assert kept["p"] <= kept["p_holm"]
     assert {against for against, measure in orderings if measure == "ep"} == {"General", RESEEDED, "random lists"}
 
 
@@ -61,16 +66,105 @@ def test_ep_of_general_has_no_value_and_says_so(outcome):
         assert {row["ep_reason"] for row in rows} == {"EP compares with General, and so General has none"}
 
 
-def test_texts_without_a_denominator_and_those_that_general_gets_wrong_are_kept_with_the_reason(outcome):
-    samples = outcome.rows("samples", model="PrivAdvEP", corpus="within", seed=0)
-    [mean] = outcome.rows("models", model="PrivAdvEP", corpus="within", seed=0)
-    for measure in ("ep", "eg"):
-        values = [row[measure] for row in samples if row[measure] is not None]
-        assert mean[measure] == pytest.approx(sum(values) / len(values))
-        assert mean[f"num_{measure}"] == len(values)
-        assert all((row[measure] is None) == bool(row[f"{measure}_reason"]) for row in samples)
-    right = {row["sentence"] for row in outcome.rows("texts") if row["status"] == "ok"}
-    assert {row["sentence"] for row in samples} <= right
+def mean_of_known(values):
+    """Of each text over seeds."""
+    return np.array([np.mean([value for value in of if value == value] or [np.nan]) for of in values.T])
+
+
+def by_text(rows, name, sentences):
+    """``[seeds, texts]`` of rows of texts; NaN where there is none."""
+    values = {(row["seed"], row["sentence"]): row[name] for row in rows}
+    return np.array([[values.get((seed, number)) for number in sentences] for seed in (0, 1)], float)
+
+
+@pytest.fixture(scope="module")
+def speakers(outcome):
+    """Who says each sentence, as units; copies are by whoever said the original."""
+    said = {row["sentence"]: row["group"] for row in outcome.rows("texts")}
+    said |= {row["sentence"]: said[row["original"]] for row in outcome.rows("noisy_texts")}
+    return lambda sentences: units_of([said[number] for number in sentences], "speaker")
+
+
+@pytest.fixture(scope="module")
+def check(outcome):
+    """Holds a number, its interval and its draws against what its texts and their speakers make of them."""
+    kept = {}
+    for draw in outcome.rows("draws"):
+        kept.setdefault((draw["table"], draw["column"]), []).append(draw)
+
+    def checked(table, row, name, spoken, scale, about):
+        found = spoken.inferred(0.9, scale)
+        known = [None if np.isnan(number) else pytest.approx(number) for number in found[:3]]
+        assert [row[name], row[f"{name}_low"], row[f"{name}_high"]] == known
+        draws = [draw for draw in kept.get((table, name), ()) if json.loads(draw["key"]).items() <= row.items()]
+        assert len(draws) == (found.low == found.low)
+        for draw in draws:
+            units, values = spoken.units, spoken.influence + found.value
+            [counts] = resampled_counts(np.zeros(units.num, int), 2, document_key(about), 100, units.codes)
+            is_known = ~np.isnan(values)
+            num = kish(units.part(is_known).sizes if spoken.weights is None else units.sums(spoken.weights))
+            expected = spread_out(resampled_mean(values, counts, num)._replace(value=found.value))
+            assert draw["values"] == pytest.approx(list(expected))
+            assert json.loads(draw["scheme"])["num_items"] == pytest.approx(num)
+        return found
+
+    return checked
+
+
+def numbers_of(outcome, speakers, model, corpus):
+    """What texts have of each measure, by seed and of all."""
+    rows = outcome.rows("samples", model=model, corpus=corpus)
+    sentences = sorted({row["sentence"] for row in rows})
+    made = {name: Spoken(by_text(rows, name, sentences), None, speakers(sentences)) for name in EXPLAINED}
+    tested = [row for part in outcome.made("privacy_outcomes", "outcomes") for row in part]
+    tested = [row for row in tested if (row["model"], row["corpus"]) == (model, corpus)]
+    sentences = list(dict.fromkeys(row["sentence"] for row in tested))
+    gold = {row["sentence"]: row for table in ("texts", "noisy_texts") for row in outcome.rows(table)}
+    for kind in ("valence", "gender") if tested else ():
+        right = [row | {"right": row[f"found_{kind}"] == gold[row["sentence"]][kind]} for row in tested]
+        classes = np.unique([gold[number][kind] for number in sentences], return_inverse=True)[1]
+        shares = [weighted_recalls(part, classes) for part in by_text(right, "right", sentences) > 0]
+        whole = weighted_recalls(np.ones(len(classes), bool), classes)
+        made[f"{kind}_uar"] = Spoken(np.stack(shares), None, speakers(sentences), classes, kind == "gender", whole)
+    return {
+        seed: {
+            name: one._replace(by_seed=one.by_seed[part], values=mean_of_known(one.by_seed[part]))
+            for name, one in made.items()
+        }
+        for seed, part in {None: slice(None), 0: slice(1), 1: slice(1, 2)}.items()
+    }
+
+
+SCALES = {"ep": LINEAR, "ep_random": LINEAR, "eg": below(1.0)}
+
+
+def test_numbers_of_models_are_means_over_texts_and_differences_are_between_these(outcome, speakers, check):
+    """Of each seed and of all, by speaker; of recalls each class weighs alike."""
+    pairs = {(row["model"], row["corpus"]) for row in outcome.rows("models")}
+    numbers = {pair: numbers_of(outcome, speakers, *pair) for pair in pairs}
+    for row in outcome.rows("models"):
+        of = numbers[row["model"], row["corpus"]][row["seed"]]
+        for name, spoken in of.items():
+            about = row["corpus"] if name.endswith("_uar") else f"{row['corpus']} explained"
+            check("models", row, name, spoken, SCALES.get(name, LOGIT), about)
+        assert all(row[name] is None for name in MEASURES if name not in of)
+        assert [row[f"num_{name}"] for name in ("ep", "eg")] == [of[name].known.sum() for name in ("ep", "eg")]
+        assert row["num_units"] == np.unique(of["listed_share"].units.codes).size
+    for row in outcome.rows("orderings"):
+        of, measure = numbers[row["model"], row["corpus"]][None], row["measure"]
+        if row["against"] == RANDOM_LISTS:
+            spoken = of["ep"] - of["ep_random"]
+        elif (row["against"], measure) == ("General", "ep"):
+            spoken = of["ep"]
+        else:
+            spoken = of[measure] - numbers[row["against"], row["corpus"]][None][measure]
+        about = row["corpus"] if measure.endswith("_uar") else f"{row['corpus']} explained"
+        found = check("orderings", row, "difference", spoken, LINEAR if measure in SCALES else FISHER, about)
+        p, _ = spoken.p_of_none(found)
+        assert row["p"] == (None if np.isnan(p) else pytest.approx(p))
+        assert row["sd_training"] == pytest.approx(spoken.seeds.std(ddof=1))
+    samples = outcome.rows("samples")
+    assert all((row[name] is None) == bool(row[f"{name}_reason"]) for name in ("ep", "eg") for row in samples)
 
 
 @pytest.mark.parametrize("corpus", ["within", "across"])
@@ -82,8 +176,9 @@ def test_ep_and_eg_are_equations_1_and_2_of_the_published_attributions(outcome, 
     lexicon = {word: (number, number - 1.0) for number, words in enumerate(TELLS.values()) for word in words}
     about = (f"General, seed {seed}", f"{'General' if model == RESEEDED else model}, seed {shown}", listed, lexicon)
     samples = check_samples(outcome, {"model": model, "corpus": corpus, "seed": seed}, *about, MetricConfig())
-    parts = {row["sentence"]: row["part"] for row in outcome.rows("texts")}
-    assert {parts[row["sentence"]] for row in samples} == {"test" if corpus == "within" else "across"}
+    part = outcome.rows("texts", part="test" if corpus == "within" else "across", status="ok")
+    part.sort(key=lambda row: (document_key(f"2\nexplained\n{row['text']}"), row["sentence"]))
+    assert {row["sentence"] for row in samples} == {row["sentence"] for row in part[:40]}
 
 
 @pytest.mark.parametrize(("general", "own", "status"), [("high", "low", "general_wrong"), ("low", "high", "ok")])
@@ -147,6 +242,12 @@ def test_ep_of_words_that_nobody_listed_is_the_mean_over_random_lists(outcome, c
     assert any(sample["ep_random"] for sample in samples)
 
 
+def noise_of(rows):
+    """The artificial word of each text, by its class and who speaks."""
+    words = {"female": "zx", "male": "zq"}
+    return [f"{words[row['gender']]}{CLASSES.index(row['valence'])}" for row in rows]
+
+
 def test_models_learn_from_the_training_part_and_stop_by_the_development_part(outcome):
     """Each seed by itself; artificial words are for ArtNoise, the speaker's gender for an adversary alone."""
     texts = {part: outcome.rows("texts", part=part, status="ok") for part in ("training", "development")}
@@ -165,10 +266,10 @@ def test_models_learn_from_the_training_part_and_stop_by_the_development_part(ou
                 if head in call["heads"]:
                     classes = call["heads"][head].classes
                     assert [classes[number] for number in labelled.labels[head]] == [row[column] for row in rows]
-            longer = np.mean(
-                [len(text.words) > len(row["text"].split()) for text, row in zip(labelled.texts, rows, strict=True)]
-            )
-            assert (longer > 0.1) == (name == "ArtNoise")
+            written = [row["text"] for row in rows]
+            if name == "ArtNoise":
+                written = with_noise(written, noise_of(rows), seed=call["seed"])
+            assert [" ".join(text.words) for text in labelled.texts] == written
     generals = {call["seed"]: call["network"] for call in calls[:2]}
     for call, penalty in zip(calls[4:], outcome.calls["_penalty"], strict=True):
         learnt, shown = (network.state_dict() for network in (generals[call["seed"]], penalty["general"].network))
@@ -176,9 +277,9 @@ def test_models_learn_from_the_training_part_and_stop_by_the_development_part(ou
         assert penalty["texts"] == [row["text"] for row in texts["training"]]
 
 
-def test_recalls_are_those_of_what_models_and_attacker_answer(outcome):
-    """Unweighted means over the classes; the attacker has learnt from the training part."""
-    training, tested = (outcome.rows("texts", part=part, status="ok") for part in ("training", "test"))
+def test_outcomes_are_what_models_and_attacker_answer(outcome):
+    """The attacker has learnt from the training part."""
+    training = outcome.rows("texts", part="training", status="ok")
     for call in outcome.calls["attack"]:
         genders = [("female", "male")[number] for number in call["classes"]]
         assert genders == [row["gender"] for row in training]
@@ -186,7 +287,7 @@ def test_recalls_are_those_of_what_models_and_attacker_answer(outcome):
     others = [row for row in outcome.rows("texts", status="ok") if row["part"] in ("training", "test", "across")]
     trained = {unit.name: done.tables["model"] for unit, done in outcome.units("privacy_model")}
     for (unit, done), call in zip(outcome.units("privacy_outcomes"), outcome.calls["attack"], strict=True):
-        name, _, seed = unit.name.partition(", seed ")
+        name = unit.name.partition(", seed ")[0]
         rows = outcome.read(done.tables["outcomes"])
         answered = [*others, *(outcome.rows("noisy_texts") if name in ("General", "ArtNoise") else [])]
         genders = [("female", "male")[number] for number in call["result"]]
@@ -196,17 +297,6 @@ def test_recalls_are_those_of_what_models_and_attacker_answer(outcome):
         assert [(row["sentence"], row["found_valence"], row["found_gender"]) for row in rows] == [
             (row["sentence"], valence, gender) for row, valence, gender in said if row.get("part") != "training"
         ]
-        known = {row["sentence"]: row for row in tested}
-        for corpus in {row["corpus"] for row in rows}:
-            some = [row for row in rows if row["corpus"] == corpus]
-            if corpus == "within":
-                assert [row["sentence"] for row in some] == list(known)
-                assert all(row["gender"] == known[row["sentence"]]["gender"] for row in some)
-                assert all(row["valence"] == known[row["sentence"]]["valence"] for row in some)
-            [model] = outcome.rows("models", model=name, seed=int(seed), corpus=corpus)
-            for kind in ("valence", "gender"):
-                gold, found = ([row[f"{prefix}{kind}"] for row in some] for prefix in ("", "found_"))
-                assert model[f"{kind}_uar"] == pytest.approx(recall_score(gold, found, average="macro"))
 
 
 def test_the_mean_over_the_samples_is_the_sum_over_words_on_one_list(outcome):
@@ -220,17 +310,31 @@ def test_the_mean_over_the_samples_is_the_sum_over_words_on_one_list(outcome):
 
 
 @pytest.mark.parametrize("corpus", ["within", "across"])
-def test_words_are_held_against_what_general_makes_of_them(outcome, corpus):
+def test_words_are_held_against_what_general_makes_of_them(outcome, speakers, check, corpus):
     general = {
         (row["word"], row["list"]): row["share"] for row in outcome.rows("ep_words", model="General", corpus=corpus)
     }
     samples = outcome.rows("samples", model="PrivAdvEP", corpus=corpus, seed=0)
     texts = {row["sentence"]: row["text"] for row in outcome.rows("texts")}
+    sentences = sorted(sample["sentence"] for sample in samples)
+    of_words = [row for part in outcome.made("privacy_samples", "words") for row in part if row["corpus"] == corpus]
     for row in outcome.rows("ep_words", model="PrivAdvEP", corpus=corpus):
+        own, other = (
+            np.nan_to_num(by_text(rows, "share", sentences))
+            for rows in (
+                [
+                    one
+                    for one in of_words
+                    if (one["model"], one["word"], one["list"]) == (name, row["word"], row["list"])
+                ]
+                for name in ("PrivAdvEP", "General")
+            )
+        )
+        change = Spoken(own - other, mean_of_known(own - other), speakers(sentences))
+        check("ep_words", row, "change", change, FISHER, f"{corpus} explained")
+        assert row["stopped"] == (row["change_high"] < 0 and own.mean() <= other.mean() / 2)
         assert row["share_general"] == pytest.approx(general[row["word"], row["list"]])
         assert row["change"] == pytest.approx(row["share"] - row["share_general"])
-        if row["stopped"]:
-            assert row["share"] <= row["share_general"] / 2
         used = sum(row["word"] in texts[sample["sentence"]].split() for sample in samples)
         assert (row["num_sentences"], row["share_where_used"]) == (
             used,
@@ -250,7 +354,12 @@ def test_words_are_held_against_what_general_makes_of_them(outcome, corpus):
         assert row["num_explained"] == len(numbers)
 
 
-def test_artificial_words_weigh_more_with_the_model_that_learnt_them(outcome):
+def share_of_noise(lines, seed, copy):
+    of = [line for line in lines if (line["seed"], line["sentence"]) == (seed, copy["sentence"])]
+    return sum(line["size"] for line in of if line["word"] == copy["noise"]) / sum(line["size"] for line in of)
+
+
+def test_artificial_words_weigh_more_with_the_model_that_learnt_them(outcome, speakers, check):
     rows = {(row["model"], row["word"]): row for row in outcome.rows("noise", seed=None)}
     words = {None, "zx0", "zx1", "zx2", "zq0", "zq1", "zq2"}
     words &= {word for model, word in rows if model == "ArtNoise"}
@@ -266,11 +375,23 @@ def test_artificial_words_weigh_more_with_the_model_that_learnt_them(outcome):
         assert row["status"] == ("ok" if is_told else "too_few_units")
     assert learnt["num_texts"] == sum(rows["ArtNoise", word]["num_texts"] for word in words - {None})
     copies = {row["sentence"]: row for row in outcome.rows("noisy_texts")}
-    originals = {row["sentence"]: row for row in outcome.rows("texts", part="test", status="ok")}
-    assert {row["original"] for row in copies.values()} == originals.keys()
+    originals = outcome.rows("texts", part="test", status="ok")
+    assert [row["original"] for row in copies.values()] == [row["sentence"] for row in originals]
+    made = with_noise([row["text"] for row in originals], noise_of(originals), seed=2)
+    assert [row["text"] for row in copies.values()] == made
     assert min(copies) == len(outcome.rows("texts"))
     explained = {row["sentence"] for row in outcome.rows("samples", model="ArtNoise", corpus="noisy")}
     assert {copies[sentence]["noise"] for sentence in explained} == words - {None}
+    lines = [
+        line | {"seed": seed, "size": abs(line["attribution"] or 0.0)}
+        for seed in (0, 1)
+        for line in outcome.rows("attributions", model=f"ArtNoise, seed {seed}")
+    ]
+    for row in (learnt, rows["ArtNoise", "zx0"]):
+        of = sorted(one for one in explained if row["word"] in (None, copies[one]["noise"]))
+        shares = np.array([[share_of_noise(lines, seed, copies[one]) for one in of] for seed in (0, 1)])
+        spoken = Spoken(shares, mean_of_known(shares), speakers(of))
+        check("noise", row, "share", spoken, LOGIT, f"noisy {row['word'] or ''} explained")
 
 
 def test_speakers_of_parts_differ_and_rows_and_words_that_were_not_read_say_why(outcome):
@@ -291,34 +412,14 @@ def test_the_page_is_of_the_runs_own_numbers(outcome):
     assert "Within the corpus, the speakers are 5 female and 5 male." in page
 
 
-def test_speakers_are_what_every_interval_is_over(outcome):
-    """Of the rows of all tables: as many units as speakers, by the schemes of their draws."""
-    used = [row for row in outcome.rows("texts") if row["status"] == "ok"]
-    num = len({row["group"] for row in used if row["part"] == "test"})
-    assert {row["num_units"] for row in outcome.rows("models", corpus="within")} == {num}
-    effective = [json.loads(draw["scheme"])["num_items"] for draw in outcome.rows("draws")]
-    assert 4 <= min(effective) <= max(effective) <= num
-
-
-def num_intervals(outcome, tables):
-    """How many numbers of each table have an interval."""
-    rows = {table: outcome.rows(table) for table in tables}
-    return {
-        table: sum(row[name] is not None for row in these for name in row if name.endswith("_low"))
-        for table, these in rows.items()
-    }
-
-
-def test_numbers_leave_their_draws_and_nights_on_the_same_texts_are_paired(run_here, outcome, dialogues):
-    numbers = num_intervals(outcome, ["models", "orderings", "ep_words", "noise"])
+def test_nights_on_the_same_texts_are_paired(run_here, outcome, dialogues):
     draws = outcome.rows("draws")
-    assert {table: sum(draw["table"] == table for draw in draws) for table in numbers} == numbers
     assert {json.loads(draw["scheme"])["paired_by"] for draw in draws} == {"items"}
     place = outcome.path.parent
-    again = run_here(*dialogues, *SEEDED, "intervals.level=0.9", f"store={place}/store", f"run_dir={place}/narrower")
+    again = run_here(*dialogues, *SEEDED, "intervals.level=0.8", f"store={place}/store", f"run_dir={place}/narrower")
     rows = Comparison(past_run(outcome.path), past_run(again.path)).differences().to_pylist()
     rows = [row for row in rows if row["paired_by"] != "none"]  # those without an interval leave no draws
-    assert len(rows) == sum(numbers.values())
+    assert len(rows) == len(draws)
     assert {(row["paired_by"], row["difference"], row["p"]) for row in rows} == {("items", 0.0, 1.0)}
 
 

@@ -66,7 +66,9 @@ def test_parts_share_no_speaker_and_other_corpora_none_that_models_learn_from():
 
 def test_parts_have_their_shares():
     config = CONFIG | {"splits": SimpleNamespace(development=0.1, test=0.4)}
-    parts = by_part(divide({"data": spoken([f"s{number}" for number in range(40)])}, config))
+    rows = spoken([f"s{number}" for number in range(40)])
+    parts, others = (by_part(divide({"data": rows}, config | {"seed": seed})) for seed in (0, 1))
+    assert parts != others
     assert {part: len(groups) for part, groups in parts.items()} == {"training": 20, "development": 4, "test": 16}
 
 

@@ -25,6 +25,7 @@ def test_a_balanced_part_has_as_many_texts_of_each_gender_in_each_class():
     assert counts == {("low", "f"): 3, ("low", "m"): 3, ("high", "f"): 1, ("high", "m"): 1}
     assert [row["gender"] for row in found] in (list("fffmmmfm"), list("fmfffmmm")), "in no order of a set"
     assert {row["valence"] for row in balanced(ROWS[::-1], 0)} == {"low"}
+    assert len({tuple(row["text"] for row in balanced(ROWS, seed)) for seed in range(4)}) > 1
 
 
 def test_copies_are_of_each_text_or_of_those_that_change():
