@@ -9,25 +9,21 @@ import pyarrow as pa
 import pytest
 
 from benchmarks.calibration.influence import (
-    INTERVALS,
     PAIR,
-    Contexts,
     among_random,
     followed,
     interchanged,
     probed,
     texts_of,
 )
-from tiltmeter.jobs.classifiers.influence.config import Masking
 from tiltmeter.jobs.classifiers.influence.dividing import _divide, context_of, drawn_order, part_rows
 from tiltmeter.jobs.classifiers.influence.learning import _vocabulary, random_words
-from tiltmeter.jobs.classifiers.influence.masking import _METHODS, _coverages
 from tiltmeter.jobs.classifiers.influence.replacing import Judged, _ratio
 from tiltmeter.jobs.classifiers.influence.summing import _sample
 from tiltmeter.jobs.classifiers.influence.teaching import LoadedTeacher
 from tiltmeter.operators.classifiers.influence.probes import Answers, probe, unusual
-from tiltmeter.operators.classifiers.influence.records import MASK, Context, StudentConfig, written
-from tiltmeter.operators.statistics.units import each, units_of
+from tiltmeter.operators.classifiers.influence.records import Context, StudentConfig, written
+from tiltmeter.operators.statistics.units import units_of
 from tiltmeter.storage.store.ledger import Unit
 
 
@@ -53,23 +49,6 @@ def test_a_checkpoint_that_judged_all_and_a_teacher_that_judged_itself_say_the_s
     assert row["p_value"] == row["p_holm"] == pytest.approx(found.difference.p)
     assert (row["low"], row["high"]) == pytest.approx((found.rate.low, found.rate.high))
     assert row["student_rate"] == pytest.approx(answers(contexts.student).forward.mean())
-
-
-def test_a_sample_is_of_whole_sentences_and_speaks_of_others():
-    contexts = interchanged(1, 900)
-    row = probed(contexts, whole=False, num_checked=200)
-    assert 200 <= row["num_checked"] < 210
-    assert row["num_clusters"] == contexts.codes.max() + 1
-    assert row["p_value"] > 1e-4  # the words are interchangeable
-    assert row["difference_high"] - row["difference_low"] > 0.1
-    # as wide as if these 200 alone were known, but for what the student foretells
-    alone = probed(Contexts(*(contexts.codes[:200], *_first(contexts, 200), contexts.rng)), whole=True)
-    ratio = (row["difference_high"] - row["difference_low"]) / (alone["difference_high"] - alone["difference_low"])
-    assert 0.4 < ratio < 1.0
-
-
-def _first(contexts, num):
-    return ({word: flags[:num] for word, flags in by.items()} for by in (contexts.teacher, contexts.student))
 
 
 def test_contexts_of_few_groups_have_no_test_and_their_row_says_of_what():
@@ -116,31 +95,6 @@ def test_a_student_of_one_sentence_has_no_interval_and_says_of_what():
     assert "sentence" in alone["reason"]
 
 
-def masked_rows(by_word, clusters):
-    """Texts that change their class where both places of "b" are left out; the student sees the second alone."""
-    texts = [["a", "b", "c", "b"]] * len(clusters)
-    rows = [{"words": text, "cluster": cluster} for text, cluster in zip(texts, clusters, strict=True)]
-    supports = {name: [np.array([0.3, 0.0, 0.2, 0.9])] * len(rows) for name in _METHODS}
-
-    def labels(asked):
-        return np.array([text[1] == text[3] == MASK for text in asked], dtype=np.int64)
-
-    config = {"teacher": "0", "intervals": INTERVALS, "run_seed": 0, "unit": "sentence"}
-    config |= {"masking": Masking(budget=2, by_word=by_word)}
-    loaded = SimpleNamespace(teacher=SimpleNamespace(labels=labels))
-    made = _coverages(rows, supports, loaded, config)
-    return {row["method"]: row for row in made if row["budget"] == 2}
-
-
-def test_all_places_of_a_word_have_the_students_largest_score_as_published():
-    by_word, by_place = (masked_rows(is_by_word, range(20)) for is_by_word in (True, False))
-    for method in ("influence", "unlike_ratios", "hybrid", "hybrid_sum", "hybrid_of_texts"):
-        assert (by_word[method]["coverage"], by_place[method]["coverage"]) == (1.0, 0.0)
-        assert by_word[method]["less_lime"] == 1.0
-    for method in ("lime", "random"):
-        assert by_word[method]["coverage"] == by_place[method]["coverage"] == 0.0
-
-
 def test_texts_keep_how_they_stand_and_groups_tie_them_together():
     texts = [
         ("Don't   look,\tnow!", "ann"),
@@ -176,7 +130,7 @@ def _judged(asked, texts):
 
 def test_what_is_drawn_depends_on_the_seed_and_on_what_it_is_for():
     """And words that take the place of others are frequent ones that nobody asked about."""
-    known, units = {"ADJ": [*"Abcdefghij"], "NOUN": [*"xyz"]}, each(40, "sentence")
+    known, units = {"ADJ": [*"Abcdefghij"], "NOUN": [*"xyz"]}, units_of(np.arange(120) // 3, "sentence")
     about = {"words": {"probed": ["B"], "positive": ["a"]}, "tag": "ADJ", "max_words": 8, "num_random": 4}
     answer = Judged([*"abcdefghij"], np.ones(10, bool), np.zeros(2), np.zeros((10, 1)), np.arange(10) % 3 % 2, None)
     drawn = {name: set() for name in ("order", "random", "sample", "checked")}
@@ -187,7 +141,9 @@ def test_what_is_drawn_depends_on_the_seed_and_on_what_it_is_for():
         assert row["agreement"] == np.mean([(word < "d") == (word in "beh") for word in asked])
         drawn["checked"].add(tuple(asked))
         drawn["order"].add(tuple(drawn_order("abcdefgh", seed, name)))
-        drawn["sample"].add(tuple(_sample(units, {"seed": seed, "teacher": name, "num_checked": 9})))
+        sample = _sample(units, {"seed": seed, "teacher": name, "num_checked": 9})
+        assert (len(sample), {*units.codes[sample]} & {*np.delete(units.codes, sample)}) == (9, set())
+        drawn["sample"].add(tuple(sample))
         words = random_words(known, about | {"seed": seed})
         assert len(words) == 4
         assert {*words} < {*"cdefgh"}

@@ -420,12 +420,18 @@ def test_masking_counts_the_texts_whose_class_changes(influence, told, check):
     calls = influence.calls["_coverages"]
     methods, nums = list(calls[0]["supports"]), {}
     for place, call in enumerate(influence.calls["num_masked"]):
-        given, least = told.teacher.labels(call["texts"]), []
+        given, least, method = told.teacher.labels(call["texts"]), [], methods[place % len(methods)]
+        for text, order, values in zip(
+            call["texts"], call["orders"], calls[place // len(methods)]["supports"][method], strict=True
+        ):
+            alike = [[at] if method in ("lime", "random") else np.equal(text, word) for at, word in enumerate(text)]
+            largest = [values[places].max() for places in alike]
+            assert order.tolist() == sorted(range(len(text)), key=lambda at: -largest[at])
         for text, order, label in zip(call["texts"], call["orders"], given, strict=True):
             texts = [[MASK if at in {*order[:num]} else word for at, word in enumerate(text)] for num in (1, 2, 3, 4)]
             turned = np.flatnonzero(told.teacher.labels(texts) != label)
             least.append(1 + turned[0] if turned.size else np.inf)
-        nums[place // len(methods), methods[place % len(methods)]] = np.array(least)
+        nums[place // len(methods), method] = np.array(least)
     assert {row["budget"] for row in influence.rows("masking")} == {1, 2, 3, 4}
     for row in influence.rows("masking"):
         codes, sampled = resampled([text["cluster"] for text in calls[row["seed"]]["rows"]], "masking")

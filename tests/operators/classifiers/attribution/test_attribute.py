@@ -146,14 +146,6 @@ def test_no_more_nodes_are_taken_than_the_path_asks_for(f, num_nodes) -> None:
     assert sum(classifier.network.sizes) == num_nodes + ends
 
 
-def test_texts_that_need_all_nodes_have_what_they_have_without_a_tolerance() -> None:
-    """One text has a kink on its path, the others have none."""
-    classifier = summed(NUMBERS, f=lambda total: (total - 0.7).relu())
-    usual = attribute(classifier, TEXTS, AttributionConfig(tolerance=None))
-    for found, plain in zip(attribute(classifier, TEXTS, AttributionConfig()), usual, strict=True):
-        np.testing.assert_allclose(found.values, plain.values, atol=1e-4 * np.abs(plain.values).max())
-
-
 def test_predicted_classes_are_explained_unless_others_are_asked_for(small) -> None:
     probabilities = predict(small, TEXTS)
     for row, found in enumerate(attribute(small, TEXTS, AttributionConfig())):
