@@ -110,8 +110,8 @@ def test_numbers_of_few_items_are_judged_as_so_few(run, num, verdict):
     before, after = (run({"a": value}, scheme | {"num_items": items}) for value, items in ((1.0, 400.0), (0.0, num)))
     [row] = differences(before, after).values()
     assert (row["paired_by"], row["p"], row["verdict"]) == ("items", 2.0 ** (1 - num), verdict)
-    [apart] = differences(run({"a": 1.0}, scheme | {"num_items": 30.0, "seed": 1}), after).values()
-    known = unpaired_difference(-1.0, 1.0 + WIDE, WIDE, centre="centred", num_items=(30.0, num))
+    [apart] = differences(run({"a": 1.0}, scheme | {"num_items": 30.0, "seed": 1}, own=WIDE / 2), after).values()
+    known = unpaired_difference(-1.0, 1.0 + WIDE * 1.5, WIDE, centre="centred", num_items=(30.0, num))
     assert (apart["paired_by"], apart["p"]) == ("unpaired", pytest.approx(float(known.p)))
 
 
