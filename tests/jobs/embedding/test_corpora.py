@@ -11,18 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 from gensim.test.utils import datapath
 
+from tests.jobs.embedding.tiny import BOOTSTRAP
 from tiltmeter.cluster.stages import UnitsFailed
 from tiltmeter.storage.store.tables import key_columns
 
 DUMP = datapath("enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2")
-TINY = [
-    "job=bootstrap",
-    "embedding.num_replicas=2",
-    "embedding.min_count=2",
-    "embedding.cooccurrence.tile_words=32",
-    "embedding.trainer.dimensions=4",
-    "embedding.trainer.epochs=2",
-]
+TINY = [*BOOTSTRAP, "embedding.cooccurrence.tile_words=32", "embedding.trainer.epochs=2"]
 TABLES = ("vocabulary", "training", "embeddings")
 
 

@@ -8,17 +8,11 @@ import pytest
 from gensim.models import KeyedVectors
 from gensim.test.utils import datapath
 
+from tests.jobs.embedding.tiny import BOOTSTRAP
 from tests.storage import conftest as storage
 from tiltmeter.storage.vectors.files import EmbeddingFileError, read_embedding
 
-TINY = [
-    "job=bootstrap",
-    "cluster.num_cpus=1",
-    "embedding.num_replicas=2",
-    "embedding.min_count=2",
-    "embedding.trainer.dimensions=4",
-    "embedding.trainer.epochs=1",
-]
+TINY = [*BOOTSTRAP, "cluster.num_cpus=1", "embedding.trainer.epochs=1"]
 SUFFIXES = {
     "word2vec_text": "vec",
     "word2vec_binary": "bin",

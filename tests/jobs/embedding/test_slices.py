@@ -4,19 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from tests.jobs.embedding.tiny import BOOTSTRAP
 from tiltmeter.jobs.embedding.corpus.reading import Corpora
 from tiltmeter.jobs.embedding.trained import without_small
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.store.tables import key_columns
 
-TINY = [
-    "job=bootstrap",
-    "embedding.num_replicas=2",
-    "embedding.min_count=2",
-    "embedding.trainer.dimensions=4",
-    "embedding.trainer.epochs=2",
-    "reading.shard_megabytes=0.02",
-]
+TINY = [*BOOTSTRAP, "embedding.trainer.epochs=2", "reading.shard_megabytes=0.02"]
 BY_YEAR = ["corpus.slices=date", "corpus.slice_by=year"]
 YEARS = ("1999", "2000", "2001")
 TABLES = ("corpora", "vocabulary", "training", "embeddings")

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.jobs.embedding.tiny import BOOTSTRAP
 from tiltmeter.cluster.config import ClusterError
 from tiltmeter.cluster.work import Tables
 from tiltmeter.jobs.embedding.training import LineTraining, PairTraining
@@ -22,14 +23,7 @@ TRAINERS = {
     "word2vec": ["embedding=word2vec"],
     "fasttext": ["embedding=fasttext", "embedding.trainer.num_buckets=500"],
 }
-TINY = [
-    "job=bootstrap",
-    "embedding.num_replicas=2",
-    "embedding.resampling.unit=line",
-    "embedding.min_count=2",
-    "embedding.trainer.dimensions=4",
-    f"embedding.trainer.epochs={NUM_EPOCHS}",
-]
+TINY = [*BOOTSTRAP, "embedding.resampling.unit=line", f"embedding.trainer.epochs={NUM_EPOCHS}"]
 OTHER = ["reading.shard_megabytes=0.004", "embedding.checkpoint_seconds=0"]
 
 

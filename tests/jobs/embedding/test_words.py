@@ -2,13 +2,9 @@
 
 import pytest
 
-TINY = [
-    "job=bootstrap",
-    "embedding.num_replicas=2",
-    "embedding.min_count=2",
-    "embedding.trainer.dimensions=4",
-    "embedding.trainer.epochs=1",
-]
+from tests.jobs.embedding.tiny import BOOTSTRAP
+
+TINY = [*BOOTSTRAP, "embedding.trainer.epochs=1"]
 TEXTS = {
     "wo": ["Am na benn Doom ju jigéen, doom ju góor ak Yaay.", "Doom ju jigéen ji am na doom.", "Doom ju Jigéen."],
     "ar": ["رأى عَالِم الفَلَك نجما", "عالم الفلك في المدينة", "قال عالم إن الفلك بعيد", "رأى نجما في المدينة"],

@@ -6,12 +6,6 @@ TOKENS = ("Ada", "Lovelace", "was", "born", "in", "London", ".")
 SENTENCE = Sentence(TOKENS, ner=("PER", "PER", "O", "O", "O", "LOC", "O"))
 
 
-def test_between_the_arguments_lies_what_neither_holds():
-    instance = Instance(SENTENCE, Span(5, 6), Span(0, 2))
-    assert (instance.between, instance.is_subject_first) == (Span(2, 5), False)
-    assert Instance(SENTENCE, Span(0, 2), Span(2, 3)).between == Span(2, 2)
-
-
 def test_the_type_of_an_argument_is_the_ner_of_its_tokens():
     instance = Instance(SENTENCE, Span(0, 2), Span(5, 6), subject_type="WRITER")
     assert instance.values["ner"] == ("WRITER", "WRITER", "O", "O", "O", "LOC", "O")
