@@ -89,27 +89,12 @@ def test_no_p_value_is_less_than_orders_can_show() -> None:
     assert correlation(np.arange(400.0), np.arange(400.0)).pearson_p > 0
 
 
+@pytest.mark.filterwarnings("error")
 @settings(max_examples=30)
-@given(st.integers(0, 2**32 - 1), st.integers(0, 30))
+@given(st.integers(0, 2**32 - 1), st.integers(0, 30) | st.integers(0, 4))
 def test_agrees_with_scipy_over_the_items_both_have(seed: int, items: int) -> None:
     x, y = _with_holes(seed, (2, items))
     np.testing.assert_allclose(correlation(x, y), _scipy(x, y), rtol=1e-9, atol=1e-12)
-
-
-@pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize(
-    ("x", "y", "num"),
-    [
-        ([], [], 0),
-        ([1.0, 2.0, np.nan, 4.0], [1.0, 3.0, 5.0, np.inf], 2),
-        ([0.1, 0.1, 0.1, 0.2], [1.0, 2.0, 3.0, np.nan], 3),
-        ([np.nan, np.nan, np.nan], [np.inf, 1.0, 2.0], 0),
-    ],
-)
-def test_undefined_correlations_are_nan(x: list[float], y: list[float], num: int) -> None:
-    found = correlation(np.array(x), np.array(y))
-    assert np.isnan(found[:4]).all()
-    assert found.num == num
 
 
 @pytest.mark.filterwarnings("error")

@@ -88,9 +88,6 @@ def test_texts_without_listed_words_in_generals_explanation_have_no_part_in_it()
     network = small_network(VOCABULARY, ENCODER, HEADS, seed=0)
     assert IS_LISTED[2].tolist() == [False, True]  # "awful he", of which General's explanation has "awful" alone
     assert loss_of(network, MetricConfig(), np.array([2])).item() == 0.0
-    several, both, alone = (loss_of(network, MetricConfig(), np.array(rows)).item() for rows in ([0, 1], [0, 2], [0]))
-    other = loss_of(network, MetricConfig(), np.array([1])).item()
-    assert (both, several) == (pytest.approx(alone, rel=1e-4), pytest.approx((alone + other) / 2, rel=1e-4))
 
 
 def test_a_count_has_no_gradient_and_is_refused():
