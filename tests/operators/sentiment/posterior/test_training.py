@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import log_loss, roc_auc_score
 
+from tiltmeter.operators.compute.philox import Stream
+from tiltmeter.operators.sentiment.posterior import training
 from tiltmeter.operators.sentiment.posterior.made_up import NEGATIVE, POSITIVE, reviews
 from tiltmeter.operators.sentiment.posterior.networks import arrays, network_of, scores
 from tiltmeter.operators.sentiment.posterior.training import (
@@ -34,12 +36,16 @@ def test_a_known_score_is_learnt(linear, hidden):
     assert np.corrcoef(scores(network, vectors), logits)[0, 1] > 0.97
 
 
-def test_training_follows_its_seed_and_number(linear):
-    vectors, is_positive, _ = linear
+@pytest.mark.parametrize("fixed", ["keyed_generator", "torch_random"])
+def test_the_parts_and_the_start_of_a_training_follow_its_seed_and_number(linear, monkeypatch, fixed):
+    """Each of both by itself, where the other is the same for all."""
+    made = getattr(training, fixed)
+    monkeypatch.setattr(training, fixed, lambda *_: made(0, Stream.CLASSIFIER_TRAINING, 0, 0))
     config = ClassifierConfig(hidden=(3,), max_epochs=2)
-    one, same, other = (trained(vectors, is_positive, config, 0, number) for number in (1, 1, 2))
-    assert (one.weights[0] == same.weights[0]).all()
-    assert (one.weights[0] != other.weights[0]).any()
+    one, same, *others = (trained(*linear[:2], config, *of).weights[0] for of in ((0, 1), (0, 1), (0, 2), (1, 1)))
+    assert (one == same).all()
+    assert all((one != other).any() for other in others)
+    assert (others[0] != others[1]).any()
 
 
 def test_one_label_is_refused(linear):
