@@ -135,7 +135,7 @@ def test_a_corpus_that_changes_under_the_run_is_refused(tmp_path):
     path.write_text('{"id": 1, "text": "apple pear"}\n')
     [source] = find_sources(CorpusConfig("words", "en", str(path)))
     path.write_text('{"id": 1, "text": "apple pear plum"}\n')
-    unit = Unit("pages/2", "words", {"source": source, "span": Span(0, source.num_bytes), "shard_megabytes": 1})
+    unit = Unit("pages/3", "words", {"source": source, "span": Span(0, source.num_bytes), "shard_megabytes": 1})
     with pytest.raises(InputError, match=r"words.jsonl: changed while it was read: leave it alone and run again"):
         list(_read_pages(Store(str(tmp_path)), unit))
 

@@ -138,7 +138,7 @@ def test_systems_are_recorded_without_credentials(tmp_path):
 
 @pytest.mark.parametrize("kind", ["error", "unit"])
 def test_failures_are_recorded_without_credentials(kind):
-    failure = Failure(Unit("pages/2", URIS[0], {}), f"OSError: {URIS[1]}", f"Traceback:\n  OSError: {URIS[2]}")
+    failure = Failure(Unit("pages/3", URIS[0], {}), f"OSError: {URIS[1]}", f"Traceback:\n  OSError: {URIS[2]}")
     error, record = UnitsFailed([failure]) if kind == "unit" else OSError(URIS[0]), {}
     directory = SimpleNamespace(record=record, write_record=lambda **entries: record.update(entries))
     run = SimpleNamespace(runner=SimpleNamespace(records=[], entry=None), directory=directory, published={})
@@ -149,7 +149,7 @@ def test_failures_are_recorded_without_credentials(kind):
 
 
 def test_the_ledger_has_no_credentials_of_what_a_unit_reads(store):
-    unit = Unit("pages/2", "corpus: x.xml from 0", {"uri": URIS[0], "source": [URIS[1]]})
+    unit = Unit("pages/3", "corpus: x.xml from 0", {"uri": URIS[0], "source": [URIS[1]]})
     store.commit(unit, [])
     assert not [path for path, content in contents(store.local_path).items() if SECRET.encode() in content]
     assert SECRET not in unit.place

@@ -187,7 +187,7 @@ def _read_unit(text: Text, part: Part, reading: ReadingConfig) -> Unit:
         return Unit(OPERATOR, name, config | {"slices": text.slicing, "slicing": slicing.VERSION})
     if "text" in formats:
         config["part_length"] = PART_LENGTH
-    return Unit("pages/2", name, config)
+    return Unit("pages/3", name, config)
 
 
 def _read_pages(_store: Store, unit: Unit, document_bytes: int = 2**26) -> Tables:

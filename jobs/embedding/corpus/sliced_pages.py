@@ -19,7 +19,7 @@ from tiltmeter.storage.corpora.corpora import Page
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.store.ledger import Unit
 
-OPERATOR = "sliced_pages/1"
+OPERATOR = "sliced_pages/2"
 
 _MOST_SLICES = 256
 """Of a corpus: each is trained on its own, with all its replicas."""

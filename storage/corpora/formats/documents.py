@@ -41,7 +41,6 @@ def page_of(record: object, repairs: Repairs, place: str, page_id: str, field: s
         return None
     if not text or text.isspace():
         repairs.leave_out("no text", place, "empty")
-    if text is None:
         repairs.bad.read(repairs.file, 1)
         return None
     value = None if field is None else _clean(record.get(field), repairs)

@@ -30,7 +30,7 @@ _KEYS = st.sampled_from(["id", "text", "title", "other"])
 _LINES = b'{"id": "7", "title": "One", "text": "first"}\n\n{"pageid": 9, "text": "second"}\n'
 
 
-@pytest.mark.parametrize(("num_read", "num_pages"), [(1000, 1000), pytest.param(None, 36_034, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("num_read", "num_pages"), [(1000, 1000), pytest.param(None, 24_474, marks=pytest.mark.slow)])
 def test_json_lines_from_shared_data(data_file, num_read, num_pages):
     found = source(data_file("corpora/en/simplewiki.jsonl.bz2"))
     first, *others = islice(parts(found)[0], num_read)
@@ -143,14 +143,14 @@ def test_a_real_wikiextractor_file_with_misplaced_ends(data_file):
 
 
 def test_parquet_with_and_without_ids(tmp_path):
-    texts = pa.array(["a\nb", "ü", ""])
+    texts = pa.array(["a\nb", "ü", "é"])
     path = written(tmp_path / "corpus", parquet({"text": texts.dictionary_encode(), "id": [3, 1, 2], "url": texts}))
-    assert pages(path) == [Page(*row, "article") for row in (("3", "", "a\nb"), ("1", "", "ü"), ("2", "", ""))]
+    assert pages(path) == [Page(*row, "article") for row in (("3", "", "a\nb"), ("1", "", "ü"), ("2", "", "é"))]
     columns = {"text": texts.cast(pa.large_string()), "title": texts}
     divided = parts(source(written(path, parquet(columns, row_group_size=2))), 1e-6)
     assert [[*part] for part in divided] == [
         [Page("corpus#0", "a\nb", "a\nb", "article"), Page("corpus#1", "ü", "ü", "article")],
-        [Page("corpus#2", "", "", "article")],
+        [Page("corpus#2", "é", "é", "article")],
     ]
 
 
@@ -173,9 +173,9 @@ def test_parquet_that_is_not_read_is_refused(tmp_path, content, message):
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.binary_view()])
 @pytest.mark.parametrize("is_dictionary", [False, True])
 def test_text_of_every_type_is_read_and_rows_without_it_are_left_out(tmp_path, kind, is_dictionary):
-    texts = pa.array(["ä", None, "b", ""]).cast(kind)
+    texts = pa.array(["ä", None, "b", " "]).cast(kind)
     if is_dictionary:
-        texts = pa.DictionaryArray.from_arrays(pa.array([0, None, 1, 2], pa.uint32()), pa.array(["ä", "b", ""], kind))
+        texts = pa.DictionaryArray.from_arrays(pa.array([0, None, 1, 2], pa.uint32()), pa.array(["ä", "b", " "], kind))
     table = pa.table({"text": texts, "id": pa.array([7.0, 8.0, None, 9.0]), "title": pa.nulls(4)})
     writers = {"p": pq.write_table, "f": feather.write_feather, "s": _write_stream}
     if is_dictionary and "view" in str(kind):
@@ -183,7 +183,7 @@ def test_text_of_every_type_is_read_and_rows_without_it_are_left_out(tmp_path, k
     for name, write in writers.items():
         write(table, tmp_path / name)
         ids, rows, num_records = _left_out(tmp_path / name)
-        assert ids == ["7", f"{name}#2", "9"]
+        assert ids == ["7", f"{name}#2"]
         counts = [(4, "no title", "row 0", "kept"), (2, "no text", "row 1", "empty"), (1, "no id", "row 2", "kept")]
         assert rows == counts
         assert num_records == 4

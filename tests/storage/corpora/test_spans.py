@@ -91,7 +91,8 @@ def test_spans_give_what_the_whole_file_gives(sources, name, data):
     spans = [Span(*ends) for ends in pairwise([0, *cuts, source.num_bytes])]
     whole = _read(source, Span(0, source.num_bytes))
     assert _read(source, *spans) == whole
-    assert len(whole[0]) == len({page.id for page in whole[0]}) >= len(_TEXTS)
+    least = sum(map(bool, _TEXTS)) if source.format == "jsonl" else len(_TEXTS)
+    assert len(whole[0]) == len({page.id for page in whole[0]}) >= least
 
 
 def test_whole_files_hold_the_texts(sources):
@@ -102,7 +103,7 @@ def test_whole_files_hold_the_texts(sources):
             assert num_replaced == (3 if "dump" in name else 1)
             assert texts[0].startswith("Gr\ufffd")
         elif source.format in ("mediawiki", "jsonl"):
-            assert texts == [text.strip() for text in _TEXTS]
+            assert texts == [text.strip() for text in _TEXTS if text or source.format == "mediawiki"]
         assert num_replaced == 0 or "invalid" in name
     assert _read(sources["unclosed documents"], Span(0, 10**6)) == _read(sources["documents"], Span(0, 10**6))
 
@@ -110,7 +111,7 @@ def test_whole_files_hold_the_texts(sources):
 def test_ids_are_byte_offsets_in_the_unpacked_file(sources):
     plain = [page.id for page in _read(sources["lines"], Span(0, 10**6))[0]]
     starts = [0, *(at + 1 for at, byte in enumerate(_FILES["lines"]) if byte == ord("\n"))]
-    assert plain == [f"lines@{start}" for start in starts[: len(_TEXTS)]]
+    assert plain == [f"lines@{start}" for text, start in zip(_TEXTS, starts, strict=False) if text]
     assert [page.id for page in _read(sources["bz2 lines"], Span(0, 10**6))[0]] == [f"bz2 {name}" for name in plain]
     wide = _LINES.encode("utf-32").split("\n".encode("utf-32-le"))
     last = _read(sources["UTF-32 lines"], Span(0, 10**6))[0][-1]
