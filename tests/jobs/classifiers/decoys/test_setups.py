@@ -9,6 +9,7 @@ from tiltmeter.jobs.classifiers.decoys import detecting, tables
 from tiltmeter.jobs.classifiers.decoys.config import Intervals
 from tiltmeter.jobs.classifiers.decoys.setups import contaminating, improving
 from tiltmeter.jobs.classifiers.decoys.setups.pools import PoolResample
+from tiltmeter.jobs.classifiers.tables import SPLIT
 from tiltmeter.operators.classifiers.decoys.kinds import InsertedDecoy
 from tiltmeter.operators.statistics.intervals import FISHER, LINEAR, LOGIT
 from tiltmeter.operators.statistics.means import mean
@@ -205,3 +206,21 @@ def test_two_labels_say_nothing_of_others_and_four_texts_of_three_people_neither
     assert (people["gain_low"], people["gain_high"]) == (row["gain_low"], row["gain_high"])
     few = uncovered(store, kept, INTERVALS, group="aabc")
     assert (few["gain"], few["gain_low"]) == (0.5, None)
+
+
+def test_development_texts_are_of_classes_that_some_label_keeps(store, kept):
+    """One text is the only one of its class: where it is flipped, no text for development tells that class."""
+    labels = ["good", "bad", "good", "bad", "good", "bad", "so-so"]
+    rows = [{"row": at, "part": "training", "text": f"text {at}", "label": label} for at, label in enumerate(labels)]
+    rows += [{"row": 7 + at, "part": "development", "text": label, "label": label} for at, label in enumerate(labels)]
+    texts, seen = kept("texts", pa.Table.from_pylist(rows, SPLIT)), set()
+    for seed in range(8):
+        unit = Unit("labels/1", "labels", {"seed": seed, "share": 0.3, "num_texts": None}, {"texts": [texts]})
+        made = {name: table.to_pylist() for name, table in contaminating._flipped(store, unit)}
+        known = {row["gold"] for row in made["labels"] if not row["is_flipped"]}
+        for name in ("clean", "contaminated"):
+            development = [row["label"] for row in made[name] if row["part"] == "development"]
+            assert development == [label for label in labels if label in known]
+        assert [row["label"] for row in made["contaminated"][:7]] == [row["label"] for row in made["labels"]]
+        seen.add("so-so" in known)
+    assert seen == {True, False}
