@@ -63,6 +63,8 @@ def test_without_a_design_a_test_over_texts_says_whether_emotions_depend_on_the_
     scores = np.random.default_rng(1).uniform(-1, 1, size=(2, 40))
     assert rate(scores[:, :8], GENDERS, CONFOUNDED).measure == "wrs"
     assert rate(scores, ["f", "m"] * 20, ["joy", "fear"] * 20).measure == "die"
+    angry = ["anger", "fear", "anger", "joy", "fear", "fear", "joy", "joy"]  # the first emotion alone is of one gender
+    assert rate(scores, ["f", "m"] * 20, angry * 5).measure == "die"
     scores[1, 0] = np.nan
     assert (
         rate(scores, ["f", "m"] * 20, ["joy", "joy", "fear", "fear"] * 9 + ["joy", "fear", "joy", "joy"]).measure
