@@ -22,7 +22,7 @@ from tiltmeter.jobs.classifiers.errors.promises import guarantees
 from tiltmeter.jobs.classifiers.errors.slicing import rows as slicing_rows
 from tiltmeter.jobs.classifiers.errors.slicing import versions as slicing_versions
 from tiltmeter.jobs.runtime.config import ConfigError
-from tiltmeter.operators.classifiers.errors.guarantees import MISSED, flagged, holds_most_errors
+from tiltmeter.operators.classifiers.errors.guarantees import MISSED, holds_most_errors
 from tiltmeter.operators.classifiers.errors.label_errors import suspected
 from tiltmeter.operators.classifiers.errors.ranking import auroc, first_weights, risk_coverage
 from tiltmeter.operators.classifiers.errors.slices.search import plain
@@ -540,13 +540,14 @@ USERS = ["data.group=user", *SMALL, "rounds.number=0", "seed=5"]
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    """900 labelled texts and 300 without a label, 60 of these of the same users, with about ten each; 300 new ones."""
+    """900 labelled texts and 300 without a label, 60 of these of the same users, with about ten each; 300 new ones, 60 without a label."""
     folder = tmp_path_factory.mktemp("users")
     rng = random.Random(5)
     known = [[*row, f"user {rng.randrange(90)}"] for row in tweets(900, 3)]
     hidden = [[row[0], "", *row[2:], f"new user {rng.randrange(30)}"] for row in tweets(240, 4)]
     hidden += [[row[0], "", *row[2:], f"user {rng.randrange(90)}"] for row in tweets(60, 7)]
     fresh = [[*row, f"later user {rng.randrange(30)}"] for row in tweets(300, 6)]
+    fresh = [[row[0], "", *row[2:]] if at % 5 == 0 else row for at, row in enumerate(fresh)]
     for name, rows in (("texts", [*known, *hidden]), ("fresh", fresh)):
         write_rows(folder / f"{name}.csv", [[*HEADER, "user"], *rows])
     return folder
@@ -620,17 +621,17 @@ def test_a_later_run_scores_new_texts_and_flags_them_at_the_promised_threshold(u
         at = {"all": -1.0, "none": 2.0}.get(promise["flags"], promise["threshold"])
         assert (row["score"], row["is_flagged"]) == (scores[row["row"]], scores[row["row"]] >= at)
     wrong, groups = by_row(later, "predictions", "is_error"), by_row(later, "texts", "group")
-    values, errors = (np.array([of[row] for row in range(300)]) for of in (scores, wrong))
+    known = np.array([wrong[row] is not None for row in range(300)])
+    values, errors = np.array([scores[row] for row in range(300)]), np.array([bool(wrong[row]) for row in range(300)])
+    assert known.sum() == 240
     rows = np.flatnonzero(errors)
     drawn = values[rows[one_per_unit(units_of([groups[row] for row in rows], "user"), seed=5, about=MISSED)]]
     for check in later.rows("checks"):
         promise = promised[check["promise"], check["level"]]
         at = {"all": -np.inf, "none": np.inf}.get(promise["flags"], promise["threshold"])
-        made = flagged(at, values, errors)
-        assert check["flagged_share"] == pytest.approx(made.share)
-        assert check["unflagged_rate"] == (
-            None if np.isnan(made.unflagged_rate) else pytest.approx(made.unflagged_rate)
-        )
+        assert check["flagged_share"] == pytest.approx((values >= at).mean())
+        below = errors[known & (values < at)]
+        assert check["unflagged_rate"] == (pytest.approx(below.mean()) if below.size else None)
         assert (check["threshold"], check["flags"]) == (promise["threshold"], promise["flags"])
         assert (check["num_errors"], check["missed"]) == (drawn.size, pytest.approx((drawn < at).mean()))
         p = None
