@@ -540,7 +540,7 @@ USERS = ["data.group=user", *SMALL, "rounds.number=0", "seed=5"]
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    """900 labelled texts and 300 without a label, 60 of these of the same users, with about ten each; 300 new ones, 60 without a label."""
+    """900 labelled texts and 300 without a label, 60 of these of the same users; 300 new ones, 60 of them without."""
     folder = tmp_path_factory.mktemp("users")
     rng = random.Random(5)
     known = [[*row, f"user {rng.randrange(90)}"] for row in tweets(900, 3)]
