@@ -84,6 +84,18 @@ def test_annotations_generalise_words():
     assert printed(rule.rule.rule) == 'SUBJ [lemma="sail"] OBJ'
 
 
+@pytest.mark.parametrize("no_type", ["O", ""])
+def test_no_type_is_none_that_a_rule_could_ask_for(no_type):
+    def instance(name, lemma, ner, relation):
+        sentence = Sentence(("Ada", name, "Acme"), lemmas=("Ada", lemma, "Acme"), ner=("PERSON", ner, "COMPANY"))
+        return Instance(sentence, Span(0, 1), Span(2, 3), relation, document=name)
+
+    instances = [instance(f"d{at}", ("sail", "steer")[at % 2], no_type, "x") for at in range(60)]
+    instances += [instance(f"o{at}", "see", "DATE", "no_relation") for at in range(30)]
+    rules = {printed(rule.rule.rule) for rule in induced_rules(instances, Induction(), seed=0)}
+    assert rules == {'SUBJ [lemma="sail"] OBJ', 'SUBJ [lemma="steer"] OBJ'}
+
+
 @pytest.mark.parametrize("change", [{"least_support": 40}, {"most_between": 1}, {"least_precision": 1.0}])
 def test_what_is_too_rare_too_far_or_not_precise_is_not_taken(change):
     instances = corpus(60, lambda sails, _: "employee" if sails else "no_relation")

@@ -230,6 +230,8 @@ def test_draws_hang_on_the_seed_and_the_text_alone(small) -> None:
         for one, other in zip(first, again, strict=True):
             np.testing.assert_allclose(one, other, atol=1e-5)
         assert np.abs(first[4] - attribute(small, TEXTS, config, seed=4)[4].values).max() > 1e-4
+    one, other = attribute(small, ["good film", "bad film"], AttributionConfig(method="random"), seed=3)
+    assert one.values.tolist() != other.values.tolist()
 
 
 def test_the_network_is_left_as_it_was_but_for_dropout(small) -> None:
