@@ -176,3 +176,5 @@ def test_sentences_from_templates_go_by_names_or_else_by_frames(num_names, expec
 def test_a_value_that_no_text_has_is_refused():
     with pytest.raises(InputError, match=r"rating\.leave_out\.gender: no text has the gender 'neutrl'; there are 'fem"):
         rated(CONFOUNDED, leave_out=LeaveOut(gender=("neutrl",)))
+    with pytest.raises(InputError, match=r"rating\.leave_out\.race: no text has the race 'green'; there are none"):
+        rated(CONFOUNDED, leave_out=LeaveOut(race=("green",)))
