@@ -95,7 +95,7 @@ CLASSIFIERS = {
 
 TRIPS = {
     "es": (Seq2SeqConfig(num_beams=3, max_new_tokens=8), Seq2SeqConfig("es", "en", max_new_tokens=5)),
-    "da": (Seq2SeqConfig(max_new_tokens=8), Seq2SeqConfig(max_new_tokens=2)),
+    "da": (Seq2SeqConfig("en", "da", max_new_tokens=8), Seq2SeqConfig(max_new_tokens=2)),
 }
 
 
@@ -111,7 +111,7 @@ def test_models_translate_and_score_as_they_do_alone(run_here, hub, write_transl
     named = {"id2label": {0: "NEGATIVE", 1: "POSITIVE"}, "initializer_range": 1.0}
     write_bert(bert, WORDS, "BertForSequenceClassification", **named)
     models = {"there": "we/both", "back": "we/both", "revision_there": "first", "revision_back": "second"}
-    trips = {"es": models | {"device": "cpu"}, "da": {"there": str(there), "back": str(there)}}
+    trips = {"es": models | {"device": "cpu"}, "da": {"there": str(back), "back": str(there)}}
     for name, configs in TRIPS.items():
         ways = ("generation_there", "generation_back")
         trips[name] |= dict(zip(ways, map(asdict, configs), strict=True)) | {"kind": "marian", "language": name}
@@ -124,7 +124,7 @@ def test_models_translate_and_score_as_they_do_alone(run_here, hub, write_transl
         *("job=sentiment_rating", *FEW, "translator=[]", "sentiment=[]", f"store={tmp_path}/store"),
         *(f"+translator={shown(trips)}", f"+sentiment={shown(systems)}", f"run_dir={tmp_path}/run"),
     )
-    folders, texts = {"es": (there, back), "da": (there, there)}, {}
+    folders, texts = {"es": (there, back), "da": (back, there)}, {}
     for name, configs in TRIPS.items():
         rows = outcome.rows("translations", variant=name)
         ahead, home = (load_translator(str(folder), "cpu", "translator") for folder in folders[name])
