@@ -163,3 +163,29 @@ def test_each_tree_that_leads_to_both_arguments_can_be_written(instance, data):
     for symbol in (*rule_symbols(rule), END):
         prefix = prefix.advance(symbol)
     assert prefix.is_ended
+
+
+def test_words_of_a_tree_are_written_where_it_has_them():
+    sentence = Sentence(
+        ("Ada", "quickly", "wed", "King"),
+        heads=(2, 2, -1, 2),
+        deprels=("nsubj", "advmod", "root", "obj"),
+    )
+    instance = Instance(sentence, Span(0, 1), Span(3, 4))
+    symbols = ["SUBJ", "OBJ", '"wed"', '"quickly"', "<nsubj", ">obj", ">advmod", ">iobj", "(", ")"]
+    vocabulary = RuleVocabulary(symbols)
+    prefix = RulePrefix.start(instance, vocabulary)
+    for symbol, allowed in [
+        ("SUBJ", {"<nsubj", '"quickly"', "("}),
+        ("<nsubj", {'"wed"', "("}),
+        ("(", {'"wed"'}),
+        ('"wed"', {">obj", ">advmod"}),
+        (">obj", {"OBJ"}),
+        ("OBJ", {">advmod", ")"}),
+        (")", {"<nsubj", END}),
+    ]:
+        prefix = prefix.advance(symbol)
+        assert prefix.allowed() == allowed
+    assert brute_force.matches(prefix.rule(), instance)
+    short = RulePrefix.start(instance, vocabulary, most_symbols=4).advance("SUBJ")
+    assert "<nsubj" not in short.allowed()

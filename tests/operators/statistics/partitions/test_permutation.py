@@ -94,6 +94,12 @@ def test_clear_separation_leaves_one_partition(num_x: int, num_y: int) -> None:
     assert permutation_p_value(y, x)[:4] == (1.0, 1.0, 1.0, "exact")
 
 
+@pytest.mark.parametrize("num_words", [30, 100, 500])
+def test_equal_scores_tie_in_every_partition(num_words: int) -> None:
+    assert permutation_p_value(np.full(num_words, 0.3), np.full(num_words, 0.3))[:4] == (1.0, 1.0, 1.0, "exact")
+    assert permutation_p_value(np.zeros(num_words), np.zeros(num_words)).value == 1.0
+
+
 @pytest.mark.parametrize(("num_x", "num_y"), [(18, 18), (32, 32), (50, 50), (300, 300)])
 def test_two_values_have_a_hypergeometric_sum(num_x: int, num_y: int) -> None:
     rng = np.random.default_rng(num_x)
@@ -103,6 +109,16 @@ def test_two_values_have_a_hypergeometric_sum(num_x: int, num_y: int) -> None:
     assert found.value == pytest.approx(p, rel=1e-9)
     assert _width(found) < 1e-10
     assert found.method == "exact" or num_x > 33
+
+
+@pytest.mark.parametrize(("num_x", "num_y"), [(18, 17), (25, 25), (32, 32), (50, 40)])
+def test_ranks_have_the_p_value_of_mann_and_whitney(num_x: int, num_y: int) -> None:
+    x, y = _normal(num_x, num_x, num_y)
+    ranks = stats.rankdata(np.append(x, y))
+    found = permutation_p_value(ranks[:num_x] / 7, ranks[num_x:] / 7)
+    reference = stats.mannwhitneyu(x, y, alternative="greater", method="exact")
+    assert found.value == pytest.approx(reference.pvalue, rel=1e-9)
+    assert _width(found) < 1e-9
 
 
 @settings(max_examples=50)
@@ -136,6 +152,15 @@ def test_certified_bounds_hold_the_exact_p_value(seed: int, monkeypatch: pytest.
     assert exact.method == "exact"
 
 
+@pytest.mark.parametrize(("num_words", "shift"), [(25, 0.0), (32, 1.0), (40, 3.0)])
+def test_narrow_bounds_lie_within_wide_ones(num_words: int, shift: float) -> None:
+    x, y = _normal(7, num_words, num_words, shift)
+    wide, narrow = permutation_p_value(x, y), permutation_p_value(x, y, relative_width=0.005)
+    assert _width(wide) <= 0.01
+    assert _width(narrow) <= 0.005
+    assert wide.low <= narrow.low <= narrow.high <= wide.high
+
+
 def test_bounds_stay_certain_where_memory_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     x, y = _normal(1, 32, 32, shift=0.6)
     close = permutation_p_value(x, y, relative_width=0.001)
@@ -144,6 +169,15 @@ def test_bounds_stay_certain_where_memory_ends(monkeypatch: pytest.MonkeyPatch) 
     assert found.method == "certified"
     assert found.low <= close.low <= close.high <= found.high
     assert _width(found) > 0.001
+
+
+@pytest.mark.parametrize("outlier", [1e6, -1e6])
+def test_outlier_leaves_what_is_certain(outlier: float) -> None:
+    # The outlier decides alone, and half of all partitions have it in X.
+    x, y = _normal(3, 32, 32)
+    x[0] = outlier
+    found = permutation_p_value(x, y)
+    assert (found.high <= 0.5) if outlier > 0 else (found.low >= 0.5)
 
 
 def test_tables_keep_to_their_memory() -> None:
