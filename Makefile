@@ -38,6 +38,12 @@ fuzz: .venv/ready ## every reader on 10,000 mutated files, twenty minutes or mor
 mutants: .venv/ready ## mistakes planted one by one in a copy: which do the tests notice? (names="..." chooses)
 	$(BIN)/python -m tests.mutants.plant $(names)
 
+golden: .venv/ready ## records anew what all runs of the tests give, with the instructions of two kinds of processor
+	rm -rf .golden && mkdir -p .golden/one .golden/other
+	TILTMETER_GOLDEN=$(CURDIR)/.golden/one $(call threads,1) $(TESTS) tests/jobs
+	TILTMETER_GOLDEN=$(CURDIR)/.golden/other ATEN_CPU_CAPABILITY=default NUMBA_CPU_NAME=generic OPENBLAS_CORETYPE=Haswell $(call threads,1) $(TESTS) tests/jobs
+	$(BIN)/python -m tests.golden.tables .golden/one .golden/other
+
 bench: .venv/ready ## the whole path against word2vec, on the Simple English Wikipedia where it is at hand
 	$(BIN)/python -m benchmarks.bootstrap
 

@@ -14,6 +14,7 @@ from tests.fixtures.buckets import new_bucket
 
 pytest_plugins = [
     "tests.choices",
+    "tests.golden.tables",
     *(
         f"tests.fixtures.{name}"
         for name in (

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import fs
 
+from tests.golden import tables
 from tiltmeter.cluster.work import Failure, Report
 from tiltmeter.jobs.command import execute
 from tiltmeter.jobs.composing import build
@@ -38,9 +39,12 @@ def configured():
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run left in its directory."""
+    """What a run left in its directory, which is what it left when that was recorded."""
 
     path: Path
+
+    def __post_init__(self):
+        tables.look(self.path)
 
     @cached_property
     def record(self) -> dict[str, Any]:
