@@ -24,7 +24,7 @@ from scipy.stats import gamma
 
 from tiltmeter.operators.compute.arrays import FloatArray
 
-VERSION = "privacy_profile/1"
+VERSION = "privacy_profile/2"
 
 _LEAST = 1e-300
 """Chances below it count as none."""
@@ -110,12 +110,10 @@ def loss_below(threshold: float, rho: float, num_dimensions: int) -> float:
     >>> loss_below(-1.0, 1.0, 5), loss_below(2.0, 1.0, 5)
     (0.0, 1.0)
     """
-    if threshold <= -rho:
-        return 0.0
-    if num_dimensions == _LAPLACE and threshold < rho:
+    if abs(threshold) >= rho:
+        return float(threshold > 0)
+    if num_dimensions == _LAPLACE:
         return exp((threshold - rho) / 2) / 2
-    if threshold > 0:
-        return 1.0 - loss_above(threshold, rho, num_dimensions)
     return _loss_below(-threshold, rho, num_dimensions, 0.0)
 
 
@@ -148,12 +146,12 @@ def _laplace_power(size: float, rho: float) -> float:
 
 
 def _loss_below(epsilon: float, rho: float, num_dimensions: int, log_factor: float) -> float:
-    """``exp(log_factor) Pr[L < -e]`` for e >= 0."""
+    """``exp(log_factor) Pr[L < -e]`` for e of any sign."""
     return _integral(_Tail(-epsilon, rho, num_dimensions, -1), log_factor)
 
 
 class _Tail(NamedTuple):
-    """``Pr[sign L > sign threshold]``, where the threshold has the sign or is 0."""
+    """``Pr[sign L > sign threshold]`` over the radii at which it is no certainty; with the sign 1, threshold >= 0."""
 
     threshold: float
     rho: float

@@ -159,7 +159,8 @@ def test_chains_that_have_not_converged_mark_whatever_is_made_of_them(run_here, 
 
 
 def test_a_lexicon_without_a_word_of_the_texts_is_refused_before_vectors_are_trained(run_here, trained, tmp_path):
-    path = write(tmp_path / "lexicon.csv", ["word", "polarity"], ("klasse", "positive"), ("bad", "negative"))
+    both = [("war", "positive"), ("war", "negative")]
+    path = write(tmp_path / "lexicon.csv", ["word", "polarity"], ("klasse", "positive"), ("bad", "negative"), *both)
     with pytest.raises(InputError, match=r"none of the 1 positive words \(klasse\)"):
         run_here(*trained, f"lexicon.path={path}", f"store={tmp_path}/store", f"run_dir={tmp_path}/run")
     stages = json.loads((tmp_path / "run/run.json").read_text())["stages"]

@@ -92,6 +92,7 @@ def test_epsilon_inverts_delta(rho, num_dimensions, delta):
 
 @given(RHO, DIMENSIONS, st.floats(0.01, 0.99))
 @example(1.0, 367, 0.98828125)
+@example(165.0, 2, 0.96875)
 def test_loss_of_the_other_vector_is_mirrored(rho, num_dimensions, share):
     """Integrating exp(-loss) over the loss of one vector gives the chances of the other."""
     threshold = share * rho

@@ -1,5 +1,7 @@
 """What an encoder starts from: vectors of words, and a transformer that reads in place of the BiLSTM."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -46,6 +48,16 @@ def test_words_of_a_file_start_from_its_vectors_and_are_looked_for_in_lower_case
     assert (
         plain.words[plain.example(Instance(Sentence(("MARRIED", "x", "y")), Span(1, 2), Span(2, 3))).words[0]] == HIDDEN
     )
+
+
+def test_a_sentence_without_parts_of_speech_has_their_absence_and_not_what_is_unknown():
+    tagged, other = (
+        replace(INSTANCE, sentence=replace(INSTANCE.sentence, pos=tuple(tags))) for tags in ("NVNPN", "XVNPN")
+    )
+    vocabulary = vocabulary_of([tagged, INSTANCE], ["spouse"], [], min_count=1)
+    assert vocabulary.pos == ("<padding>", "<unknown>", "", "N", "P", "V")
+    read = [vocabulary.example(one).pos.tolist() for one in (INSTANCE, tagged, other)]
+    assert read == [[2] * 5, [3, 5, 3, 4, 3], [1, 5, 3, 4, 3]]
 
 
 def test_a_token_is_read_at_its_first_piece(tokenizer_and_model):
