@@ -236,6 +236,6 @@ def _text_records(content: bytes, uri: str, columns: Sequence[str] | None, heade
 def _table_expected(uri: str) -> Iterator[None]:
     try:
         yield
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, UnicodeDecodeError) as error:  # of a name, too
         reason = str(error).partition("\n")[0]
         raise InputError(f"{redacted(uri)}: cannot be read as CSV, TSV, JSON, Parquet or Arrow: {reason}") from error

@@ -36,6 +36,11 @@ def test_packed_tables_are_read_as_they_are(read, pack, name):
     assert (rows, left_out) == ({"text": ["a", "b, c"], "label": ["1", "0"]}, {})
 
 
+def test_a_space_after_each_separator_is_no_part_of_a_field_and_hides_no_quotes(read):
+    rows, left_out = read('text, label\n"a, b", "c, d"\ne, f\n')
+    assert (rows, left_out) == ({"text": ["a, b", "e"], "label": ["c, d", "f"]}, {})
+
+
 def test_cells_that_break_a_rule_cost_their_row_and_name_line_column_and_cell(read):
     content = (
         "id,text,label,score,share\n1,a,pos,0.5,0.1\n2,,pos,1,0.2\n3,c,pos,x,7\n,d,pos,1,1\n5,e,bad,2,0\n6,f,,3,1.5\n"

@@ -79,11 +79,21 @@ def kinds(ratings):
         "a test decides": (run_of(ratings, undecided, {"die": {"decides": False, "rating": 2}}), {}),
         "many tests": (whole | {"tests": long}, {}),
         "tests without p": (whole | {"tests": lacking}, {}),
+        "words lost by one of two trips": (
+            whole | {"protected_words": ratings.table("protected_words", *lost_by_trips(ratings.protected_word))},
+            {},
+        ),
         "all words kept": (
             whole | {"protected_words": ratings.table("protected_words", ratings.protected_word("boy", 0))},
             {},
         ),
     }
+
+
+def lost_by_trips(row):
+    """Words that the trips lose in unlike numbers: the first is not lost most often by the first trip."""
+    lost = {"es": {"boy": 3, "girl": 0, "aunt": 0}, "de": {"boy": 1, "girl": 7, "aunt": 0}}
+    return [row(word, num, variant=trip, starts=(5, 2)) for trip, words in lost.items() for word, num in words.items()]
 
 
 NAMES = list(kinds(rating))
