@@ -35,6 +35,9 @@ VARIABLE = "TILTMETER_GOLDEN"
 TOLERANCE, AGREEMENT = 1e-3, 1e-5
 """Of the size of a column, what a run may differ by from what is recorded, and two recordings from each other."""
 PLACES = ("cluster", "run_dir", "series", "store")
+OF_MACHINES = ("plan",)
+"""Jobs whose tables say what this machine would do."""
+_PATH = re.compile(r"(?<![\w.])/[\w./-]+")
 
 Marks = tuple[str, ...]
 """Of a table: rows, names, and a mark of each column."""
@@ -61,7 +64,7 @@ def _columns(name: str, values: pa.Array) -> Iterator[tuple[str, pa.Array]]:
 
 def _mark(values: pa.Array) -> str:
     if not pa.types.is_floating(values.type):
-        return _checksum(values.to_pylist())
+        return _checksum([_PATH.sub("/", value) if isinstance(value, str) else value for value in values.to_pylist()])
     numbers = values.cast(pa.float64()).to_numpy(zero_copy_only=False)
     finite = np.where(np.isfinite(numbers), numbers, 0.0)
     weights = np.random.default_rng(0).standard_normal(len(numbers)) / np.sqrt(max(len(numbers), 1))
@@ -83,7 +86,7 @@ def _one(column: pa.ChunkedArray) -> pa.Array:
 def _named(value: Any) -> Any:
     """Settings without places, which are of this machine and process."""
     if isinstance(value, dict):
-        return {str(key): _named(item) for key, item in value.items() if key not in PLACES}
+        return {str(key): _named(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_named(item) for item in value]
     return re.sub(r"\d+$", "", Path(value).name) if isinstance(value, str) and "/" in value else value
@@ -92,10 +95,10 @@ def _named(value: Any) -> Any:
 def _tables(run_dir: Path) -> tuple[str, dict[str, dict[str, str]]] | None:
     """Job and settings of a run, and of its tables the marks by column; None of one that did not succeed."""
     record = json.loads((run_dir / "run.json").read_bytes())
-    if record["status"] != "succeeded":
+    if record["status"] != "succeeded" or record["job"] in OF_MACHINES:
         return None
     settings = yaml.load((run_dir / "config.yaml").read_bytes(), yaml.CSafeLoader)
-    key = _checksum(json.dumps(_named(settings), sort_keys=True))
+    key = _checksum(json.dumps(_named({k: v for k, v in settings.items() if k not in PLACES}), sort_keys=True))
     tables = {}
     for name in sorted(table for table, about in record["tables"].items() if about):
         table = read_run_table(run_dir, name)
@@ -192,10 +195,13 @@ def settle(folders: Sequence[Path]) -> None:
 
 
 def _settled(line: str, other: dict[str, list[Marks]]) -> str:
+    """A line, with ``*`` for what the nearest of another recording has not, or has ``*`` for."""
     settings, name, *marks = line.split(" ")
-    candidates = [_differing(marks, those, AGREEMENT) for those in other.get(f"{settings} {name}", [])]
-    differing = set(min(candidates, key=len, default=[]))
-    return " ".join([settings, name, *("*" if at in differing else mark for at, mark in enumerate(marks))])
+    others = sorted(other.get(f"{settings} {name}", []), key=lambda those: len(_differing(marks, those, AGREEMENT)))
+    for nearest in others[:1]:
+        differing = {*_differing(marks, nearest, AGREEMENT)} | {at for at, mark in enumerate(nearest) if mark == "*"}
+        marks = ["*" if at in differing else mark for at, mark in enumerate(marks)]
+    return " ".join([settings, name, *marks])
 
 
 if __name__ == "__main__":

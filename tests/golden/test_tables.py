@@ -7,7 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from tests.golden.tables import hold, record, settle
+from tests.golden.tables import HERE, OF_MACHINES, hold, record, settle
+from tiltmeter.jobs import catalogue
 
 ROWS = [
     {"word": "oak", "count": 3, "score": 0.25, "parts": [1.0, -2.0], "test": {"p": 0.5, "label": "a"}},
@@ -52,6 +53,7 @@ def changed(at, **cells):
     ("rows", "columns"),
     [
         (changed(0, word="oaks"), "word"),
+        (changed(0, word="oak/elm"), "word"),
         (changed(2, word=""), "word"),
         (changed(1, count=1), "count"),
         (changed(0, score=0.26), "score"),
@@ -71,6 +73,8 @@ def test_a_changed_cell_is_refused(run, golden, rows, columns):
 
 
 def test_places_layout_and_last_digits_are_not_held(run, golden):
+    record(run(changed(2, word="no file /tmp/a/x.csv"), seed=2), golden)
+    hold(run(changed(2, word="no file /home/b/y.csv"), seed=2), golden)
     rows = changed(0, score=0.25 + 1e-6, test={"p": 0.5 - 1e-6, "label": "a"})
     hold(run(rows, "elsewhere", cluster={"num_cpus": 4}), golden)
 
@@ -98,3 +102,7 @@ def test_what_recordings_disagree_on_is_not_held(run, golden, tmp_path, monkeypa
     hold(run(changed(1, count=5)), settled)
     with pytest.raises(AssertionError, match="word changed"):
         hold(run(changed(0, word="ash")), settled)
+
+
+def test_every_job_is_recorded():
+    assert {file.stem for file in HERE.glob("*.txt")} == {*catalogue.OURS} - {*OF_MACHINES}

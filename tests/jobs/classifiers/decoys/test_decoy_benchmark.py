@@ -467,7 +467,7 @@ def debugged(run_here, reviews, tmp_path_factory):
         "setups=[identify_and_improve]",
         "explanations.selections=[random]",
     ]
-    done = ["debugger.judgement=frequency", "improvement.remedy=ignore", "improvement.budgets=[4]"]
+    done = ["debugger.judgement=frequency", "improvement.remedy=ignore", "improvement.budgets=[4]", "models.number=2"]
     return run_here(*reviews, *SMALL, *decoys, *shown, *done, f"store={place}/store", f"run_dir={place}/run")
 
 
@@ -492,22 +492,25 @@ def test_decoys_are_made_for_the_classes_and_places_that_are_asked_for(debugged,
 
 @pytest.mark.parametrize("decoy", DECOYS)
 def test_what_is_shown_in_most_instances_is_left_out_of_what_the_same_model_reads(debugged, decoy):
-    models, repairs = Models(debugged), {row["words"]: row for row in debugged.rows("repairs", decoy=decoy)}
-    model, texts = models.load(f"{decoy}, model 0"), {row["row"]: row for row in models.texts[f"{decoy}, model 0"]}
-    for words, row in repairs.items():
+    models, names = Models(debugged), {number: f"{decoy}, model {number}" for number in "01"}
+    repairs = {(row["model"], row["words"]): row["accuracy"] for row in debugged.rows("repairs", decoy=decoy)}
+    for (model, words), accuracy in repairs.items():
         left = [[word for word in words_in(text) if word != words] for text in models.test]
         read = [text | {"text": " ".join(some)} for text, some in zip(models.test, left, strict=True)]
-        assert row["accuracy"] == pytest.approx(models.right(f"{decoy}, model 0", read).mean())
+        assert accuracy == pytest.approx(models.right(names[model], read).mean())
     for method in METHODS:
-        shown = debugged.grouped("attributions", "sentence", decoy=decoy, method=method, model="decoyed 0")
-        config = AttributionConfig(method=method, num_samples=10)
-        explained = attribute(model, [texts[number]["text"] for number in shown], config, seed=2)
-        for lines, one in zip(shown.values(), explained, strict=True):
-            assert [line["attribution"] for line in lines] == pytest.approx(list(one.values), abs=1e-5)
-        tops = [max(lines, key=lambda line: abs(line["attribution"]))["word"] for lines in shown.values()]
-        removed = [Counter(pool).most_common(1)[0][0] for pool in (tops[:4], tops[4:])]
+        config, after = AttributionConfig(method=method, num_samples=10), []
+        for model, name in names.items():
+            shown = debugged.grouped("attributions", "sentence", decoy=decoy, method=method, model=f"decoyed {model}")
+            texts = {row["row"]: row["text"] for row in models.texts[name]}
+            explained = attribute(models.load(name), [texts[row] for row in shown], config, seed=2)
+            for lines, one in zip(shown.values(), explained, strict=True):
+                assert [line["attribution"] for line in lines] == pytest.approx(list(one.values), abs=1e-5)
+            tops = [max(lines, key=lambda line: abs(line["attribution"]))["word"] for lines in shown.values()]
+            removed = [Counter(pool).most_common(1)[0][0] for pool in (tops[:4], tops[4:])]
+            after += [repairs[model, word] for word in removed]
         [row] = debugged.rows("improvement", decoy=decoy, method=method)
-        assert row["accuracy_after"] == pytest.approx(np.mean([repairs[word]["accuracy"] for word in removed]))
+        assert row["accuracy_after"] == pytest.approx(np.mean(after))
         assert row["num_words"] == 1.0
     trained = {stage["name"] for stage in debugged.record["stages"]}
     assert trained.isdisjoint({"train repaired", "train contaminated"})

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from tests.fixtures.tables import explanations
 from tiltmeter.jobs.classifiers.privacy import tables
+from tiltmeter.jobs.classifiers.privacy.measuring import RESEEDED
 from tiltmeter.jobs.classifiers.privacy.page.findings import findings
 from tiltmeter.jobs.report.html.elements import Bullets
 
@@ -21,7 +22,19 @@ USUAL = {name: pl.DataFrame(table) for name, table in explanations.metrics().ite
 TURNED = pl.when(corpus="across").then(-pl.col("difference")).otherwise("difference").alias("difference")
 GONE = {name: pl.lit(None, pl.Float64) for name in ("p", "p_holm", "difference_low", "difference_high")}
 UNTESTED = USUAL["orderings"].with_columns(**GONE, found=pl.lit(None, pl.Boolean), status=pl.lit("too_few_units"))
+ORDERINGS, MODELS = USUAL["orderings"], USUAL["models"].filter(pl.col("seed").is_null(), model="PrivEP")
+LOWER = {"against": RESEEDED, "difference": -0.1, "difference_low": -0.2, "difference_high": -0.05, "found": False}
+BESIDE_RESEEDED = [
+    ORDERINGS,
+    ORDERINGS.with_columns(**{name: pl.lit(value) for name, value in LOWER.items()}),
+    ORDERINGS.with_columns(model=pl.lit("GRL"), against=pl.lit(RESEEDED)),
+]
+"""PrivEP has a higher EP than General and a lower one than General by another seed, GRL a higher one than that."""
 CASES = {
+    "General with other random numbers": {
+        "models": pl.concat([USUAL["models"], MODELS.with_columns(model=pl.lit(RESEEDED))]),
+        "orderings": pl.concat(BESIDE_RESEEDED),
+    },
     "a difference beside its interval": {"orderings": USUAL["orderings"].with_columns(TURNED)},
     "artificial words that are not shown": {"noise": USUAL["noise"].with_columns(highlighted=False)},
     "no p-value": {"orderings": UNTESTED},

@@ -23,9 +23,10 @@ TEXTS = ["Good film.", "not good", "she", "unheard film", "He the the film bad n
 class Summed(nn.Module):
     """Class 1 has the score f(sum of the words' numbers), class 0 has 0."""
 
-    def __init__(self, numbers, f=lambda total: total, fails_above=10**9, error=MemoryError):
+    def __init__(self, numbers, f=lambda total: total, padding=0.0, fails_above=10**9, error=MemoryError):
         super().__init__()
         weights = torch.zeros(2 + len(WORDS), 1)
+        weights[0] = padding
         for word, number in numbers.items():
             weights[2 + WORDS.index(word)] = number
         self.embedding = nn.Embedding.from_pretrained(weights, freeze=False)
@@ -70,8 +71,9 @@ EXACT = ["integrated_gradients", "gradient_x_input", "occlusion", "lime", "kerne
 @pytest.mark.parametrize("target", [0, 1])
 def test_every_method_finds_the_weights_of_a_linear_model(method, target) -> None:
     text, how = "Not the bad film she", {"num_samples": 64, "num_steps": 3}
-    found = values(summed(NUMBERS), text, target=target, method=method, **how)
-    np.testing.assert_allclose(found, (2 * target - 1) * np.array([-0.5, 0.0, -3.0, 0.25, 0.0]), atol=1e-4)
+    found = values(summed(NUMBERS, padding=0.75), text, target=target, method=method, **how)
+    differences = np.array([-0.5, 0.0, -3.0, 0.25, 0.0]) - 0.75
+    np.testing.assert_allclose(found, (2 * target - 1) * differences, atol=1e-4)
 
 
 @pytest.mark.parametrize(

@@ -108,6 +108,14 @@ def test_failure_of_the_published_bound(num_words, betas):
     assert bounds == pytest.approx(betas, abs=0.051)
 
 
+def test_a_haar_projection_is_gram_and_schmidt_s_of_normal_columns():
+    """By the one triangle with a positive diagonal, which makes its distribution uniform."""
+    normal = np.random.default_rng(1).standard_normal((20, 5))
+    triangle = np.linalg.cholesky(normal.T @ normal).T
+    rows = haar_projection(np.random.default_rng(1), 5, 20)
+    np.testing.assert_allclose(rows.T @ triangle, normal, atol=1e-12)
+
+
 def test_orthonormal_maps_stretch_nothing_and_components_keep_most():
     vectors = np.random.default_rng(0).standard_normal((300, 20)) * np.geomspace(1, 0.05, 20)
     components, subspace = principal_projection(vectors, 5), haar_projection(np.random.default_rng(1), 5, 20)
