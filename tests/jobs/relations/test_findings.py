@@ -25,7 +25,7 @@ def sentences(values, measures=None, in_texts=()):
     is_other = pl.col("model") == "joint - no_decoder"
     others = {name: pl.when(is_other).then(pl.lit(value)).otherwise(pl.col(name)) for name, value in values.items()}
     frames["measures"] = frames["measures"].with_columns(**others, **(measures or {}))
-    rule = frames["rules"].filter(split="texts")
+    rule = frames["rules"].filter(split="texts").head(1)
     more = [rule.with_columns(source=pl.lit(s), precision=p, num_known=pl.lit(num)) for s, p, num in in_texts]
     frames["rules"] = pl.concat([frames["rules"], *more], how="vertical_relaxed")
     return [*findings(frames), *doubts(frames)]
