@@ -74,13 +74,9 @@ def _mark(values: pa.Array) -> str:
 
 
 def _marked(table: pa.Table) -> dict[str, str]:
-    whole = table.combine_chunks()
-    columns = (column for name in sorted(table.column_names) for column in _columns(name, _one(whole[name])))
+    names = sorted(table.column_names)
+    columns = (column for name in names for column in _columns(name, table[name].combine_chunks()))
     return {name: _mark(values) for name, values in columns}
-
-
-def _one(column: pa.ChunkedArray) -> pa.Array:
-    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
 
 
 def _named(value: Any) -> Any:
