@@ -85,7 +85,8 @@ def run(place: Path, arguments: list[str], *search_path: Path) -> str:
 def test_its_test_passes(checkout):
     """The page's own test, with the suite's fixtures, in the copy."""
     shutil.copytree(ROOT / "tests/fixtures", checkout / "tests/fixtures")
-    for name in ("tests/conftest.py", "tests/choices.py", "tests/jobs/conftest.py", "pyproject.toml"):
+    plugins = ("tests/conftest.py", "tests/choices.py", "tests/golden/tables.py", "tests/jobs/conftest.py")
+    for name in (*plugins, "pyproject.toml"):
         (checkout / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, checkout / name)
     [text] = [block.text for block in PAGE.blocks if "def test_texts_keep" in block.text]

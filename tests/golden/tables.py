@@ -122,34 +122,35 @@ def _differing(marks: Sequence[str], others: Sequence[str], tolerance: float) ->
     return [at for at, pair in enumerate(zip(marks, others, strict=True)) if not _agree(*pair, tolerance)]
 
 
-@cache
-def _recorded(job: str, folder: Path = HERE) -> dict[str, list[Marks]]:
+def _read(file: Path) -> dict[str, list[Marks]]:
     """The tables that a file of a job has, by settings and name."""
-    file, lines = folder / f"{job}.txt", defaultdict(list)
+    lines = defaultdict(list)
     for line in file.read_text().splitlines() if file.exists() else []:
         settings, name, *marks = line.split(" ")
         lines[f"{settings} {name}"].append(tuple(marks))
     return dict(lines)
 
 
+_recorded = cache(_read)
+
+
 def hold(run_dir: Path, folder: Path = HERE) -> None:
-    """Fails where a table of a run that succeeded is none that was recorded."""
-    if found := _tables(run_dir):
+    """Fails where a table of a run that succeeded is none that was recorded, of a job that has been recorded."""
+    if (found := _tables(run_dir)) and (known := _recorded(folder / f"{found[0]}.txt")):
         job, tables = found
-        known = _recorded(job, folder)
         wrong = [_wrong(key, marks, known.get(key, [])) for key, marks in tables.items()]
         if any(wrong):
             raise AssertionError(f"{job}: {'; '.join(filter(None, wrong))} (see tests/golden/tables.py)")
 
 
 def record(run_dir: Path, folder: Path) -> None:
-    """Adds the tables of a run that succeeded to the files of a folder."""
+    """Adds to the files of a folder the tables of a run that succeeded, but for those that would be held as they are."""
     if found := _tables(run_dir):
         job, tables = found
-        lines = {f"{key} {' '.join(marks.values())}" for key, marks in tables.items()}
-        with (folder / f"{job}.txt").open("a+") as file:
-            file.seek(0)
-            file.write("".join(f"{line}\n" for line in sorted(lines - set(file.read().splitlines()))))
+        known = _read(folder / f"{job}.txt")
+        new = {key: marks for key, marks in tables.items() if _wrong(key, marks, known.get(key, []))}
+        with (folder / f"{job}.txt").open("a") as file:
+            file.writelines(f"{key} {' '.join(marks.values())}\n" for key, marks in new.items())
 
 
 def _wrong(key: str, marks: dict[str, str], known: list[Marks]) -> str:
@@ -182,12 +183,12 @@ def look(run_dir: Path) -> None:
 
 def settle(folders: Sequence[Path]) -> None:
     """Makes the files beside this of recordings: what all of them have, ``*`` where they disagree."""
-    for job in sorted({file.stem for folder in folders for file in folder.glob("*.txt")}):
-        first, *others = (_recorded(job, folder) for folder in folders)
+    for name in sorted({file.name for folder in folders for file in folder.glob("*.txt")}):
+        first, *others = (_read(folder / name) for folder in folders)
         lines = {f"{key} {' '.join(marks)}" for key in first for marks in first[key]}
         for other in others:
             lines = {_settled(line, other) for line in lines}
-        (HERE / f"{job}.txt").write_text("".join(f"{line}\n" for line in sorted(lines)))
+        (HERE / name).write_text("".join(f"{line}\n" for line in sorted(lines)))
 
 
 def _settled(line: str, other: dict[str, list[Marks]]) -> str:

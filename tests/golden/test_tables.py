@@ -104,5 +104,21 @@ def test_what_recordings_disagree_on_is_not_held(run, golden, tmp_path, monkeypa
         hold(run(changed(0, word="ash")), settled)
 
 
+def test_a_table_is_added_once(run, golden):
+    file = golden / "trees.txt"
+    before = file.read_text()
+    record(run(changed(0, score=0.25 + 1e-6)), golden)
+    file.write_text(before.replace(before.split()[4], "*"))
+    record(run(changed(0, count=9)), golden)
+    assert file.read_text().count("\n") == before.count("\n")
+    record(run(changed(0, score=0.5)), golden)
+    assert file.read_text().count("\n") == before.count("\n") + 1
+
+
+def test_a_job_that_was_never_recorded_is_not_held(run, golden):
+    (golden / "trees.txt").unlink()
+    hold(run(ROWS, seed=1), golden)
+
+
 def test_every_job_is_recorded():
     assert {file.stem for file in HERE.glob("*.txt")} == {*catalogue.OURS} - {*OF_MACHINES}
