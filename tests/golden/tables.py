@@ -144,7 +144,7 @@ def hold(run_dir: Path, folder: Path = HERE) -> None:
 
 
 def record(run_dir: Path, folder: Path) -> None:
-    """Adds to the files of a folder the tables of a run that succeeded, but for those that would be held as they are."""
+    """Adds to the files of a folder the tables of a run that succeeded, but for what `hold` takes as recorded."""
     if found := _tables(run_dir):
         job, tables = found
         known = _read(folder / f"{job}.txt")

@@ -143,9 +143,10 @@ def _how_sure(frames: Frames, config: ErrorCharacterisationRun) -> Iterator[str]
     )
     if config.splits.number < ADVISED_SPLITS:
         yield f"Means rest on {plural(config.splits.number, 'split')} alone; {ADVISED_SPLITS} are advised."
-    suspected = measured(frames["predictions"])
-    share = _share(suspected.filter("is_error"), "is_label_suspected")
-    yield f"Of {percent(share, 0)} of the errors, a model of words that has not seen the text suspects the label."
+    judged = measured(frames["predictions"]).filter("is_error").drop_nulls("is_label_suspected")
+    if judged.height:
+        share = percent(_share(judged, "is_label_suspected"), 0)
+        yield f"Of {share} of the errors, a model of words that has not seen the text suspects the label."
     for row in frames["guarantees"].filter(promise="missed", flags="some").head(1).to_dicts():
         any_of = f" that all {row['num_joint']} promises hold" if row["num_joint"] > 1 else ""
         yield (

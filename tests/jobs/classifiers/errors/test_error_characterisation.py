@@ -152,6 +152,7 @@ def test_what_needs_two_kinds_is_left_out_and_the_rest_is_done(run_job, tmp_path
     else:
         assert {row["in_domain_disagreement"] for row in predictions} == {None}
         assert {"error_models", "slices"} <= outcome.published
+        assert "suspects the label" not in (outcome.path / "report.html").read_text()
 
 
 def test_the_planted_slice_leads_and_is_confirmed(characterised):
