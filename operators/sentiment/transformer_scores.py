@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from tiltmeter.operators.compute.batching import length_batches, longest_input
+from tiltmeter.operators.text.normalisation import as_labels
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -35,7 +36,7 @@ class ClassifierConfig:
             of scores. On one core of a CPU, 128 to 512 are fastest; a GPU may want more.
     """
 
-    labels: dict[str, Annotated[float, Field(ge=-1.0, le=1.0)]] | None = None
+    labels: Annotated[dict[str, Annotated[float, Field(ge=-1.0, le=1.0)]] | None, BeforeValidator(as_labels)] = None
     score: ClassifierScore = "expected"
     max_tokens: Annotated[int, Field(ge=1)] = 256
 
@@ -85,7 +86,7 @@ def label_values(id2label: Mapping[int, str], labels: Mapping[str, float] | None
     >>> label_values({0: "1 star", 1: "2 stars", 2: "3 stars", 3: "4 stars", 4: "5 stars"})
     array([-1. , -0.5,  0. ,  0.5,  1. ])
     """
-    names = [id2label[number] for number in sorted(id2label)]
+    names = [str(as_labels(id2label[number])) for number in sorted(id2label)]
     if labels is None:
         known = _VALUES | _stars(len(names))
         if all(name.casefold() in known for name in names):

@@ -16,6 +16,7 @@ from pydantic import ConfigDict, Field
 from tiltmeter.storage.bad_records import BadRecords, collect
 from tiltmeter.storage.corpora.archives import members
 from tiltmeter.storage.corpora.formats.mediawiki import read_header
+from tiltmeter.storage.corpora.formats.parquet_pages import check_columns
 from tiltmeter.storage.corpora.pages import ArchiveSource, Compression, Format, Markup, Repairs, Source, Span
 from tiltmeter.storage.corpora.recognition import UnknownFormat, recognised
 from tiltmeter.storage.errors import InputError
@@ -114,7 +115,8 @@ def find_sources(config: CorpusConfig) -> list[Source]:
     it is read.
 
     Raises:
-        InputError: if a path names no file, an empty one, the same one as another path, or one of unknown format.
+        InputError: if a path names no file, an empty one, the same one as another path, one of unknown format, or one
+            of rows that has no texts.
     """
     files = find_files(config.paths, _SETTING)
     _check_each_once(files)
@@ -204,6 +206,8 @@ def _content(uri: str, chosen: Format | None) -> tuple[Format | None, Compressio
     prefixes: tuple[str, ...] = ()
     if what.format == "mediawiki":
         prefixes = read_header(uri, what.compression, what.encoding).media_prefixes()
+    if what.format in ("parquet", "arrow"):
+        check_columns(uri, what.format)
     if what.format == "archive":
         repairs = Repairs()
         first = next(_members(uri, "", chosen, repairs), None)

@@ -13,7 +13,7 @@ from tiltmeter.storage.corpora.archives import first_bytes, opened, opened_in_pa
 from tiltmeter.storage.corpora.decoding import decoded
 from tiltmeter.storage.corpora.formats.documents import page_of
 from tiltmeter.storage.corpora.packed import check_growth, check_parquet
-from tiltmeter.storage.corpora.pages import Page, Repairs, Source, Span, too_large
+from tiltmeter.storage.corpora.pages import Format, Page, Repairs, Source, Span, too_large
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.redaction import reason, redacted
 
@@ -32,13 +32,23 @@ _TEXTS = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary(), pa.str
 _File: TypeAlias = pq.ParquetFile | pa.ipc.RecordBatchFileReader | pa.ipc.RecordBatchStreamReader
 
 
+def check_columns(uri: str, form: Format) -> None:
+    """Look at what the columns of a file are called and hold, before any row is read.
+
+    Raises:
+        InputError: if the file is damaged, or has no column ``text`` of strings.
+    """
+    with _file(uri, form) as file:
+        _check_types(_schema(file), uri)
+
+
 def row_group_bytes(source: Source) -> list[int]:
     """Bytes that each row group takes in a Parquet file.
 
     Raises:
         InputError: if the file is no Parquet or its server does not send parts of a file.
     """
-    with _file(source) as file:
+    with _file(source.uri, source.format) as file:
         groups = [file.metadata.row_group(index) for index in range(file.num_row_groups)]
         return [sum(group.column(i).total_compressed_size for i in range(group.num_columns)) for group in groups]
 
@@ -49,7 +59,7 @@ def row_fields(source: Source) -> list[str]:
     Raises:
         InputError: if the file is not of its format, or its server does not send parts of a file.
     """
-    with _file(source) as file:
+    with _file(source.uri, source.format) as file:
         return [name for name in _schema(file).names if name != "text"]
 
 
@@ -62,9 +72,8 @@ def read_rows(
     Raises:
         InputError: if the file is damaged, or has no column ``text`` of strings.
     """
-    with _file(source) as file:
-        for name in _COLUMNS:
-            _check_type(_schema(file), name, source.uri)
+    with _file(source.uri, source.format) as file:
+        _check_types(_schema(file), source.uri)
         columns = [name for name in _schema(file).names if name in _COLUMNS or name == field]
         row, num_bytes = sum(file.metadata.row_group(index).num_rows for index in range(span.start)), 0
         for batch in _batches(file, span, columns):
@@ -84,19 +93,19 @@ def read_rows(
 
 
 @contextmanager
-def _file(source: Source) -> Iterator[_File]:
-    is_stream = source.format == "arrow" and first_bytes(source.uri).startswith(ARROW_MAGICS[1])
+def _file(uri: str, form: Format) -> Iterator[_File]:
+    is_stream = form == "arrow" and first_bytes(uri).startswith(ARROW_MAGICS[1])
     try:
         # The footer lies at the end. A server that sends whole files only would be found out too late: ask for a part.
-        with opened(source.uri) if is_stream else opened_in_parts(source.uri) as raw:
-            if source.format == "arrow":
+        with opened(uri) if is_stream else opened_in_parts(uri) as raw:
+            if form == "arrow":
                 yield pa.ipc.open_stream(raw) if is_stream else pa.ipc.open_file(raw)
             else:
                 with pq.ParquetFile(raw) as file:
                     check_parquet(raw, file.metadata)
                     yield file
     except UnicodeDecodeError as error:  # of names of columns, and of values of a field
-        raise InputError(f"{redacted(source.uri)}: cannot be read: {reason(error)}", is_unreadable=True) from error
+        raise InputError(f"{redacted(uri)}: cannot be read: {reason(error)}", is_unreadable=True) from error
 
 
 def _schema(file: _File) -> pa.Schema:
@@ -127,16 +136,15 @@ def _checked(batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch
 
 
-def _check_type(schema: pa.Schema, name: str, uri: str) -> None:
-    if name not in schema.names:
-        if name == "text":
-            raise InputError(f"{redacted(uri)}: has no column 'text'; its columns are {schema.names}")
-        return
-    kind = schema.field(name).type
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    others = {"id": _is_number, "title": pa.types.is_null}.get(name, lambda _: False)
-    if not (_is_text(kind) or others(kind)):
-        raise InputError(f"{redacted(uri)}: column {name!r} must hold strings, but is of type {kind}")
+def _check_types(schema: pa.Schema, uri: str) -> None:
+    if "text" not in schema.names:
+        raise InputError(f"{redacted(uri)}: has no column 'text'; its columns are {schema.names}")
+    for name in filter(schema.names.__contains__, _COLUMNS):
+        kind = schema.field(name).type
+        kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+        others = {"id": _is_number, "title": pa.types.is_null}.get(name, lambda _: False)
+        if not (_is_text(kind) or others(kind)):
+            raise InputError(f"{redacted(uri)}: column {name!r} must hold strings, but is of type {kind}")
 
 
 def _is_text(kind: pa.DataType) -> bool:

@@ -145,10 +145,12 @@ def test_a_text_without_any_token_has_no_score_and_a_tokenizer_has_to_pad(gpt2) 
         (["1 star", "2 stars", "3 stars", "4 stars", "5 stars"], None, [-1, -0.5, 0, 0.5, 1]),
         (["3 stars", "2 stars", "1 star"], None, [1, 0, -1]),
         (["LABEL_0", "LABEL_1"], {"LABEL_1": 0.5, "LABEL_0": -1.0}, [-1.0, 0.5]),
+        (["0", "ma\u0302le"], {"m\u00e2le": 0.5, 0: -1.0}, [-1.0, 0.5]),
     ],
 )
 def test_labels_that_say_what_they_are_worth_or_are_told(labels, values, expected) -> None:
-    assert label_values(dict(reversed([*enumerate(labels)])), values).tolist() == expected
+    """Whatever form of a character they have, and where YAML takes them for numbers."""
+    assert label_values(dict(reversed([*enumerate(labels)])), ClassifierConfig(values).labels).tolist() == expected
 
 
 @pytest.mark.parametrize("names", [["LABEL_0", "LABEL_1"], ["joy", "positive"], ["1 star", "3 stars"]])
