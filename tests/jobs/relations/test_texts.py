@@ -4,6 +4,7 @@ from collections import Counter
 
 import pytest
 
+from tests.fixtures.corpora import parquet
 from tiltmeter.jobs.relations.sources import find_sources
 from tiltmeter.jobs.relations.texts.stage import _counted
 from tiltmeter.storage.errors import InputError
@@ -11,8 +12,8 @@ from tiltmeter.storage.errors import InputError
 
 @pytest.mark.parametrize("form", ["text", "jsonl", "wikiextractor", "parquet"])
 def test_texts_are_read_in_the_form_that_is_chosen(configured, tmp_path, form):
-    """Whatever their file seems to be."""
-    (tmp_path / "a.txt").write_text("Ada met King .\n")
+    """Whatever their file is called."""
+    (tmp_path / "a.txt").write_bytes(parquet({"text": ["Ada"]}) if form == "parquet" else b"Ada met King .\n")
     settings = [f"texts.path={tmp_path}/a.txt", f"texts.format={form.replace('text', 'auto')}"]
     assert [one.format for one in find_sources(configured("job=relation_rules", *settings)).texts.sources] == [form]
     with pytest.raises(InputError, match="there is no file"):

@@ -122,8 +122,9 @@ def test_a_text_that_is_empty_is_counted_and_no_bad_record(characterised, file):
             "no number from 0 to 1 .*p_negative",
         ),
         (lambda rows: [[*row[:3], row[4], row[3], ""] for row in rows], ""),
+        (lambda rows: [[*row[:3], *([0.5, 0.5] if at < 9 else row[4:2:-1]), ""] for at, row in enumerate(rows)], ""),
     ],
-    ids=["of the first alone", "in percent", "interchanged"],
+    ids=["of the first alone", "in percent", "interchanged", "interchanged, and ties"],
 )
 def test_probabilities_that_are_none_are_told_before_any_work(configured, tmp_path, change, message):
     config = configured(*settings(write_rows(tmp_path / "tweets.csv", [HEADER, *change(tweets(40, 0))])))

@@ -16,6 +16,7 @@ from tiltmeter.operators.classifiers.errors.slices.group_flips import flipped_un
 from tiltmeter.operators.classifiers.errors.slices.leading import leading_slices, shortened, standardised
 from tiltmeter.operators.classifiers.errors.slices.predicates import Predicate, predicates_of
 from tiltmeter.operators.classifiers.errors.slices.search import SliceConfig, candidates_of, hits_of, leading, plain
+from tiltmeter.operators.classifiers.errors.slices.versions import worse_p
 from tiltmeter.operators.statistics.designs.one_sided import positive_p
 from tiltmeter.operators.statistics.means import mean, share
 from tiltmeter.operators.statistics.multiplicity import holm
@@ -137,6 +138,16 @@ def test_predicates_say_presence_absence_quarters_and_the_predicted_class():
     assert members["predicted y"] == [False] * 4 + [True] * 4
     made = predicates_of({}, {"polarity": np.array([0.0] * 6 + [0.5, 1.0])}, ["x"] * 8, min_size=1)
     assert [predicate.name for predicate in made.predicates] == ["polarity in 0..0", "polarity in 0.5..1"]
+
+
+@pytest.mark.parametrize("units", [each(8, "text"), units_of(np.arange(8) // 2, "group")], ids=["texts", "groups"])
+def test_of_few_texts_there_is_no_predicate_and_no_slice(units):
+    made = predicates_of({"thanks": np.arange(8) % 2}, {}, ["x"] * 4 + ["y"] * 4, min_size=5)
+    assert made.members.shape == (0, 8)
+    errors, config = np.arange(8) % 3 == 0, SliceConfig(min_size=5)
+    candidates = candidates_of(made.members, made.predicates, errors, np.arange(8) // 4, units, config)
+    assert len(candidates.conjunctions) == len(hits_of(candidates, 0, range(9))) == 0
+    assert worse_p(made.members, made.predicates, errors, ~errors, units, config, seed=0)[0] == []
 
 
 # --- groups of texts --------------------------------------------------------------------------------------------------
