@@ -82,7 +82,9 @@ def predicates_of(
         candidates += _quarters(feature, values)
     kept = [(predicate, members) for predicate, members in candidates if min_size <= members.sum() < len(classes)]
     members = [members for _, members in kept]
-    return Predicates([predicate for predicate, _ in kept], np.array(members, dtype=bool).reshape(len(kept), len(classes)))
+    return Predicates(
+        [predicate for predicate, _ in kept], np.array(members, dtype=bool).reshape(len(kept), len(classes))
+    )
 
 
 def _quarters(feature: str, values: NDArray[np.floating]) -> list[tuple[Predicate, BoolArray]]:

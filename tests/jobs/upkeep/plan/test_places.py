@@ -4,7 +4,9 @@ import pytest
 
 from tests.fixtures.plans import HERE, TRAINING, contents, planned_units, units
 from tiltmeter.jobs.command import execute
+from tiltmeter.jobs.embedding.sources import find_sources
 from tiltmeter.jobs.runtime.config import ConfigError
+from tiltmeter.jobs.upkeep.plan.corpora import corpus_parts
 from tiltmeter.storage.errors import InputError, StorageError
 
 
@@ -76,6 +78,17 @@ def test_a_field_that_no_document_has_is_refused_as_soon_as_they_are_read(decade
         run_here("job=bootstrap", *wrong, *places("3"))
     with pytest.raises(InputError, match=r"corpus.slices=decade: none of the 120 documents .* the fields id, year"):
         plan(*wrong, *places("3"))
+
+
+def test_a_corpus_is_as_much_of_a_stage_as_its_files_are_of_all(
+    configured, several_corpora, made_up, write_lines, tmp_path
+):
+    files = {code: write_lines(tmp_path / f"{code}.jsonl", made_up(code, num)) for code, num in (("de", 9), ("fr", 40))}
+    config = configured("job=bootstrap", *several_corpora(files), *TRAINING, "embedding.num_replicas=3")
+    parts, sizes = corpus_parts(config, find_sources(config).texts), [files[code].stat().st_size for code in files]
+    assert sizes[1] > 3 * sizes[0]
+    assert sorted(parts["read"].values()) == sizes
+    assert sorted(parts["train"].values()) == [size / 4 for size in sizes for _ in range(4)]
 
 
 def test_of_a_corpus_that_was_read_before_only_the_others_are_estimated(files, languages, plan, run_here, places):

@@ -65,6 +65,19 @@ def test_best_known_value_of_a_hard_instance() -> None:
     assert np.array_equal(labels, local_search(problem, plenty, seed=2))
 
 
+def test_what_is_drawn_is_of_its_seed() -> None:
+    """A search that is ended early is where its draws have led it."""
+    left, right = np.triu_indices(60, 1)
+    problem = Problem(60, left, right, np.random.default_rng(1).integers(-100, 101, left.size) * 1.0, "zero")
+
+    def reached(seed: int) -> float:
+        calls = count()
+        return problem.objective(local_search(problem, lambda: 100.0 - next(calls), seed=seed))
+
+    assert len({reached(seed) for seed in range(3)}) == 3
+    assert reached(1) == reached(1)
+
+
 def test_swaps_go_through_forbidden_pairs() -> None:
     # 0 and 1 belong to each other's parts, {0, 2, 3} and {1, 4, 5}, but may not be together even for a while.
     own, others, inner = [(0, 2), (0, 3), (1, 4), (1, 5)], [(1, 2), (1, 3), (0, 4), (0, 5)], [(2, 3), (4, 5)]
