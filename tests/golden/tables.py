@@ -1,16 +1,19 @@
-"""Tables of all runs of the tests, held against what they were when they were last recorded.
+"""Tables and pages of all runs of the tests, held against what they were when they were last recorded.
 
 Tests say by hand what some numbers of a run must be; this says that none of the others has changed. A run that
 succeeds is looked up by its settings, without places and layout, in the file of its job beside this one. A line there
 is a table: its settings, name, number of rows, names of columns, and then, in the order of these, of each column a
 checksum or, as processors differ in the last digits, of fractions their size (root mean square) and a weighted sum.
+The line of a page has a mark of each section, with what its charts draw; a section that shows seconds is not held.
 ``*`` is a column that two recordings disagreed on, such as seconds.
 
 A change that means to change numbers records them anew (``make golden``); the diff says which. Runs of new tests are
 added by ``TILTMETER_GOLDEN=$PWD/tests/golden pytest <tests>``. Slow tests and random examples are not held.
 """
 
+import base64
 import hashlib
+import html
 import json
 import os
 import re
@@ -37,7 +40,12 @@ TOLERANCE, AGREEMENT = 1e-3, 1e-5
 PLACES = ("cluster", "run_dir", "series", "store")
 OF_MACHINES = ("plan",)
 """Jobs whose tables say what this machine would do."""
+OF_OTHERS = ("account", "changes")
+"""Sections of a page that are about how it was run, and about other runs of its store."""
 _PATH = re.compile(r"(?<![\w.])/[\w./-]+")
+_NUMBER = re.compile(r"(?<![\w.])[-−]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[-−]?\d+)?")
+_SENTENCES, _SECONDS = re.compile(r"(?<=[.:!?]) "), re.compile(r"[\d,.]+ s\b")
+_CHART_OR_TAG = re.compile(r'<script type="text/plain">([^<]*)</script>|<(?:[^>]*style="([^"]*)")?[^>]*>')
 
 Marks = tuple[str, ...]
 """Of a table: rows, names, and a mark of each column."""
@@ -67,8 +75,9 @@ def _mark(values: pa.Array) -> str:
         return _checksum([_PATH.sub("/", value) if isinstance(value, str) else value for value in values.to_pylist()])
     numbers = values.cast(pa.float64()).to_numpy(zero_copy_only=False)
     finite = np.where(np.isfinite(numbers), numbers, 0.0)
-    weights = np.random.default_rng(0).standard_normal(len(numbers)) / np.sqrt(max(len(numbers), 1))
-    size, weighted = np.linalg.norm(finite) / np.sqrt(max(len(numbers), 1)), finite @ weights
+    rng, root = np.random.default_rng(0), np.sqrt(max(len(numbers), 1))
+    weights = rng.choice([-1.0, 1.0], len(numbers)) * rng.uniform(1.0, 2.0, len(numbers))  # none is near 0
+    size, weighted = np.linalg.norm(finite) / root, finite @ weights / root
     others = [(at, str(values[at])) for at in np.flatnonzero(~np.isfinite(numbers)).tolist()]
     return f"{size:.6g},{weighted:.6g}" + (f",{_checksum(others)}" if others else "")
 
@@ -77,6 +86,34 @@ def _marked(table: pa.Table) -> dict[str, str]:
     names = sorted(table.column_names)
     columns = (column for name in names for column in _columns(name, table[name].combine_chunks()))
     return {name: _mark(values) for name, values in columns}
+
+
+def _text(markup: str) -> str:
+    """What a page shows: text, bars and colours, and what its charts draw."""
+
+    def shown(found: re.Match[str]) -> str:
+        if not found[1]:
+            return f" {found[2] or ''} "
+        packed = base64.b64decode(found[1])
+        return pa.decompress(packed[4:], int.from_bytes(packed[:4], "little"), "lz4_raw", asbytes=True).decode()
+
+    return _PATH.sub("/", " ".join(html.unescape(_CHART_OR_TAG.sub(shown, markup)).split()))
+
+
+def _page(report: str) -> dict[str, str]:
+    """Of each section of a page a mark of its numbers, whose logarithms hide no small one, and of the words between."""
+    content = f'<section id="lead">{report[report.index("<header>") : report.index("</main>")]}'
+    _, *parts = re.split(r'<section id="([^"]+)">', content)
+    return {name: _shown(markup) for name, markup in zip(parts[::2], parts[1::2], strict=True) if name not in OF_OTHERS}
+
+
+def _shown(markup: str) -> str:
+    text = _text(markup)
+    if "seconds" in text:
+        return "*"
+    text = _SECONDS.sub("", " ".join(part for part in _SENTENCES.split(text) if "took " not in part))
+    numbers = np.array([float(number.replace("−", "-").replace(",", "")) for number in _NUMBER.findall(text)])
+    return f"{_mark(pa.array(np.sign(numbers) * np.log1p(np.abs(numbers))))},{_checksum(_NUMBER.sub('#', text))}"
 
 
 def _named(value: Any) -> Any:
@@ -101,6 +138,9 @@ def _tables(run_dir: Path) -> tuple[str, dict[str, dict[str, str]]] | None:
         marks = _marked(table)
         tables[f"{key} {name}"] = {"rows": str(table.num_rows), "columns": _checksum(list(marks))} | marks
     tables[f"{key} -"] = {"tables": _checksum(sorted(tables))}
+    if (run_dir / "report.html").exists():
+        marks = _page((run_dir / "report.html").read_text())
+        tables[f"{key} page"] = {"sections": _checksum(list(marks))} | marks
     return record["job"], tables
 
 

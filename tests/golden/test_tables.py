@@ -1,4 +1,4 @@
-"""What is held of tables: each cell and its place; not where a run lies, nor the last digits of its fractions."""
+"""What is held of tables and pages: each cell and its place; not where a run lies, nor the last digits of fractions."""
 
 import json
 
@@ -9,6 +9,8 @@ import yaml
 
 from tests.golden.tables import HERE, OF_MACHINES, hold, record, settle
 from tiltmeter.jobs import catalogue
+from tiltmeter.jobs.report.html.elements import Chart, Grid, Page, Paragraph, Section, render
+from tiltmeter.jobs.report.plots.figure import Figure
 
 ROWS = [
     {"word": "oak", "count": 3, "score": 0.25, "parts": [1.0, -2.0], "test": {"p": 0.5, "label": "a"}},
@@ -70,6 +72,58 @@ def changed(at, **cells):
 def test_a_changed_cell_is_refused(run, golden, rows, columns):
     with pytest.raises(AssertionError, match=rf"^trees: words: {columns} changed \("):
         hold(run(rows), golden)
+
+
+def page(bar=0.5, word="oak", number="−1,234.50", drawn=2.0, took="3 s", title="Trees, elm < oak", solved="0.2 s", column="score"):
+    chart = Chart("", "Heights.", {"all": Figure([{"x": ["oak"], "y": [drawn]}], {})})
+    grid = Grid("", ["word", column], [[word, number]], [column], {column: [bar]})
+    sections = [Section("heights", "Heights", [grid, chart]), Section("account", "How it was run", [Paragraph(took)])]
+    return render(
+        Page(
+            title,
+            {"list": "/tmp/a/x.csv"},
+            [Paragraph(f"{bar} m, in {solved}. Oak 3 (1.5 m) took 0.9 s. End.")],
+            sections,
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ({"word": "elm"}, "heights"),
+        ({"number": "−1,234.60"}, None),
+        ({"number": "1,234.50"}, "heights"),
+        ({"number": "none"}, "heights"),
+        ({"drawn": 2.1}, "heights"),
+        ({"bar": 0.6}, "lead"),
+        ({"title": "Wood"}, "lead"),
+        ({"title": "Trees, elm < ash"}, "lead"),
+        ({"took": "4 hours"}, None),
+        ({"solved": "17 s"}, None),
+        ({"solved": "0.2 s. Elm 7 (2.5 m) took 1.5 s in all; elm took 1 s"}, None),
+        ({"solved": "17 days"}, "lead"),
+    ],
+)
+def test_a_changed_page_is_refused(run, golden, change, what):
+    folder = run(ROWS)
+    (folder / "report.html").write_text(page())
+    record(folder, golden)
+    hold(folder, golden)
+    (folder / "report.html").write_text(page(**change).replace("/tmp/a/x.csv", "/home/b/y.csv"))
+    if what is None:
+        hold(folder, golden)
+    else:
+        with pytest.raises(AssertionError, match=rf"^trees: page: {what} changed \("):
+            hold(folder, golden)
+
+
+def test_numbers_beside_seconds_are_not_held(run, golden):
+    folder = run(ROWS)
+    (folder / "report.html").write_text(page(column="seconds", number="2"))
+    record(folder, golden)
+    (folder / "report.html").write_text(page(column="seconds", number="7"))
+    hold(folder, golden)
 
 
 def test_places_layout_and_last_digits_are_not_held(run, golden):
