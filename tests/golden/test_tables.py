@@ -74,7 +74,16 @@ def test_a_changed_cell_is_refused(run, golden, rows, columns):
         hold(run(rows), golden)
 
 
-def page(bar=0.5, word="oak", number="−1,234.50", drawn=2.0, took="3 s", title="Trees, elm < oak", solved="0.2 s", column="score"):
+def page(
+    bar=0.5,
+    word="oak",
+    number="−1,234.50",
+    drawn=2.0,
+    took="3 s",
+    title="Trees, elm < oak",
+    solved="0.2 s",
+    column="score",
+):
     chart = Chart("", "Heights.", {"all": Figure([{"x": ["oak"], "y": [drawn]}], {})})
     grid = Grid("", ["word", column], [[word, number]], [column], {column: [bar]})
     sections = [Section("heights", "Heights", [grid, chart]), Section("account", "How it was run", [Paragraph(took)])]
