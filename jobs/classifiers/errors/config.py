@@ -276,9 +276,9 @@ def check_probabilities(data: CharacterisedData, uri: str, rules: Rules) -> None
     renamed = data.classes or {}
     predicted = spelled(rows[str(data.prediction)], [*renamed, *names]).replace(renamed)
     values = given.filter(is_whole).to_numpy()
-    told = (values == values.max(axis=1, keepdims=True)).sum(axis=1) == 1
-    largest = np.array(names)[values[told].argmax(axis=1)]
-    if told.any() and np.mean(largest == predicted.filter(is_whole).to_numpy()[told]) < 0.1:
+    is_untied = (values == values.max(axis=1, keepdims=True)).sum(axis=1) == 1
+    largest = np.array(names)[values[is_untied].argmax(axis=1)]
+    if is_untied.any() and np.mean(largest == predicted.filter(is_whole).to_numpy()[is_untied]) < 0.1:
         reason = (
             "fewer than one prediction in ten has the largest probability: are the columns of data.probabilities "
             "interchanged?"
