@@ -73,7 +73,8 @@ def test_what_can_not_be_is_listed_with_its_reason(staged, tmp_path):
     good = [sentence("Ada", "married", "King", "."), sentence("Ada", "met", "King", ".", relation="no_relation")] * 9
     slow = sentence("Ada", "b" * 61 + "xc", "King", ".", relation="no_relation")
     bad = [sentence("Ada", "met", "King", ".", obj_end=9), sentence("Ada", "met", "King", ".", obj_start=0, obj_end=1)]
-    (tmp_path / "part.json").write_text(json.dumps([*good, slow, *bad]))
+    (tmp_path / "part.json").write_text(json.dumps([*good, good[1], *bad]))
+    (tmp_path / "slow.json").write_text(json.dumps([*good, slow, *bad]))
     patterns = {
         "a": ("per:spouse", 'SUBJ "married" OBJ', ""),
         "b": ("per:title", 'SUBJ "chairs" OBJ', "no training instance has the relation 'per:title'"),
@@ -83,7 +84,8 @@ def test_what_can_not_be_is_listed_with_its_reason(staged, tmp_path):
     }
     rules = [{"id": name, "relation": relation, "pattern": text} for name, (relation, text, _) in patterns.items()]
     (tmp_path / "rules.json").write_text(json.dumps(rules))
-    made = staged(*parts_of(tmp_path / "part.json"), f"rules.path={tmp_path}/rules.json")
+    files = [*parts_of(tmp_path / "part.json"), f"data.test={tmp_path}/slow.json"]
+    made = staged(*files, f"rules.path={tmp_path}/rules.json")
     reasons = [row["reason"] for row in made.rows["test"]]
     assert [bool(reason) for reason in reasons] == [False] * 19 + [True] * 2
     assert "inside of 0 to 3" in reasons[19]

@@ -121,7 +121,9 @@ def test_copies_in_an_object_store(served, s3_bucket):
     [source] = find_sources(copies)
     assert source.num_bytes == len(_CONTENT)
     assert sum(1 for span in split(source, 0.4) for _ in read_pages(source, span)) == 50_000
+    num_requests = len(served.ranges)
     assert downloaded(config, s3_bucket.uri("store")) == copies
+    assert served.ranges[num_requests:] == ["bytes=0-0"]
     with pytest.raises(InputError, match=r"connection broke at byte .* run again, or choose a local store"):
         downloaded(_config(served.url("hopeless", "pages.jsonl")), s3_bucket.uri("other"))
     listed = s3_bucket.client.list_objects_v2(Bucket="tilt", Prefix="other/")

@@ -9,8 +9,10 @@ import pytest
 
 from tests.jobs.embedding.private_vectors.leaks import left
 from tests.jobs.embedding.private_vectors.places import KEY, NUM_WORDS, WIDTH, settings
+from tiltmeter.jobs.embedding.private_vectors.release.key_file import _Proof
 from tiltmeter.jobs.embedding.private_vectors.sources import find_sources
 from tiltmeter.operators.embedding.private_release.profile import gaussian_epsilon_of
+from tiltmeter.operators.embedding.private_release.secrets import keyed_digest
 from tiltmeter.storage.errors import InputError, Refusal
 
 TEN = "release.epsilon=10"
@@ -110,6 +112,16 @@ def test_keys_that_are_not_safe_are_refused(configured, folder, tmp_path, place,
     where = [f"store={tmp_path}/store", f"run_dir={tmp_path}/run", f"release.key_file={tmp_path}/{place}"]
     with pytest.raises(InputError, match=message):
         find_sources(configured(*settings(folder, "refused", TEN, *where)))
+
+
+def test_a_node_proves_that_it_has_the_key_where_nobody_else_can_read_it(tmp_path):
+    proof = _Proof(tmp_path / "key", "challenge")
+    assert "there is no such file" in proof()
+    proof.path.write_bytes(KEY)
+    proof.path.chmod(0o640)
+    assert proof().endswith(f"run chmod 600 {proof.path}")
+    proof.path.chmod(0o600)
+    assert proof() == keyed_digest(KEY, {"challenge": "challenge"}).hex()
 
 
 NUM_ROWS, NUM_KILLS = 50_000, 20

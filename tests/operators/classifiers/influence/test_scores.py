@@ -93,6 +93,7 @@ def test_a_counterfactual_is_sure_if_another_class_is_ahead_by_the_cut_of_its_wo
     logits = np.array([[0.0, 0.3, -2.0], [0.0, -1.0, 0.5], [0.0, -0.1, -0.2]])
     assert counterfactuals(logits, 0, cuts=0.4) == (pytest.approx([1]), 2, 1)
     assert counterfactuals(logits, 0).num_sure == 2
+    assert counterfactuals(np.ones((1, 2)), 1)[1:] == (1, 1)  # a tie, of which the first class is the student's
     logits = np.array([[0.0, 1.0], [0.0, 2.0], [0.0, 3.0]])
     assert counterfactuals(logits, 0, cuts=np.array([0.9, 2.5, 0.0])) == (pytest.approx([2, 0]), 3, 2)
 
