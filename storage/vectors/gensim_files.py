@@ -43,9 +43,7 @@ class _Record:
     name = ""
 
     def __new__(cls, *arguments: Any, **_: Any) -> "_Record":
-        # Old pickles make objects by a function, to which they give the class.
-        kind = arguments[0] if cls.name == "_reconstructor" and arguments else None
-        made = object.__new__(kind if isinstance(kind, type) and issubclass(kind, _Record) else cls)
+        made = object.__new__(cls)
         made.arguments, made.state = arguments, None
         return made
 

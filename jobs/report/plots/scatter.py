@@ -62,7 +62,7 @@ def _ends(numbers: pl.Series, neutral: float | None) -> list[float]:
 
 def _words(heights: pl.Series, words: pl.Series) -> list[str]:
     rank, num = heights.rank("ordinal"), words.len()
-    named = (rank <= _NUM_ENDS) | (rank > num - _NUM_ENDS) | pl.Series([num <= _MAX_WORDS] * num)
+    named = (rank <= _NUM_ENDS) | (rank + _NUM_ENDS > num) | pl.Series([num <= _MAX_WORDS] * num)
     return [plain(word) if shown else "" for word, shown in zip(words, named, strict=True)]
 
 

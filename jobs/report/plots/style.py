@@ -129,8 +129,8 @@ def faint(colour: str, opacity: float) -> str:
 def shades(colours: Sequence[str], num: int) -> list[str]:
     """So many colours, from the first to the last of those given; the one in the middle if it is one.
 
-    >>> shades(["#000000", "#0000ff"], 3)
-    ['rgb(0,0,0)', 'rgb(0,0,128)', 'rgb(0,0,255)']
+    >>> shades(["#000000", "#0000ff"], 3), shades(["#000000", "#0000ff"], 1)
+    (['rgb(0,0,0)', 'rgb(0,0,128)', 'rgb(0,0,255)'], ['rgb(0,0,128)'])
     """
     places = np.linspace(0, len(colours) - 1, num) if num > 1 else [(len(colours) - 1) / 2]
     mixed = [np.interp(places, range(len(colours)), channel) for channel in zip(*map(_channels, colours), strict=True)]

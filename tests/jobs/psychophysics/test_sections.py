@@ -48,6 +48,7 @@ def _wefat(r, **more):
     return correlation("wefat", "share_men", r, similarity="cosine", **more)
 
 
+OTHER = survey()["word_associations"].with_columns(similarity=pl.lit("euclidean"), effect_size=-pl.col("effect_size"))
 CORPORA = pl.DataFrame({"corpus": ["enwiki", "dewiki"], "language": ["en", "de"]})
 LACKING = {"status": "too_few_occupations", "reason": "2 occupations have both, 3 are needed", "num_occupations": 2}
 BESIDE = {"pearson_low": -0.3, "pearson_high": -0.1}
@@ -70,6 +71,7 @@ CHANGED = {
     "against the labour market": _validated(correlation("pse", "share_men", 0.3), _wefat(0.1)),
     "wefat is nearer": _validated(correlation("pse", "share_men", -0.6), _wefat(-0.9)),
     "pse is nearer": _validated(correlation("pse", "share_men", -0.6), _wefat(-0.1)),
+    "wefat by another similarity first": {"word_associations": pl.concat([OTHER, survey()["word_associations"]])},
     "no common order": _validated(correlation("pse", "wefat", 0.3, spearman_p=0.2)),
 }
 """Tables in the place of those of a survey of one model."""

@@ -100,6 +100,14 @@ def test_the_words_of_many_dots_are_those_of_the_ends():
     assert all(drawn(scatter(words.head(20), "x", "y", "word")).data[0].text)
 
 
+def test_axes_of_dots_hold_what_leans_to_no_side_of_each():
+    layout = drawn(
+        scatter(pl.DataFrame({"x": [1.0], "y": [2.0], "word": ["w"]}), "x", "y", "word", neutral=(9.0, -7.0))
+    ).layout
+    assert layout.xaxis.range[0] < 1 < 9 < layout.xaxis.range[1] < 10
+    assert -8 < layout.yaxis.range[0] < -7 < 2 < layout.yaxis.range[1]
+
+
 def test_kinds_without_a_look_differ_from_each_other():
     rows = pl.DataFrame({"kind": [*"abcdefgh"]})
     found = kinds(rows, "kind", {"h": Look("#000000")})

@@ -60,7 +60,7 @@ def test_large_numbers_leave_no_room_for_places_and_change_nothing(pairs, first)
 @pytest.mark.parametrize("wrong", [np.nan, np.inf])
 def test_a_weight_that_is_not_finite_is_refused_with_its_row(wrong):
     with pytest.raises(ValueError, match=rf"weight {wrong} in row 2"):
-        clean_pairs(np.array([0, 1]), np.array([1, 2]), np.array([0.5, wrong]), None)
+        clean_pairs(np.array([0, 1, 2]), np.array([1, 2, 4]), np.array([0.5, wrong, -np.inf]), None)
 
 
 @pytest.mark.parametrize("wrong", [-0.1, 1.5, np.nan])

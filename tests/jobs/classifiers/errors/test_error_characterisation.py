@@ -11,12 +11,14 @@ import polars as pl
 import pytest
 from textblob.en import tag
 
+from tests.fixtures.tables.made_up import frames
 from tests.jobs.classifiers.rows import write_rows
 from tests.jobs.test_layouts import survive
 from tiltmeter.jobs.classifiers.errors import base, error_models, predictions
 from tiltmeter.jobs.classifiers.errors import rounds as rounds_stage
 from tiltmeter.jobs.classifiers.errors.config import find_sources
 from tiltmeter.jobs.classifiers.errors.material import DENSE
+from tiltmeter.jobs.classifiers.errors.page import findings
 from tiltmeter.jobs.classifiers.errors.page.words import in_words
 from tiltmeter.jobs.classifiers.errors.promises import guarantees
 from tiltmeter.jobs.classifiers.errors.slicing import rows as slicing_rows
@@ -841,3 +843,13 @@ def test_layout_changes_no_table(characterised, run_job, file, tmp_path, num_cpu
 def test_a_kill_at_a_random_moment_changes_no_table(characterised, file, tiltmeter, outcome_of, tmp_path, victim):
     given = [*settings(file), "data.previous=before", *SMALL]
     survive(tiltmeter, outcome_of, tmp_path, given, victim, characterised)
+
+
+@pytest.mark.parametrize(("num", "rest"), [(8, []), (9, ["1 more slice is in the table."])])
+def test_slices_beyond_the_first_eight_are_counted(configured, num, rest):
+    tables = frames("error_characterisation", "characterised")
+    one = findings.leading(tables).head(1)
+    slices = pl.concat([one.with_columns(leading=pl.lit(place, one["leading"].dtype)) for place in range(1, num + 1)])
+    config = configured("job=error_characterisation", "data.path=a.csv", "base.path=b.csv")
+    [said] = findings.lead(tables | {"slices": slices}, config).findings
+    assert [item for item in said.items if "more slice" in item] == rest

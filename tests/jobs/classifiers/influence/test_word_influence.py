@@ -526,14 +526,17 @@ def test_a_teacher_that_knows_no_word_leaves_rows_with_reasons(run_here, reviews
     assert len(run.rows("probe_contexts")) == 4
 
 
-def test_parts_of_speech_that_a_file_brings_go_first(run_here, tmp_path):
+def test_parts_of_speech_and_groups_that_a_file_brings_go_first(run_here, tmp_path):
     """By which words in -ly are adjectives, punctuation at a word has its own, and a row with too few says so."""
     rng, path = random.Random(0), tmp_path / "tagged.csv"
     rows = [[f"{rng.choice(GOOD[:3])} {noun}.", "UH NNP", "fine"] for noun in NOUNS * 4]
     rows += [[f"{rng.choice(BAD[:3])} {noun}", "UH NNP", "bad"] for noun in NOUNS * 4]
     rows += [["a dull film", "DT JJ", "bad"], ["a dull film", "DT JJ FILM", "bad"], ["a fine film", "", "fine"]]
-    write_rows(path, [["text", "tags", "label"], *rows])
+    write_rows(
+        path, [["text", "tags", "label", "about"], *([*row, f"{row[0][0]} {row[0].split()[-1]}"] for row in rows)]
+    )
     settings = ("masking.max_texts=0", "probes.control=[]", "probes.probe=[]", "ratios.parts_of_speech=[X]")
+    settings += ("data.group=about",)
     run = run_here(
         *("job=word_influence", f"data.path={path}", "data.tags=tags", *SMALL, *settings, "student.width=7"),
         *(f"store={tmp_path}/store", f"run_dir={tmp_path}/run"),
@@ -549,6 +552,8 @@ def test_parts_of_speech_that_a_file_brings_go_first(run_here, tmp_path):
         "'FILM' is no part of speech",
         "0 tags for the 3 words between its spaces",
     ]
+    few = {row["reason"] for row in run.rows("students") if row["reason"]}
+    assert {reason.partition(" of the unit ")[2] for reason in few} == {'"about", and 2 are needed'}
 
 
 def test_the_teacher_may_judge_a_sample(run_here, reviews, influence, told, tmp_path):

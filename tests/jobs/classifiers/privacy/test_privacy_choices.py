@@ -129,7 +129,8 @@ def spoken(run_here, write_vectors, tmp_path_factory):
     place = tmp_path_factory.mktemp("spoken")
     unsaid = [row if at % 3 else [*row[:2], "", row[3]] for at, row in enumerate(corpus("across", 90, 2))]
     files = {"data": [*corpus("data", 260, 1)], "across": [["said", "feeling", "sex", "who"], *unsaid]}
-    files |= {"unbiased": [*corpus("unbiased", 250, 3)], "lexicon": VALENCES.items()}
+    unbiased = [row if at % 7 else [*row[:2], "", row[3]] for at, row in enumerate(corpus("unbiased", 250, 3))]
+    files |= {"unbiased": unbiased, "lexicon": VALENCES.items()}
     for name, rows in files.items():
         write_rows(place / f"{name}.csv", rows)
     vectors = write_vectors(place / "vectors.bin", ["sad", "lovely", "day"], np.eye(3, 6) * [[1], [2], [4]])
@@ -171,16 +172,30 @@ def test_each_corpus_is_read_by_its_own_columns_scale_and_genders(spoken):
         assert places == sorted(places)
         assert (places == [*range(num)]) == (name == "unbiased"), "of the others some are drawn"
         for row in rows:
-            text, label, _, speaker = files[name][row["row"] + start]
+            text, label, code, speaker = files[name][row["row"] + start]
             assert (row["text"], row["group"]) == (text, speaker)
             assert row["valence"] == CLASSES[SCALES[name].index(label)]
-            assert row["gender"] == ("male" if int(speaker[1:]) % 2 else "female")
+            known = code or name == "across"
+            assert row["gender"] == (("male" if int(speaker[1:]) % 2 else "female") if known else None)
     used = {
         row["group"]: row["part"] for row in run.rows("texts") if row["part"] in ("training", "development", "test")
     }
     assert {row["status"] for row in run.rows("texts", part="across")} == {"ok"}, "who is called alike is another one"
     for row in run.rows("texts", part="unbiased"):
         assert row["status"] == ("known_group" if used.get(row["group"]) in ("development", "test") else "ok")
+
+
+def test_where_nothing_says_who_speaks_each_text_is_a_unit(run_here, tmp_path):
+    """Of both genders and all classes, which no speaker ties together."""
+    path = write_rows(tmp_path / "said.csv", [["text", "label", "sex", "who"], *corpus("data", 150, 5)])
+    data = {"path": path, "gender": "sex", "gender_codes": "{F: female, M: male}"}
+    data["bins"] = "{low: [1, 2], mid: [2, 4], high: [4, 5]}"
+    settings = {"data": data, "models": {"names": "[General]", "num_seeds": 2, "training.max_epochs": 2}}
+    given = [f"{group}.{name}={value}" for group, of in settings.items() for name, value in of.items()]
+    given += ["intervals.num_resamples=50", "explanations.max_sentences=7", "models.encoder.hidden=4"]
+    run = run_here("job=privacy_metrics", "seed=6", *given, f"store={tmp_path}/store", f"run_dir={tmp_path}/run")
+    assert {row["group"] for row in run.rows("texts")} == {None}
+    assert {(row["num_units"], row["num_explained"]) for row in run.rows("models")} == {(7, 7)}
 
 
 def test_words_are_in_the_bins_of_the_lexicon(spoken):

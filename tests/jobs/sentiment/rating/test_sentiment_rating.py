@@ -270,7 +270,7 @@ def test_people_and_scores_from_a_file_are_systems_and_systems_agree_with_their_
     outcome = rate(*FEW, f"+translator.es={KIND}", *people, f"+sentiment.file={{kind: scores, path: {file}}}")
     sentences = outcome.rows("sentences")
     votes = outcome.rows("scores", system="annotators", variant="original")
-    scores = {row["text"]: vote["sentiment"] for row, vote in zip(sentences, votes, strict=True)}
+    scores = {row["text"]: score["sentiment"] for row, score in zip(sentences, votes, strict=True)}
     drawn = [vote(np.array([[-1.0, 0.0, 1.0]]), ["This girl feels grim."], seed)[0] for seed in (3, 0)]
     assert drawn[0] != drawn[1]
     expected = {"man": -1, "boy": -1, "girl": drawn[0], "woman": 1}

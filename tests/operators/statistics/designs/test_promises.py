@@ -94,7 +94,8 @@ def test_splits_have_nadeau_and_bengios_variance():
     values = np.array([0.6, 0.7, 0.65, 0.75, 0.7])
     found = repeated(values, test_share=0.2, tested_units=1e9, level=0.8, scale=LINEAR)
     error = np.sqrt((1 / 5 + 0.2 / 0.8) * values.var(ddof=1))
-    assert found.high - found.mean == pytest.approx(stats.t.ppf(0.9, 4) * error)
+    reach = stats.t.ppf(0.9, 4) * error
+    assert (found.low, found.high) == pytest.approx((0.68 - reach, 0.68 + reach))
     assert found.p == pytest.approx(2 * stats.t.sf(0.68 / error, 4))
 
 
