@@ -14,6 +14,8 @@ import pytest
 from sklearn.metrics import f1_score, precision_score, recall_score
 
 from benchmarks.calibration.adversary_worlds import Held
+from tiltmeter.jobs.relations.material import Floor, Part, floor_of
+from tiltmeter.jobs.relations.supervising import Rule
 from tiltmeter.jobs.relations.training import joint_models, load_model, variants
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.relations.evaluation import (
@@ -385,6 +387,17 @@ def _check_calibration(ruled, by_hand, split):
         row, _ = row_of(ruled, "joint", split, "all", f"calibration_error_{name}")
         assert (row["value"], row["num"]) == (pytest.approx(np.mean(errors)), kept.sum())
     return 2
+
+
+def test_the_floor_of_a_relation_is_the_commonest_rule_that_says_it():
+    """Not one of another relation that matches beside it; the references are those of what holds."""
+    rules = {name: Rule(relation, f"text {name}", ()) for name, relation in zip("abcd", "RRSS", strict=True)}
+    rows = [{"instance": 7, "rules": ["a", "c", "d"]}, {"instance": 8, "rules": ["b", "c"]}]
+    rows += [{"instance": 9, "rules": ["b", "c"]}]
+    part = Part("training", rows, each(3, "sentence"), ["S", "R", "R"], ["R", "R", "R"], {})
+    assert floor_of(part, part, rules) == Floor(
+        {"R": "text b"}, {7: frozenset({"text c", "text d"}), 8: frozenset({"text b"}), 9: frozenset({"text b"})}
+    )
 
 
 @pytest.mark.parametrize("model", ["joint", "no_classifier"])

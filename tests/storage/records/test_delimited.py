@@ -59,7 +59,7 @@ def test_cells_that_break_a_rule_cost_their_row_and_name_line_column_and_cell(re
 
 def test_an_id_that_comes_again_is_refused_with_both_lines(read):
     with pytest.raises(InputError, match=r"rows.csv: id 'x' comes again, in line 2 and line 4: give it one row"):
-        read('id,name\nx,"a"\ny,b\nx,c\n', once=["id"])
+        read('id,name\nx,"a"\ny,b\nx,c\ny,d\n', once=["id"])
     with pytest.raises(InputError, match=r"id 'x' comes again with another name, in line 2 and line 4"):
         read("id,name\nx,a\nx,a\nx,c\n", once=["id", "name"])
     read("id,name\nx,a\nx,a\n", once=["id", "name"])

@@ -29,5 +29,13 @@ def test_cells_and_names_of_columns_are_composed(ending, tmp_path):
         assert read_records(path, [asked]).to_dict(as_series=False) == {asked: ["un café"]}
 
 
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+def test_columns_that_would_be_called_alike_keep_their_names(ending, tmp_path):
+    rows = pl.DataFrame({"cafe\u0301": ["one"], "caf\u00e9": ["other"]})
+    path = f"{tmp_path}/rows.{ending}"
+    WRITERS[ending](rows, path)
+    assert record_columns(path) == ["cafe\u0301", "caf\u00e9"]
+
+
 def test_labels_of_two_forms_are_one_class():
     assert labels(pl.Series(["cafe\u0301 ", "café"])).n_unique() == 1
