@@ -10,6 +10,7 @@ from scipy import stats
 from tiltmeter.jobs.changes.comparing import Comparison, common_tables
 from tiltmeter.jobs.changes.detail import Detail
 from tiltmeter.jobs.changes.differences import Limits, corrected
+from tiltmeter.jobs.changes.matching import UnmatchableError
 from tiltmeter.jobs.changes.moves import moves
 from tiltmeter.jobs.runtime.draws import draws_of, with_draws
 from tiltmeter.operators.statistics.differences import paired_difference, paired_means, unpaired_difference
@@ -167,6 +168,14 @@ def test_changes_and_gates_judge_as_differences_do(run):
     # Of a night in which no p-value is small enough, none has moved.
     assert not moves(before, after, "tests", "d", Limits(-1.0, -1.0)).numbers["beyond"].any()
     assert not pl.DataFrame(Comparison(before, after).changes(Limits(-1.0, -1.0)))["beyond"].any()
+
+
+@pytest.mark.parametrize("which", ["earlier", "later"])
+def test_a_run_without_the_table_is_named(run, history, which):
+    runs = [run({"a": 1.0}), history.run({})]
+    runs = runs if which == "later" else runs[::-1]
+    with pytest.raises(UnmatchableError, match=f"the {which} run has no table tests"):
+        moves(*runs, "tests", "d")
 
 
 def test_the_table_of_draws_is_no_table_to_compare(run):

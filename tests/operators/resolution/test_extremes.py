@@ -59,3 +59,9 @@ def test_an_id_that_is_not_a_number_names_no_record():
     with pytest.raises(ValueError, match="an id is not a finite number"):
         partition([1.0, math.nan], [2.0, 3.0], [0.5, 0.5])
     assert partition([0.0, -0.0], [1.0, 2.0], [0.5, 0.5]).records.tolist() == [0.0, 1.0, 2.0]
+
+
+@pytest.mark.parametrize(("weight", "step"), [(2.0**50, 2.0**50), (2.0**51, 0.0)])
+def test_bounds_are_not_rounded_by_weights_whose_sum_a_float_does_not_hold(weight, step):
+    ends, others = np.array([0, 1]), np.array([1, 2])
+    assert Problem(3, ends, others, np.array([weight, -weight]), "zero").step == step

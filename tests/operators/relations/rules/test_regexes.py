@@ -4,7 +4,7 @@ from tiltmeter.operators.relations.rules import regexes
 from tiltmeter.operators.relations.rules.regexes import RegexTimeout, RuleError, alternatives, check_regex, full_match
 
 REFUSED = {
-    "exponential": ["(a+)+", "(a*b?)*", "(?:x(a|b+)){2,}", "((ab?)c){3}", "(a{1,2}){1,9}", r"([\]a]+)*"],
+    "exponential": ["(a+)+", "(a*b?)*", "(?:x(a|b+)){2,}", "((ab?)c){3}", "(a{1,2}){1,9}", r"([\]a]+)*", "[a](b+)+"],
     "may not refer back": [r"(a)\1", "(?=a)a", "(?i)a", "(?<n>a)", "(?:abc){e<=1}", "(?R)", r"(a)\g<1>"],
     "empty": [""],
     "no regular expression": ["("],
