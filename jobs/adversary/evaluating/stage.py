@@ -87,7 +87,7 @@ def _evaluate(store: Store, unit: Unit) -> Tables:
 
 def _adjust(rows: Sequence[Row]) -> None:
     """After Holm, of each search over all victims and directions; two ways that are held together are one test."""
-    for search in {row["search"] for row in rows}:
+    for search in dict.fromkeys(row["search"] for row in rows):
         tested = [row for row in rows if row["search"] == search]
         for row, p_value in zip(tested, _holm(tested, "p_value"), strict=True):
             row["p_adjusted"] = p_value
