@@ -532,9 +532,8 @@ def test_parts_of_speech_and_groups_that_a_file_brings_go_first(run_here, tmp_pa
     rows = [[f"{rng.choice(GOOD[:3])} {noun}.", "UH NNP", "fine"] for noun in NOUNS * 4]
     rows += [[f"{rng.choice(BAD[:3])} {noun}", "UH NNP", "bad"] for noun in NOUNS * 4]
     rows += [["a dull film", "DT JJ", "bad"], ["a dull film", "DT JJ FILM", "bad"], ["a fine film", "", "fine"]]
-    write_rows(
-        path, [["text", "tags", "label", "about"], *([*row, f"{row[0][0]} {row[0].split()[-1]}"] for row in rows)]
-    )
+    about = [f"{first[0].replace('f', 'l')} {noun}" for first, *_, noun in (row[0].strip(".").split() for row in rows)]
+    write_rows(path, [["text", "tags", "label", "about"], *([*row, of] for row, of in zip(rows, about, strict=True))])
     settings = ("masking.max_texts=0", "probes.control=[]", "probes.probe=[]", "ratios.parts_of_speech=[X]")
     settings += ("data.group=about",)
     run = run_here(
