@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Protocol
 
 from tiltmeter.cluster.dealing import Deck, longest_first, threads_per_unit
+from tiltmeter.cluster.driver import Driver
 from tiltmeter.cluster.progress import Display
 from tiltmeter.cluster.work import Death, Failure, FinishedElsewhere, Outcome, Report, Work
 from tiltmeter.storage.bad_records import BadRecords
@@ -43,6 +44,7 @@ class Stage:
         on_gpu: whether each worker needs a GPU.
         most_threads: that are of use to a unit, where there are more CPUs than units.
         on_threads: the same work by so many threads for each unit.
+        in_driver: whether the driver does them itself, as they are few and on rows that it has: no worker starts.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Stage:
     on_gpu: bool = False
     most_threads: int = 1
     on_threads: Callable[[int], Work] | None = None
+    in_driver: bool = False
 
     def all_units(self) -> Iterator[Unit]:
         """The units of all groups."""
@@ -207,12 +210,13 @@ class Runner:
         failures: dict[str, Failure] = {}
         if not any(missing.values()):
             return failures
-        work = self._widened(stage, sum(map(len, missing.values())), record)
+        pool = Driver(self.store) if stage.in_driver else self.pool
+        work = _widened(stage, pool, sum(map(len, missing.values())), record)
         batches = longest_first(missing.values(), stage.batch_size or 1)
         if self._has_earlier_run:
             batches.reverse()  # the two meet in the middle
         deck = Deck(batches, joins=stage.batch_size is None)
-        for outcome in self.pool.run(work, deck, on_gpu=stage.on_gpu, num_cpus=record.num_threads):
+        for outcome in pool.run(work, deck, on_gpu=stage.on_gpu, num_cpus=record.num_threads):
             match outcome:
                 case Report(done):
                     finished[done.place] = done
@@ -231,16 +235,17 @@ class Runner:
             self.display.tick()
         return failures
 
-    def _widened(self, stage: Stage, num_units: int, record: StageRecord) -> Work:
-        """The work of a stage by as many threads as suit so many units; notes them, and the workers that there are."""
-        record.num_workers = self.pool.num_workers
-        if stage.on_gpu:
-            record.num_workers = min(record.num_workers, self.pool.num_gpus)
-        if stage.on_threads is None:
-            return stage.work
-        record.num_threads = threads_per_unit(num_units, self.pool.num_wide_workers, stage.most_threads)
-        record.num_workers = self.pool.num_wide_workers(record.num_threads)
-        return stage.on_threads(record.num_threads)
+
+def _widened(stage: Stage, pool: Pool, num_units: int, record: StageRecord) -> Work:
+    """The work of a stage by as many threads as suit so many units; notes them, and the workers that there are."""
+    record.num_workers = pool.num_workers
+    if stage.on_gpu:
+        record.num_workers = min(record.num_workers, pool.num_gpus)
+    if stage.on_threads is None:
+        return stage.work
+    record.num_threads = threads_per_unit(num_units, pool.num_wide_workers, stage.most_threads)
+    record.num_workers = pool.num_wide_workers(record.num_threads)
+    return stage.on_threads(record.num_threads)
 
 
 def _draws(finished: Iterable[Finished]) -> dict[str, TableRef]:

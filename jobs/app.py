@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from tiltmeter.cluster import interrupts
-from tiltmeter.jobs.runtime.redaction import standard_streams
+from tiltmeter.jobs.streams import standard_streams
 from tiltmeter.storage.errors import LimitExceeded, Refusal, WorkFailed
 
 EXIT_FAILED = 1

@@ -1,13 +1,15 @@
 """What a job has at hand: its config, the stages' runner, and the run directory to publish in."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
 from rich.console import Console
 
 from tiltmeter.cluster.stages import Runner
+from tiltmeter.jobs.runtime import work
 from tiltmeter.jobs.runtime.config import CommonConfig
+from tiltmeter.jobs.runtime.work import Done, SomeWork
 from tiltmeter.storage.bad_records import BadRecords
 from tiltmeter.storage.store.ledger import TableRef
 from tiltmeter.storage.store.runs import RunDirectory
@@ -52,6 +54,22 @@ class Run(Generic[Config, Found]):
         """Count records that were left out, for ``run.json``, the page, the terminal and the mail of a night."""
         self.bad_records.merge(bad)
         self.directory.record["left_out"] = self.bad_records.rows()
+
+    def do(self, works: Iterable[SomeWork], *, publish: bool = True, **options: Any) -> Done[SomeWork]:
+        """Have the work of a stage done, and publish what it makes; options as of :func:`.work.do`.
+
+        Args:
+            publish: whether its public tables are published; otherwise :meth:`publish` does that, such as of a table
+                that several stages make.
+
+        Raises:
+            UnitsFailed: if there was work, and no group is complete.
+        """
+        done = work.do(self.runner, works, **options)
+        if publish:
+            made = dict.fromkeys(table for one, _ in done.pairs for table in one.makes if table.is_public)
+            self.publish_all({table.table_name: done.refs(table) for table in made})
+        return done
 
     def publish(self, name: str, refs: Sequence[TableRef]) -> None:
         """Publish tables of one schema, one after the other, as the table ``name``."""

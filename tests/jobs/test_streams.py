@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tiltmeter.jobs.report import terminal
-from tiltmeter.jobs.runtime.redaction import RedactedStream, standard_streams
+from tiltmeter.jobs.streams import RedactedStream, standard_streams
 
 ROOT = Path(__file__).parents[2]
 CLOSED = "tiltmeter: standard output is closed; the command goes on without it\n"

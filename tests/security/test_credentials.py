@@ -27,9 +27,9 @@ from tiltmeter.cluster.work import Failure
 from tiltmeter.jobs import execute as runs
 from tiltmeter.jobs.composing import build
 from tiltmeter.jobs.runtime.config import recorded_settings
-from tiltmeter.jobs.runtime.redaction import RedactedStream
 from tiltmeter.jobs.sentiment.rating.sources import RatingSources
 from tiltmeter.jobs.sentiment.rating.systems import ScoresSystem, find_system
+from tiltmeter.jobs.streams import RedactedStream
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.files import reading
 from tiltmeter.storage.files.redaction import redacted_text, redacted_values
