@@ -1,6 +1,8 @@
 """Configs as the command composes them, runs with what came of them, and tiny corpora."""
 
+import io
 import json
+import pickle
 import random
 import traceback
 from collections.abc import Mapping
@@ -20,7 +22,9 @@ from tests.golden import tables
 from tiltmeter.cluster.work import Failure, Report
 from tiltmeter.jobs.command import execute
 from tiltmeter.jobs.composing import build
+from tiltmeter.jobs.runtime.work import WorkUnit
 from tiltmeter.jobs.upkeep.plan.config import read_command
+from tiltmeter.storage.store.ledger import TableRef
 from tiltmeter.storage.store.runs import read_run_table
 from tiltmeter.storage.vectors.files import EmbeddingFile, write_embedding
 
@@ -94,6 +98,22 @@ def run_job(configured, lasting_workers):
     return lambda *overrides: Outcome(execute(configured("cluster.num_cpus=1", *overrides)))
 
 
+MOST_BYTES = 64 * 1024
+"""Of a unit as it travels to a worker, the tables that it reads aside."""
+
+
+class _WithoutTables(pickle.Pickler):
+    def reducer_override(self, value):
+        return (str, ()) if isinstance(value, TableRef) else NotImplemented
+
+
+def num_bytes(unit):
+    """Of a unit on its way to a worker, without references to tables, of which it may have thousands."""
+    file = io.BytesIO()
+    _WithoutTables(file).dump(unit)
+    return file.tell()
+
+
 class PoolHere:
     """Does units in this process, one after the other."""
 
@@ -108,6 +128,7 @@ class PoolHere:
     def run(self, work, deck, **_):
         while deck:
             for unit in deck.take(1):
+                assert not isinstance(unit, WorkUnit) or num_bytes(unit) < MOST_BYTES, unit.name
                 try:
                     [(_, tables)] = work(self.store, [unit])
                     yield Report(self.store.commit(unit, tables), worker="here")
