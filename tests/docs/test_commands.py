@@ -36,7 +36,7 @@ NOT_RUN = {
     "kubectl": "needs Kubernetes",
     "tiltmeter cluster=existing": "needs a cluster",
     "tiltmeter job=survey cluster=existing": "needs a cluster",
-    "tiltmeter job=word_lengths": "tests/docs/test_extending.py runs it in a copy that has the job",
+    "tiltmeter job=word_lengths": "tests/docs/test_extending.py runs it, installed",
     "tiltmeter job=bootstrap corpus=wikipedia": "downloads a dump",
     "tiltmeter job=relation_rules data.path=train.json": "needs TACRED, which is licensed",
     "tiltmeter job=relation_rules data.path=train.txt": "needs SemEval-2010's sentences, and vectors of a large corpus",
