@@ -67,7 +67,7 @@ class Held:
     def __init__(self) -> None:
         self._tables: dict[tuple[str, str], pa.Table] = {}
         self._num = 0
-        self.pool = SimpleNamespace(num_gpus=0)
+        self.pool, self.failures = SimpleNamespace(num_gpus=0), dict[str, Any]()
 
     def put(self, table: pa.Table, name: str = "table") -> TableRef:
         """Keep a table."""
@@ -85,7 +85,7 @@ class Held:
         store = cast(Any, self)
         return {
             group: [
-                Finished(unit.operator, unit.name, 0, {name: self.put(table, name) for name, table in made})
+                Finished(unit.place, unit.name, 0, {name: self.put(table, name) for name, table in made})
                 for unit, made in stage.work(store, units)
             ]
             for group, units in stage.units.items()

@@ -8,17 +8,16 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from tiltmeter.cluster.stages import Runner, Stage
+from tiltmeter.cluster.stages import Runner
 from tiltmeter.cluster.work import Tables
-from tiltmeter.jobs.classifiers.models import ExplainedModel
-from tiltmeter.jobs.classifiers.tables import ATTRIBUTIONS, SENTENCES
-from tiltmeter.jobs.runtime.keep_loaded import resident
+from tiltmeter.jobs.classifiers.models import ExplainedModel, TextModel
+from tiltmeter.jobs.classifiers.tables import ATTRIBUTIONS, SENTENCES, Attributed
 from tiltmeter.jobs.runtime.resources import Device, uses_gpus
-from tiltmeter.operators.classifiers.attribution import attribute as attribution
-from tiltmeter.operators.classifiers.attribution.attribute import Attribution, attribute
+from tiltmeter.jobs.runtime.rows import Row
+from tiltmeter.jobs.runtime.work import Work, do, named
+from tiltmeter.operators.classifiers.attribution.attribute import VERSION, Attribution, Networked, attribute
 from tiltmeter.operators.classifiers.attribution.records import AttributionConfig, TextClassifier
-from tiltmeter.storage.store.identity import digest
-from tiltmeter.storage.store.ledger import Store, TableRef, Unit
+from tiltmeter.storage.store.ledger import Store, TableRef
 
 Explain = Literal["predicted", "gold"]
 
@@ -29,6 +28,99 @@ _REASONS = {
     "beyond_limit": "the sentence is longer than the model takes, and was read up to there",
     "no_token": "the model has no token for this word",
 }
+
+
+@dataclass(frozen=True)
+class NamedModel(TextModel[Networked]):
+    """A model of which units have a name: what decides its outputs stands by itself in their identity."""
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """Where it runs, and what else decides its outputs under one key."""
+        return {"on_gpu": self.on_gpu, "model": self.source.identity}
+
+
+class ExplainWith(Work):
+    """What each word of sentences adds to a model's decisions; a job's own says its unit.
+
+    Attributes:
+        sentences: tables with the columns of ``SENTENCES``.
+        attribution: the method.
+        seed: of what it draws.
+    """
+
+    model: TextModel[Networked]
+    sentences: Sequence[TableRef]
+    attribution: AttributionConfig
+    seed: int
+    operator: str = VERSION
+
+    def explained(self, store: Store, name: str, target: Explain = "predicted") -> Iterator[list[Row]]:
+        """Rows of the table ``attributions`` of each table of sentences.
+
+        Args:
+            name: of the model in the rows.
+            target: the class whose output is explained: that which is predicted, or the gold one where there is one.
+
+        Raises:
+            ValueError: for a gold class that the model has not.
+        """
+        with self.model.ready(store) as classifier:
+            network = classifier.network
+            for ref in self.sentences:
+                rows = store.read(ref).to_pylist()
+                texts = [row["text"] or "" for row in rows]
+                targets = [_number(network, row["gold"]) if target == "gold" else None for row in rows]
+                made = attribute(network, texts, self.attribution, targets=targets, seed=self.seed)
+                pairs = zip(rows, made, strict=True)
+                yield [line for row, one in pairs for line in attribution_rows(name, network, row, one)]
+
+
+class ExplainTexts(ExplainWith, unit="attributions/1", makes=[Attributed]):
+    """Attributions of a model's decisions about the sentences of one table."""
+
+    name: str
+    model: NamedModel
+    attribution: AttributionConfig = named("method")
+    target: Explain = named("explained")
+    library: Mapping[str, str]
+
+    def tables(self, store: Store) -> Tables:
+        """The table ``attributions``."""
+        [rows] = self.explained(store, self.name, self.target)
+        yield "attributions", pa.Table.from_pylist(rows, ATTRIBUTIONS)
+
+
+def explanations(
+    models: Mapping[str, NamedModel],
+    sentences: Sequence[TableRef],
+    config: AttributionConfig,
+    seed: int,
+    explained: Explain = "predicted",
+) -> Iterator[ExplainTexts]:
+    """Units by model, in the order of the sentences' tables.
+
+    Args:
+        models: by their names, which are the groups.
+        sentences: tables with the columns of ``SENTENCES``, each of which is a unit of work.
+        config: the method.
+        seed: of what it draws.
+        explained: the class whose output is explained: that which is predicted, or the gold one where there is one.
+    """
+    library = {"captum": importlib.metadata.version("captum")} if config.method in _SAMPLING else {}
+    for name, model in models.items():
+        for number, ref in enumerate(sentences):
+            yield ExplainTexts(
+                label=f"{name} on sentences {number}",
+                group=name,
+                name=name,
+                model=model,
+                sentences=[ref.select(*SENTENCES.names)],
+                attribution=config,
+                seed=seed,
+                target=explained,
+                library=library,
+            )
 
 
 def explain(
@@ -45,65 +137,16 @@ def explain(
     """Tables ``attributions`` of each model, in the order of the sentences' tables; what failed is missing.
 
     Args:
-        models: by their names.
-        sentences: tables with the columns of ``SENTENCES``, each of which is a unit of work.
-        config: the method.
-        seed: of what it draws.
-        explained: the class whose output is explained: that which is predicted, or the gold one where there is one.
+        models, sentences, config, seed, explained: as of :func:`explanations`.
         device: where models run, and the setting that chooses it.
     """
     on_gpu = uses_gpus(device, runner.pool.num_gpus, setting)
-    settings = _identity(config) | {"seed": seed, "explained": explained, "on_gpu": on_gpu}
     refs: dict[str, list[TableRef]] = {}
     for name, model in models.items():
-        units = [_unit(name, model, number, ref, settings) for number, ref in enumerate(sentences)]
-        work = _Explaining(model, config, seed, explained, "cuda" if on_gpu else "cpu")
-        stage = Stage(f"explain {name}", work, {name: units}, None, on_gpu)
-        refs[name] = [unit.tables["attributions"] for unit in runner.run(stage)[name]]
+        named_models = {name: NamedModel(model.source, on_gpu, model.trained)}
+        works = explanations(named_models, sentences, config, seed, explained)
+        refs[name] = do(runner, works, stage=f"explain {name}", complete=False, batch_size=None).refs(Attributed)
     return refs
-
-
-def _identity(config: AttributionConfig) -> dict[str, Any]:
-    library = {"captum": importlib.metadata.version("captum")} if config.method in _SAMPLING else {}
-    return {"operator": attribution.VERSION, "method": config, "library": library}
-
-
-def _unit(name: str, model: ExplainedModel, number: int, ref: TableRef, settings: Mapping[str, Any]) -> Unit:
-    inputs = {"sentences": [ref.select(*SENTENCES.names)]}
-    if model.trained is not None:
-        inputs["model"] = [model.trained]
-    config = {"name": name, "model": model.identity, **settings}
-    return Unit("attributions/1", f"{name} on sentences {number}", config, inputs)
-
-
-@dataclass(frozen=True)
-class _Explaining:
-    model: ExplainedModel
-    config: AttributionConfig
-    seed: int
-    explained: Explain
-    device: str
-
-    def __call__(self, store: Store, units: Sequence[Unit]) -> Iterator[tuple[Unit, Tables]]:
-        for unit in units:
-            key = digest(
-                {"model": unit.config["model"], "trained": [ref.columns for ref in unit.inputs.get("model", [])]}
-            )
-            rows = store.read(unit.input("sentences")).to_pylist()
-            with resident((key, self.device), lambda _: self.model.load(store, self.device)) as classifier:
-                table = self._table(unit.config["name"], classifier, rows)
-            yield unit, [("attributions", table)]
-
-    def _table(self, name: str, classifier: TextClassifier, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-        texts = [row["text"] or "" for row in rows]
-        targets = [_number(classifier, row["gold"]) if self.explained == "gold" else None for row in rows]
-        attributions = attribute(classifier, texts, self.config, targets=targets, seed=self.seed)
-        words = [
-            line
-            for row, attribution in zip(rows, attributions, strict=True)
-            for line in attribution_rows(name, classifier, row, attribution)
-        ]
-        return pa.Table.from_pylist(words, ATTRIBUTIONS)
 
 
 def _number(classifier: TextClassifier, gold: str | None) -> int | None:

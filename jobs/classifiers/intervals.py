@@ -6,15 +6,19 @@ Whoever asks says what was drawn independently: texts, or whoever wrote or said 
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from tiltmeter.jobs.runtime import table
 from tiltmeter.jobs.runtime.columns import interval, number
 from tiltmeter.jobs.runtime.draws import NUM_ITEMS, Scheme, draws_of
 from tiltmeter.jobs.runtime.rows import Row
+from tiltmeter.operators.classifiers.influence.all_correct import Agreement
+from tiltmeter.operators.classifiers.influence.clusters import Rate, SampledClusters
 from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.statistics import resampling
@@ -190,11 +194,73 @@ def drawn(name: str, resamples: FloatArray, scheme: Scheme | None, num_items: fl
     """
     if num_items is not None and num_items < _MIN_ITEMS:
         return {}
-    known = None if scheme is None else {**scheme, **({} if num_items is None else {NUM_ITEMS: float(num_items)})}
-    return draws_of(name, resamples[:MOST_DRAWS], known)
+    return draws_of(name, resamples[:MOST_DRAWS], _numbered(scheme, num_items))
+
+
+def _numbered(scheme: Scheme | None, num_items: float | None) -> Scheme | None:
+    """With how many items a number rests on, where anybody knows."""
+    return scheme if scheme is None or num_items is None else {**scheme, NUM_ITEMS: float(num_items)}
 
 
 def with_ends(name: str, value: float, low: float, high: float) -> dict[str, float | None]:
     """The columns of a number with an interval; None for NaN."""
     columns = {name: value, f"{name}_low": low, f"{name}_high": high}
     return {key: None if math.isnan(end) else end for key, end in columns.items()}
+
+
+def estimate_of(
+    value: float, low: float, high: float, resamples: FloatArray, scheme: Scheme | None, num_items: float | None
+) -> table.Estimate:
+    """A number with its interval and its draws, for a column of a :class:`.table.Table`; arguments as of :func:`drawn`.
+
+    Args:
+        low, high: NaN where there is no interval.
+    """
+    if num_items is not None and num_items < _MIN_ITEMS:
+        return table.Estimate(value, low, high)
+    return table.Estimate(value, low, high, resamples[:MOST_DRAWS], _numbered(scheme, num_items))
+
+
+@dataclass(frozen=True)
+class ResampledClusters:
+    """Clusters of texts that are drawn, for rates over the texts.
+
+    Attributes:
+        sampled: the resamples.
+        scheme: what they are keyed by.
+        num: clusters.
+    """
+
+    sampled: SampledClusters
+    scheme: Scheme
+    num: int
+
+    @classmethod
+    def of(
+        cls,
+        texts: Sequence[Any],
+        units: Units,
+        about: str,
+        intervals: KeyedResampleSettings,
+        seed: int,
+        items: Sequence[Any] | None = None,
+    ) -> Self:
+        """Resamples.
+
+        Args:
+            texts: what tells each from others.
+            units: of the texts; all texts of one are drawn together.
+            about: what the draws are keyed by.
+            intervals: how many, and what tells texts apart.
+            seed: of the run.
+            items: as for :func:`drawn_texts`; None: the texts and their units.
+        """
+        keys = intervals.cluster_keys(texts, units.codes)
+        sampled = SampledClusters(units.num, intervals, seed, document_key(about), units.kind, keys)
+        items = [texts, units.codes.tolist()] if items is None else items
+        return cls(sampled, drawn_texts(items, seed, about, intervals.keyed_by), units.num)
+
+    def estimate(self, rate: Rate | Agreement) -> table.Estimate:
+        """A rate with its interval and resamples, none where it is over one cluster."""
+        num = rate.num_clusters if isinstance(rate, Agreement) else self.num
+        return estimate_of(rate.value, rate.low, rate.high, rate.resamples, self.scheme, num)

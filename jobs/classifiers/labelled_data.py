@@ -8,16 +8,17 @@ import pyarrow as pa
 import pydantic
 from pydantic import ConfigDict, Field
 
-from tiltmeter.cluster.stages import Runner, Stage
-from tiltmeter.cluster.work import Tables, each
+from tiltmeter.cluster.stages import Runner
+from tiltmeter.cluster.work import Tables
 from tiltmeter.jobs.classifiers.splits import check_known
-from tiltmeter.jobs.classifiers.tables import LABELLED, TAGGED
+from tiltmeter.jobs.classifiers.tables import LABELLED, TAGGED, Labelled
 from tiltmeter.jobs.runtime.files import Files, find_table
+from tiltmeter.jobs.runtime.work import Work, do
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.records import one_spelling, read_records
 from tiltmeter.storage.records.cells import TEXT, is_empty
-from tiltmeter.storage.store.ledger import Store, TableRef, Unit
+from tiltmeter.storage.store.ledger import Store, TableRef
 
 _Path = Annotated[str, Field(min_length=1)]
 _REASONS = {"ok": "", "no_text": "the text is empty", "no_label": "the row has no label"}
@@ -91,41 +92,52 @@ def find_classified_data(data: LabelledData) -> Files:
     return files
 
 
+class ReadTexts(Work, unit="labelled_data/2", stage="read texts", makes=[Labelled]):
+    """The rows of all files; those without a text or a label say so.
+
+    Attributes:
+        columns: what the files call each column that they have.
+        files: identities by part.
+        seed: of what is drawn; None: nothing is.
+    """
+
+    columns: Mapping[str, str]
+    header: bool
+    limit: int | None
+    files: Mapping[str, Mapping[str, Any]]
+    seed: int | None
+
+    def tables(self, _: Store) -> Tables:
+        """The table ``rows``."""
+        schema = TAGGED if "tags" in self.columns else LABELLED
+        yield "rows", pa.Table.from_pylist(list(self._rows()), schema)
+
+    def _rows(self) -> Iterator[dict[str, Any]]:
+        names = list(dict.fromkeys(self.columns.values()))
+        tables = [read_records(file["uri"], names, header=self.header) for file in self.files.values()]
+        cells = {name: [_cells(table[called]) for table in tables] for name, called in self.columns.items()}
+        cells |= {name: one_spelling(*cells[name]) for name in ("label", "gender") if name in cells}
+        for part, of_part in zip(self.files, zip(*cells.values(), strict=True), strict=True):
+            table = pl.DataFrame(dict(zip(cells, of_part, strict=True)))
+            rows = [{"part": part, "row": number} | row for number, row in enumerate(table.to_dicts())]
+            yield from map(_judged, _drawn(rows, self.limit, self.seed))
+
+
 def read_labelled_data(runner: Runner, data: LabelledData, sources: Files, seed: int) -> TableRef:
     """The rows of all files, as a table of the schema ``LABELLED``, or ``TAGGED`` if the files have parts of speech.
-
-    Rows without a text or a label say so.
 
     Raises:
         UnitsFailed: if a file can't be read.
     """
-    config = {
-        "columns": data.columns,
-        "header": data.header,
-        "limit": data.limit,
-        "files": {part: file.identity for part, file in sources.files.items()},
-        "seed": None if data.limit is None else seed,
-    }
-    unit = Unit("labelled_data/2", "labelled texts", config)
-    [finished] = runner.run_whole(Stage("read texts", each(_read), {"data": [unit]}))["data"]
-    return finished.tables["rows"]
-
-
-def _read(_: Store, unit: Unit) -> Tables:
-    schema = TAGGED if "tags" in unit.config["columns"] else LABELLED
-    yield "rows", pa.Table.from_pylist(list(_rows(unit.config)), schema)
-
-
-def _rows(config: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    columns = config["columns"]
-    names = list(dict.fromkeys(columns.values()))
-    tables = [read_records(file["uri"], names, header=config["header"]) for file in config["files"].values()]
-    cells = {name: [_cells(table[called]) for table in tables] for name, called in columns.items()}
-    cells |= {name: one_spelling(*cells[name]) for name in ("label", "gender") if name in cells}
-    for part, of_part in zip(config["files"], zip(*cells.values(), strict=True), strict=True):
-        table = pl.DataFrame(dict(zip(cells, of_part, strict=True)))
-        rows = [{"part": part, "row": number} | row for number, row in enumerate(table.to_dicts())]
-        yield from map(_judged, _drawn(rows, config["limit"], config["seed"]))
+    work = ReadTexts(
+        label="labelled texts",
+        columns=data.columns,
+        header=data.header,
+        limit=data.limit,
+        files={part: file.identity for part, file in sources.files.items()},
+        seed=None if data.limit is None else seed,
+    )
+    return do(runner, [work]).one(Labelled)
 
 
 def _cells(column: pl.Series) -> pl.Series:

@@ -1,15 +1,18 @@
-"""Text classifiers that are explained: what identifies each, and how a worker makes it ready."""
+"""Text classifiers that are asked and explained: what identifies each, and how a worker makes it ready."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
-from functools import partial
-from typing import Any
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass
+from typing import Any, Generic, Protocol, TypeVar
 
 import pyarrow as pa
 from pydantic import TypeAdapter
 
 from tiltmeter.jobs.classifiers.config import CHECKPOINT_SETTING
-from tiltmeter.operators.classifiers.attribution.attribute import transformers_classifier
+from tiltmeter.jobs.runtime.keep_loaded import resident
+from tiltmeter.jobs.runtime.work import Subject
+from tiltmeter.operators.classifiers.answers import Classifier
+from tiltmeter.operators.classifiers.attribution.attribute import Networked, transformers_classifier
 from tiltmeter.operators.classifiers.attribution.records import TextClassifier
 from tiltmeter.operators.classifiers.trained import (
     Model,
@@ -21,28 +24,95 @@ from tiltmeter.operators.classifiers.trained import (
 from tiltmeter.storage.models.checkpoints import find_checkpoint
 from tiltmeter.storage.models.described_weights import DescribedWeights, Kind, parse_weights, weights_content
 from tiltmeter.storage.models.load import check_classifier, load_classifier, load_encoder
+from tiltmeter.storage.store.identity import digest
 from tiltmeter.storage.store.ledger import Store, TableRef
 
 _CONTENT = "content"
 _KIND: Kind = "classifier"
 
 
+SomeClassifier = TypeVar("SomeClassifier", bound=Classifier, covariant=True)
+
+
+class Source(Protocol[SomeClassifier]):
+    """Where a classifier comes from; small, as it travels to the workers."""
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """Whatever decides its outputs, beside what a unit has made of it."""
+
+    def load(self, store: Store, made: TableRef | None, device: str) -> SomeClassifier:
+        """Make it ready in a worker.
+
+        Args:
+            made: the table that a unit has made of it; None for one that was there before.
+            device: as torch names it.
+        """
+
+
 @dataclass(frozen=True)
-class ExplainedModel:
-    """A text classifier.
+class TextModel(Subject, Generic[SomeClassifier]):
+    """A classifier of texts that units ask, explain or attack.
 
     Attributes:
-        load: makes it ready in a worker, on a device as torch names it.
-        identity: whatever decides its outputs, beside ``trained``.
-        trained: the table of :func:`model_table` that a unit has made; None for a model that was there before.
+        source: where it comes from.
+        on_gpu: where it runs.
+        made: the table that a unit has made of it, such as :func:`model_table`; None for one that was there before.
+        role: of this table among a unit's inputs.
     """
 
-    load: Callable[[Store, str], TextClassifier]
-    identity: Mapping[str, Any] = field(default_factory=dict)
-    trained: TableRef | None = None
+    source: Source[SomeClassifier]
+    on_gpu: bool
+    made: TableRef | None = None
+    role: str = "model"
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """Where it runs, and whatever else decides its outputs."""
+        return {"on_gpu": self.on_gpu, **self.source.identity}
+
+    @property
+    def inputs(self) -> Mapping[str, Sequence[TableRef]]:
+        """What a unit has made of it."""
+        return {} if self.made is None else {self.role: [self.made]}
+
+    def load(self, store: Store) -> SomeClassifier:
+        """In a worker, anew."""
+        return self.source.load(store, self.made, "cuda" if self.on_gpu else "cpu")
+
+    def ready(self, store: Store) -> AbstractContextManager[SomeClassifier]:
+        """In a worker, in which it stays until another is asked for."""
+        made = None if self.made is None else tuple(self.made.columns.items())
+        key = (type(self.source).__name__, digest(self.source.identity), made, self.on_gpu)
+        return resident(key, lambda _: self.load(store))
 
 
-def checkpoint_model(model: str, revision: str | None, setting: str) -> ExplainedModel:
+@dataclass(frozen=True)
+class CheckpointSource:
+    """A sequence classifier of transformers.
+
+    Attributes:
+        model: a name on the hub or a local folder.
+        version: that was found before any work.
+        setting: that names the model; messages name it.
+    """
+
+    model: str
+    version: str
+    setting: str
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """Its version."""
+        return {"version": self.version}
+
+    def load(self, _: Store, __: TableRef | None, device: str) -> Networked:
+        """With its tokenizer."""
+        folder = find_checkpoint(self.model, self.version, self.setting).folder
+        return Networked(transformers_classifier(*load_classifier(folder, device, self.setting)))
+
+
+def find_source(model: str, revision: str | None, setting: str) -> CheckpointSource:
     """A sequence classifier of transformers, found before any work.
 
     Args:
@@ -55,14 +125,56 @@ def checkpoint_model(model: str, revision: str | None, setting: str) -> Explaine
     """
     checkpoint = find_checkpoint(model, revision, setting)
     check_classifier(checkpoint.folder, setting)
-    return ExplainedModel(
-        partial(_load_checkpoint, model, checkpoint.version, setting), {"version": checkpoint.version}
-    )
+    return CheckpointSource(model, checkpoint.version, setting)
 
 
-def _load_checkpoint(model: str, version: str, setting: str, _: Store, device: str) -> TextClassifier:
-    folder = find_checkpoint(model, version, setting).folder
-    return transformers_classifier(*load_classifier(folder, device, setting))
+@dataclass(frozen=True)
+class TrainedSource:
+    """What a unit has trained, of which the table says all.
+
+    Attributes:
+        max_tokens: that it is given at a time where it is asked; None for as many as suit it.
+    """
+
+    max_tokens: int | None = None
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """Nothing else decides its outputs."""
+        return {}
+
+    def load(self, store: Store, made: TableRef | None, device: str) -> Networked:
+        """With the encoder of its checkpoint, if it has one."""
+        if made is None:
+            raise ValueError("a model that is trained has a table that a unit has made")
+        return Networked(_trained_network(made, store, device), self.max_tokens)
+
+
+@dataclass(frozen=True)
+class ExplainedModel:
+    """A text classifier, wherever it runs; :class:`TextModel` takes its place.
+
+    Attributes:
+        source: where it comes from.
+        trained: the table of :func:`model_table` that a unit has made; None for a model that was there before.
+    """
+
+    source: Source[Networked]
+    trained: TableRef | None = None
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """Whatever decides its outputs, beside ``trained``."""
+        return self.source.identity
+
+    def load(self, store: Store, device: str) -> TextClassifier:
+        """Make it ready in a worker, on a device as torch names it."""
+        return self.source.load(store, self.trained, device).network
+
+
+def checkpoint_model(model: str, revision: str | None, setting: str) -> ExplainedModel:
+    """A sequence classifier of transformers; see :func:`find_source`."""
+    return ExplainedModel(find_source(model, revision, setting))
 
 
 def model_table(model: Any, weights: Weights) -> pa.Table:
@@ -82,7 +194,7 @@ def trained_model(ref: TableRef) -> ExplainedModel:
     Args:
         ref: of the table :func:`model_table`.
     """
-    return ExplainedModel(partial(_load_trained, ref), trained=ref)
+    return ExplainedModel(TrainedSource(), ref)
 
 
 def described_model(ref: TableRef, store: Store) -> tuple[Model, Weights]:
@@ -97,7 +209,7 @@ def described_model(ref: TableRef, store: Store) -> tuple[Model, Weights]:
     return TypeAdapter(Model).validate_python(description), weights
 
 
-def _load_trained(ref: TableRef, store: Store, device: str) -> TextClassifier:
+def _trained_network(ref: TableRef, store: Store, device: str) -> TextClassifier:
     model, weights = described_model(ref, store)
     if isinstance(model, SmallModel):
         return small_classifier(model, weights, device)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiltmeter.jobs.classifiers.config import CHECKPOINT_SETTING, EncoderSources, TrainedModels
+from tiltmeter.jobs.runtime.work import Subject
 from tiltmeter.operators.classifiers import small as small_classifier
 from tiltmeter.operators.classifiers import training as classifier_training
 from tiltmeter.operators.classifiers.records import Head
@@ -39,7 +40,7 @@ class NewNetwork(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Encoders:
+class Encoders(Subject):
     """What makes networks.
 
     Attributes:

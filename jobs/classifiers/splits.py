@@ -1,17 +1,20 @@
 """Labelled texts by the part that they belong to: what models learn, when they stop, and what they are asked about."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import field
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
-from tiltmeter.cluster.stages import Runner, Stage
-from tiltmeter.cluster.work import Tables, each
-from tiltmeter.jobs.classifiers.tables import GROUPED, SPLIT
+from tiltmeter.cluster.stages import Runner
+from tiltmeter.cluster.work import Tables
+from tiltmeter.jobs.classifiers.tables import GROUPED, SPLIT, Split
+from tiltmeter.jobs.runtime.work import Work, do
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.statistics.units import Units, units_of
 from tiltmeter.storage.errors import choices
-from tiltmeter.storage.store.ledger import Store, TableRef, Unit
+from tiltmeter.storage.store.ledger import Store, TableRef
 
 SHARES = {"test": 0.2, "development": 0.1}
 """Of the texts, where no file is given for a part."""
@@ -19,27 +22,36 @@ SHARES = {"test": 0.2, "development": 0.1}
 _MIN_TEXTS = 20
 
 
+class DivideTexts(Work, unit="decoy_split/2", stage="divide texts", makes=[Split]):
+    """The texts that have a class, by the part that they belong to: of the schema ``SPLIT``, or ``GROUPED``."""
+
+    texts: TableRef
+    seed: int
+    shares: Mapping[str, float] = field(default_factory=lambda: SHARES)
+
+    def tables(self, store: Store) -> Tables:
+        """The table ``texts``.
+
+        Raises:
+            ValueError: if there are too few, all are of one class, or a group is in files of two parts.
+        """
+        rows = store.read(self.texts).to_pylist()
+        given = {row["part"] for row in rows}
+        taken = [{**row, "row": number} for number, row in enumerate(rows) if row["status"] == "ok"]
+        shares = {part: share for part, share in self.shares.items() if part not in given}
+        parts = [row | {"part": part_of(row["part"], f"{self.seed}\n{_tie(row)}", shares)} for row in taken]
+        check_groups(parts)
+        check_parts(parts)
+        yield "texts", pa.Table.from_pylist(parts, split_schema(parts))
+
+
 def split_texts(runner: Runner, labelled: TableRef, seed: int) -> TableRef:
-    """The texts that have a class, by the part that they belong to: of the schema ``SPLIT``, or ``GROUPED``.
+    """The texts that have a class, divided; see :class:`DivideTexts`.
 
     Raises:
         UnitsFailed: if there are too few, all are of one class, or a group is in files of two parts.
     """
-    unit = Unit("decoy_split/2", "parts", {"seed": seed, "shares": SHARES}, {"texts": [labelled]})
-    [finished] = runner.run_whole(Stage("divide texts", each(_split), {"data": [unit]}))["data"]
-    return finished.tables["texts"]
-
-
-def _split(store: Store, unit: Unit) -> Tables:
-    rows = store.read(unit.input("texts")).to_pylist()
-    given = {row["part"] for row in rows}
-    taken = [{**row, "row": number} for number, row in enumerate(rows) if row["status"] == "ok"]
-    shares = {part: share for part, share in unit.config["shares"].items() if part not in given}
-    seed = unit.config["seed"]
-    parts = [row | {"part": part_of(row["part"], f"{seed}\n{_tie(row)}", shares)} for row in taken]
-    check_groups(parts)
-    check_parts(parts)
-    yield "texts", pa.Table.from_pylist(parts, split_schema(parts))
+    return do(runner, [DivideTexts(label="parts", texts=labelled, seed=seed)]).one(Split)
 
 
 def _tie(row: Mapping[str, Any]) -> str:
@@ -81,6 +93,12 @@ def part_of(given: str, key: str, shares: Mapping[str, float]) -> str:
             return part
         position -= share
     return given
+
+
+def drawn_order(keys: Sequence[str], seed: int, about: str) -> list[int]:
+    """Numbers of texts in an order that depends on what their keys say, and not on where they stand."""
+    numbers = [document_key(f"{seed}\n{about}\n{key}") for key in keys]
+    return [int(number) for number in np.argsort(np.array(numbers, dtype=np.uint64), kind="stable")]
 
 
 def check_groups(rows: Sequence[Mapping[str, Any]]) -> None:

@@ -33,6 +33,18 @@ class Files:
         return {name: file.redacted for name, file in self.files.items()}
 
 
+@dataclass(frozen=True)
+class Found:
+    """What a run starts from: files, and models that were there before, with their versions by name."""
+
+    files: Files
+    versions: Mapping[str, str]
+
+    def record(self) -> dict[str, Any]:
+        """Every input with its version, for ``run.json``."""
+        return self.files.record() | dict(self.versions)
+
+
 def find_table(
     path: str,
     setting: str,

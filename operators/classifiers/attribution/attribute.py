@@ -128,6 +128,27 @@ def predict(classifier: TextClassifier, texts: Sequence[str], max_tokens: int | 
     return softmax(logits_of(classifier, classifier.tokenise(texts), max_tokens))
 
 
+class Networked(NamedTuple):
+    """A network as a :class:`.answers.Classifier`.
+
+    Attributes:
+        network: with what makes its inputs.
+        max_tokens: that it is given at a time; None for as many as suit it.
+    """
+
+    network: TextClassifier
+    max_tokens: int | None = None
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """In the order of the probabilities."""
+        return self.network.classes
+
+    def probabilities(self, texts: Sequence[str], /) -> NDArray[np.float64]:
+        """``[texts, classes]``; NaN for a text without any token."""
+        return predict(self.network, texts, self.max_tokens)
+
+
 def softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
     """exp(z_k) / sum_j exp(z_j) of each row.
 

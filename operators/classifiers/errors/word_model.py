@@ -25,8 +25,9 @@ class WordModel(NamedTuple):
     pipeline: Any
     classes: tuple[str, ...]
 
-    def probabilities(self, texts: Sequence[str], classes: Sequence[str]) -> FloatArray:
+    def probabilities(self, texts: Sequence[str], classes: Sequence[str] | None = None, /) -> FloatArray:
         """``[texts, classes]`` in the order that is asked for; 0 for a class that it has not seen."""
+        classes = self.classes if classes is None else classes
         values = np.zeros((len(texts), len(classes)))
         columns = [classes.index(name) for name in self.classes]
         values[:, columns] = self.pipeline.predict_proba(texts)

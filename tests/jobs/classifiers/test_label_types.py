@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from tiltmeter.jobs.classifiers.errors.texts import _read as read_texts
-from tiltmeter.jobs.classifiers.labelled_data import LabelledData, _rows, find_classified_data
+from tiltmeter.jobs.classifiers.labelled_data import LabelledData, ReadTexts, find_classified_data
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.store.ledger import Unit
 
@@ -30,8 +30,10 @@ def test_the_test_has_the_classes_of_training_as_training_writes_them(tmp_path, 
     paths = write(tmp_path / training, TRAINING[training]), write(tmp_path / "test" / test, TESTS[test])
     data = LabelledData(path=paths[0], test=paths[1])
     files = find_classified_data(data)
-    config = {"columns": data.columns, "header": True, "limit": None, "seed": None}
-    rows = [*_rows(config | {"files": {part: file.identity for part, file in files.files.items()}})]
+    identities = {part: file.identity for part, file in files.files.items()}
+    work = ReadTexts(columns=data.columns, header=True, limit=None, files=identities, seed=None)
+    [(_, table)] = work.tables(None)
+    rows = table.to_pylist()
     assert [row["label"] for row in rows[:2]] == [row["label"] for row in rows[2:]]
 
 

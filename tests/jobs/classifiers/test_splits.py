@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from tiltmeter.jobs.classifiers import splits
+from tiltmeter.jobs.classifiers.splits import DivideTexts
 from tiltmeter.jobs.classifiers.tables import GROUPED, LABELLED, SPLIT
 from tiltmeter.storage.store.ledger import Store, Unit
 
@@ -16,9 +16,7 @@ def divided(tmp_path):
     def divide(rows, seed=0):
         labelled = pa.Table.from_pylist([{"status": "ok"} | row for row in rows], LABELLED)
         ref = store.commit(Unit("made/1", "rows", {"rows": str(rows)}), [("rows", labelled)]).tables["rows"]
-        [(_, table)] = splits._split(
-            store, Unit("made/1", "parts", {"seed": seed, "shares": splits.SHARES}, {"texts": [ref]})
-        )
+        [(_, table)] = DivideTexts(texts=ref, seed=seed).tables(store)
         return table
 
     return divide
