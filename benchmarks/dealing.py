@@ -18,9 +18,8 @@ from rich.console import Console
 
 from tiltmeter.cluster.config import ClusterConfig
 from tiltmeter.cluster.connection import connected
-from tiltmeter.cluster.dealing import Deck, longest_first
+from tiltmeter.cluster.dealing import Deck, longest_first, simulate
 from tiltmeter.cluster.progress import Display
-from tiltmeter.cluster.simulation import simulate
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
 from tiltmeter.cluster.workers import Pool

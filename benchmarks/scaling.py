@@ -26,8 +26,7 @@ import pyarrow.parquet as pq
 from benchmarks.bootstrap import count_updates
 from benchmarks.command import DATA, Outcome, run_command
 from benchmarks.dealing import unit_seconds, waiting_unit
-from tiltmeter.cluster.dealing import Deck, longest_first
-from tiltmeter.cluster.simulation import simulate
+from tiltmeter.cluster.dealing import Deck, longest_first, simulate
 from tiltmeter.operators.embedding.cooccurrence import UNITS_PER_PAIR, CooccurrenceConfig
 from tiltmeter.operators.embedding.glove import BYTES_PER_PAIR, GloveConfig, GloveTraining, vector_bytes
 from tiltmeter.operators.embedding.tiles import Tiling, shuffled_in_tiles, tiled_pairs

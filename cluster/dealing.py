@@ -3,11 +3,12 @@
 Nothing here runs anything, so that a simulation deals as a run does.
 """
 
+import heapq
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from operator import itemgetter
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from tiltmeter.storage.store.ledger import Unit
 
@@ -107,3 +108,34 @@ def evenly(units: Sequence[T], batch_size: int) -> list[Sequence[T]]:
 
 def _length(units: Sequence[Unit]) -> int:
     return sum(1 + sum(ref.num_rows for refs in unit.inputs.values() for ref in refs) for unit in units)
+
+
+# --- on a clock that nobody waits for -------------------------------------------------------------------------------
+
+
+class Simulated(NamedTuple):
+    """A stage on simulated workers: how long it took, and how long each worker was busy."""
+
+    seconds: float
+    worker_seconds: Sequence[float]
+
+
+def simulate(deck: Deck, num_workers: int, seconds: Callable[[Unit], float]) -> Simulated:
+    """Deal a deck to workers that take so many seconds for each unit, and no time between them."""
+    free, busy, end = [(0.0, worker) for worker in range(num_workers)], [0.0] * num_workers, 0.0
+    while deck:
+        moment, worker = heapq.heappop(free)
+        spent = sum(map(seconds, deck.take(num_workers)))
+        busy[worker] += spent
+        end = max(end, moment + spent)
+        heapq.heappush(free, (moment + spent, worker))
+    return Simulated(end, busy)
+
+
+def share_on_threads(num_threads: int) -> float:
+    """How long a unit takes with so many threads, in times with one, by the model that chooses their number.
+
+    >>> [round(share_on_threads(threads), 3) for threads in (1, 2, 4)]
+    [1.0, 0.55, 0.325]
+    """
+    return (1 + _COST_OF_A_THREAD * (num_threads - 1)) / num_threads

@@ -18,6 +18,7 @@ from tiltmeter.cluster.progress import Display
 from tiltmeter.cluster.stages import Runner, UnitsFailed
 from tiltmeter.cluster.start import Workers
 from tiltmeter.cluster.work import Failure
+from tiltmeter.jobs.changes.history import changes_of_run
 from tiltmeter.jobs.report import terminal
 from tiltmeter.jobs.report.page import write_report
 from tiltmeter.jobs.runtime import draws
@@ -87,7 +88,7 @@ def _do(job: Job[Any, Any], run: Run[Any, Any]) -> None:
     try:
         job.run(run)
         run.publish_all({draws.NAME: list(runner.draws.values())})
-        run.lead = write_report(run, job.load_page())
+        run.lead = write_report(run, job.load_page(), changes_of_run(run))
     except StorageError:
         # Units that failed, such as on a full disk, say more than what could not be written after them.
         runner.check()

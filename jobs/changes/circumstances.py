@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tiltmeter.jobs.changes.inputs import Input, inputs
-from tiltmeter.jobs.changes.leaves import leaves
+from tiltmeter.jobs.changes.inputs import Input, inputs, leaves
 from tiltmeter.jobs.changes.past_runs import PastRun
 from tiltmeter.jobs.changes.tables import Change
 from tiltmeter.jobs.changes.wording import as_text, change_text, value_text

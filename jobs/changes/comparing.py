@@ -14,11 +14,11 @@ from tiltmeter.jobs.changes.circumstances import circumstances
 from tiltmeter.jobs.changes.detail import Detail
 from tiltmeter.jobs.changes.differences import DrawsOfRuns, Limits, difference_rows, limits_of
 from tiltmeter.jobs.changes.matching import Matched, UnmatchableError, match
-from tiltmeter.jobs.changes.numbers import decided, interval_columns, judged_column, number_changes
+from tiltmeter.jobs.changes.numbers import decided, judged_column, number_changes
 from tiltmeter.jobs.changes.past_runs import PastRun
 from tiltmeter.jobs.changes.tables import DIFFERENCES, Change, change_table
 from tiltmeter.jobs.changes.values import changed_values, status_changed, status_changes, value_changes
-from tiltmeter.jobs.runtime.columns import SPREAD
+from tiltmeter.jobs.runtime.columns import SPREAD, interval_columns
 from tiltmeter.jobs.runtime.wording import plural
 
 NO_ROW = "no row of it is in both runs"

@@ -2,14 +2,19 @@
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
+import polars as pl
 import pyarrow as pa
 
 from tiltmeter.jobs.changes.comparing import Comparison, common_tables
 from tiltmeter.jobs.changes.detail import Detail
 from tiltmeter.jobs.changes.differences import Limits
-from tiltmeter.jobs.changes.past_runs import PastRun
+from tiltmeter.jobs.changes.past_runs import PastRun, run_under_way
+from tiltmeter.jobs.changes.sections import changes_since
 from tiltmeter.jobs.changes.tables import CHANGES
+from tiltmeter.jobs.report.html.elements import Section
+from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.storage.store.ledger import Store
 from tiltmeter.storage.store.registry import RegisteredRun, Registry
 
@@ -56,3 +61,12 @@ def history(store: Store, registered: RegisteredRun, run: PastRun) -> History:
 def as_past_run(store: Store, registered: RegisteredRun) -> PastRun:
     """A registered run as a comparison sees it; its tables are read from the store's units."""
     return PastRun(registered.run_dir, registered.record, registered.settings, partial(registered.read, store))
+
+
+def changes_of_run(run: Run[Any, Any]) -> list[Section]:
+    """What changed since the last run that asked the same; nothing for jobs that no later run looks back at."""
+    entry = run.runner.entry
+    if entry is None:
+        return []
+    past = history(run.runner.store, entry.run, run_under_way(run.directory, entry.run.settings))
+    return [changes_since(pl.DataFrame(past.changes()), past.num_tables, past.since)]

@@ -2,12 +2,11 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from tiltmeter.jobs.changes.leaves import Path, leaves
 from tiltmeter.jobs.changes.wording import as_text, change_text
 
 _NAME, _SIZE, _VERSION = "name", "bytes", "version"
@@ -15,6 +14,8 @@ _NANOSECONDS = re.compile(r"\d{18,19}")
 """A time of modification, as files on disks and in object stores have it for their version; from 1973 to 2286."""
 
 _UNITS = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
+
+Path = tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -89,3 +90,32 @@ def _size(num_bytes: int) -> str:
         if num_bytes >= factor:
             return f"{float(f'{num_bytes / factor:.3g}'):,g} {unit}"
     return f"{num_bytes} {'byte' if num_bytes == 1 else 'bytes'}"
+
+
+# --- nested values ------------------------------------------------------------------------------------------------
+
+
+def leaves(node: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """Every value of nested mappings and lists with the keys that lead to it; mappings in a list go by their name.
+
+    >>> list(leaves({"corpora": [{"name": "en", "path": ["a", "b"]}], "seed": 0}))
+    [(('corpora', 'en', 'path'), ['a', 'b']), (('seed',), 0)]
+    """
+    if isinstance(node, Mapping):
+        for key, value in node.items():
+            yield from leaves(value, (*path, str(key)))
+    elif isinstance(node, list) and node and all(isinstance(item, Mapping) for item in node):
+        yield from leaves(_named(node), path)
+    else:
+        yield path, node
+
+
+def _named(items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    names = [str(item.get("name")) for item in items]
+    if len({*names} - {"None"}) < len(items):
+        return {str(number): item for number, item in enumerate(items)}
+    return {name: _without_name(item) for name, item in zip(names, items, strict=True)}
+
+
+def _without_name(item: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in item.items() if key != "name"}

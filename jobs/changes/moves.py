@@ -7,8 +7,9 @@ import polars as pl
 
 from tiltmeter.jobs.changes.differences import DrawsOfRuns, Limits, limits_of
 from tiltmeter.jobs.changes.matching import Matched, UnmatchableError, match
-from tiltmeter.jobs.changes.numbers import decided, interval_columns, judged_column
+from tiltmeter.jobs.changes.numbers import decided, judged_column
 from tiltmeter.jobs.changes.past_runs import PastRun
+from tiltmeter.jobs.runtime.columns import interval_columns
 
 _IS_NUMBER = pl.col("before").fill_nan(None).is_not_null()
 

@@ -1,6 +1,5 @@
 """Which numbers moved, and which of them beyond their interval."""
 
-from collections.abc import Sequence
 from typing import Any, cast
 
 import polars as pl
@@ -19,28 +18,6 @@ _NUMBERS = (
     *("before", "before_low", "before_high", "after", "after_low", "after_high"),
     *("difference", "half_widths", "beyond", "p", "paired_by"),
 )
-
-
-def interval_columns(names: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """The columns that have an interval, with those of its ends.
-
-    ``x_low`` and ``x_high`` are the ends of ``x``, ``x_rate`` or ``x_ratio``; plain ``low`` and ``high`` those of the
-    column before.
-
-    >>> interval_columns(["d", "d_low", "d_high", "p_low", "p_high", "k_rate", "k_low", "k_high", "n", "low", "high"])
-    {'d': ('d_low', 'd_high'), 'k_rate': ('k_low', 'k_high'), 'n': ('low', 'high')}
-    >>> interval_columns(["flip_rate", "flip_rate_low", "flip_rate_high"])
-    {'flip_rate': ('flip_rate_low', 'flip_rate_high')}
-    """
-    low, high = ENDS
-    without_rate = {name: name.removesuffix("_rate").removesuffix("_ratio") for name in names}
-    ends_of = {stem: (f"{stem}_{low}", f"{stem}_{high}") for stem in [*names, *without_rate.values()]}
-    named = {
-        name: ends_of[name if ends_of[name][0] in names or stem in names else stem]
-        for name, stem in without_rate.items()
-    }
-    follows = {first: ENDS for first, *ends in zip(names, names[1:], names[2:], strict=False) if tuple(ends) == ENDS}
-    return {name: ends for name, ends in (named | follows).items() if {*ends} <= {*names}}
 
 
 def judged(numbers: pl.DataFrame) -> pl.DataFrame:

@@ -10,14 +10,13 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from tiltmeter.jobs.changes.numbers import interval_columns
 from tiltmeter.jobs.report import grids
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Chart, Paragraph, Section
 from tiltmeter.jobs.report.lead import Lead
 from tiltmeter.jobs.report.page import Body
 from tiltmeter.jobs.report.plots.dots import dots
 from tiltmeter.jobs.report.wording import number, phrase
-from tiltmeter.jobs.runtime.columns import ENDS
+from tiltmeter.jobs.runtime.columns import ENDS, interval_columns
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.published import Frames
 from tiltmeter.jobs.runtime.wording import plural

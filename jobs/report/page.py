@@ -4,13 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import polars as pl
-
 from tiltmeter.cluster.stages import StageRecord
 from tiltmeter.cluster.work import Failure
-from tiltmeter.jobs.changes.history import history
-from tiltmeter.jobs.changes.past_runs import run_under_way
-from tiltmeter.jobs.report.changes import changes_since
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Page, Paragraph, Part, Section, render
 from tiltmeter.jobs.report.lead import Lead
 from tiltmeter.jobs.report.missing import missing_results
@@ -38,19 +33,20 @@ class Body:
 MakePage = Callable[[Run[Any, Any], Frames], Body]
 
 
-def write_report(run: Run[Any, Any], make_page: MakePage) -> Lead:
+def write_report(run: Run[Any, Any], make_page: MakePage, changes: Sequence[Section] = ()) -> Lead:
     """Write ``report.html`` into the run directory; returns what the page says first.
 
     Args:
         run: that has published its tables.
         make_page: what to show of them.
+        changes: since the last run that asked the same.
     """
     directory, published = run.directory, published_tables(run.directory)
     body = make_page(run, Frames({name: table.rows for name, table in published.items()}))
     configuration = (directory.path / "config.yaml").read_text(encoding="utf-8")
     failures = [failure for group in run.runner.failures.values() for failure in group]
     stages, left_out = run.runner.records, left_out_sentences(directory.record.get("left_out", []))
-    page = compose(body, published, stages, configuration, failures, _changes(run), left_out)
+    page = compose(body, published, stages, configuration, failures, changes, left_out)
     directory.write_text("report.html", render(page))
     return body.lead
 
@@ -77,15 +73,6 @@ def compose(
     schemas = {name: table.schema for name, table in published.items()}
     sections = [*body.sections, *changes, *missing_results(published), run_log(stages, configuration, schemas)]
     return Page(body.title, body.facts, [*_failed(failures), *body.lead.parts, *_left_out(left_out)], sections)
-
-
-def _changes(run: Run[Any, Any]) -> list[Section]:
-    """What changed since the last run that asked the same; nothing for jobs that no later run looks back at."""
-    entry, store = run.runner.entry, run.runner.store
-    if entry is None:
-        return []
-    past = history(store, entry.run, run_under_way(run.directory, entry.run.settings))
-    return [changes_since(pl.DataFrame(past.changes()), past.num_tables, past.since)]
 
 
 def _left_out(sentences: Sequence[str]) -> list[Part]:

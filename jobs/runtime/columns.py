@@ -1,5 +1,7 @@
 """Columns that tables of all jobs share, and short forms for those of the usual types."""
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 
 from tiltmeter.storage.store.tables import column
@@ -47,3 +49,25 @@ def interval(name: str, sentence: str, unit: str = "") -> list[pa.Field]:
         number(f"{name}_low", f"lower end of the {sentence}", unit),
         number(f"{name}_high", f"upper end of the {sentence}", unit),
     ]
+
+
+def interval_columns(names: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """The columns that have an interval, with those of its ends.
+
+    ``x_low`` and ``x_high`` are the ends of ``x``, ``x_rate`` or ``x_ratio``; plain ``low`` and ``high`` those of the
+    column before.
+
+    >>> interval_columns(["d", "d_low", "d_high", "p_low", "p_high", "k_rate", "k_low", "k_high", "n", "low", "high"])
+    {'d': ('d_low', 'd_high'), 'k_rate': ('k_low', 'k_high'), 'n': ('low', 'high')}
+    >>> interval_columns(["flip_rate", "flip_rate_low", "flip_rate_high"])
+    {'flip_rate': ('flip_rate_low', 'flip_rate_high')}
+    """
+    low, high = ENDS
+    without_rate = {name: name.removesuffix("_rate").removesuffix("_ratio") for name in names}
+    ends_of = {stem: (f"{stem}_{low}", f"{stem}_{high}") for stem in [*names, *without_rate.values()]}
+    named = {
+        name: ends_of[name if ends_of[name][0] in names or stem in names else stem]
+        for name, stem in without_rate.items()
+    }
+    follows = {first: ENDS for first, *ends in zip(names, names[1:], names[2:], strict=False) if tuple(ends) == ENDS}
+    return {name: ends for name, ends in (named | follows).items() if {*ends} <= {*names}}

@@ -238,8 +238,8 @@ def do(
         on_threads=None if most_threads is None else _Doing,
         in_driver=in_driver,
     )
-    found = runner.run_whole(made) if complete else runner.run(made)
-    finished = {unit.place: unit for units in found.values() for unit in units}
+    by_group = runner.run_whole(made) if complete else runner.run(made)
+    finished = {unit.place: unit for units in by_group.values() for unit in units}
     return Done(
-        [(work, finished[unit.place]) for group in found for work, unit in groups[group] if unit.place in finished]
+        [(work, finished[unit.place]) for group in by_group for work, unit in groups[group] if unit.place in finished]
     )

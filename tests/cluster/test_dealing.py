@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tiltmeter.cluster.capacity import Room, num_wide_workers
-from tiltmeter.cluster.dealing import Deck, evenly, longest_first, threads_per_unit
-from tiltmeter.cluster.simulation import simulate
+from tiltmeter.cluster.dealing import Deck, evenly, longest_first, simulate, threads_per_unit
 from tiltmeter.storage.store.ledger import TableRef, Unit
 
 

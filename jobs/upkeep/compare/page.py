@@ -4,7 +4,7 @@ from typing import Any
 
 from tiltmeter.jobs.changes.comparing import common_tables
 from tiltmeter.jobs.changes.past_runs import PastRun
-from tiltmeter.jobs.report.changes import change_findings, change_sections, judgements
+from tiltmeter.jobs.changes.sections import change_findings, change_sections, judgements
 from tiltmeter.jobs.report.grids import grid
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Paragraph
 from tiltmeter.jobs.report.lead import Lead

@@ -13,8 +13,9 @@ from tiltmeter.jobs.changes.differences import Limits
 from tiltmeter.jobs.changes.history import History
 from tiltmeter.jobs.changes.matching import UnmatchableError
 from tiltmeter.jobs.changes.moves import moves
-from tiltmeter.jobs.changes.numbers import differ_by_rounding, interval_columns
+from tiltmeter.jobs.changes.numbers import differ_by_rounding
 from tiltmeter.jobs.changes.wording import amount
+from tiltmeter.jobs.runtime.columns import interval_columns
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.wording import plural
 from tiltmeter.storage.errors import choices

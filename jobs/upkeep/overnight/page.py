@@ -5,8 +5,8 @@ from typing import Any
 
 import polars as pl
 
+from tiltmeter.jobs.changes.sections import changes_of, judgements, move_of, moves_in_texts
 from tiltmeter.jobs.changes.wording import half_widths_text
-from tiltmeter.jobs.report.changes import changes_of, judgements, move_of, moves_in_texts
 from tiltmeter.jobs.report.grids import Row, cell, count, grid, number
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Grid, Paragraph, Section
 from tiltmeter.jobs.report.lead import Lead

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from tiltmeter.cluster.simulation import share_on_threads
+from tiltmeter.cluster.dealing import share_on_threads
 from tiltmeter.jobs.changes.inputs import inputs as inputs_by_name
-from tiltmeter.jobs.changes.leaves import leaves
+from tiltmeter.jobs.changes.inputs import leaves
 from tiltmeter.jobs.runtime.config import asked
 from tiltmeter.jobs.upkeep.plan.counting import Twins
 from tiltmeter.storage.store.ledger import Store

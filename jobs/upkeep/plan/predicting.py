@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tiltmeter.cluster.dealing import Deck, longest_first, threads_per_unit
-from tiltmeter.cluster.simulation import share_on_threads, simulate
+from tiltmeter.cluster.dealing import Deck, longest_first, share_on_threads, simulate, threads_per_unit
 from tiltmeter.jobs.runtime.rows import OK, Row, failed
 from tiltmeter.jobs.runtime.wording import listed
 from tiltmeter.jobs.upkeep.plan.counting import Counted, CountedStage

@@ -12,7 +12,7 @@ from tests.jobs.report.test_models import lines
 from tiltmeter.jobs.changes.comparing import compare
 from tiltmeter.jobs.changes.detail import Detail
 from tiltmeter.jobs.changes.past_runs import PastRun
-from tiltmeter.jobs.report.changes import change_findings, change_sections
+from tiltmeter.jobs.changes.sections import change_findings, change_sections
 
 KEYS = ["kind", "table", "column", "item", "row", "key"]
 

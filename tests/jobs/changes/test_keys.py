@@ -8,8 +8,7 @@ import pytest
 
 from tiltmeter import jobs
 from tiltmeter.jobs import catalogue
-from tiltmeter.jobs.changes.numbers import interval_columns
-from tiltmeter.jobs.runtime.columns import OTHER_ENDS
+from tiltmeter.jobs.runtime.columns import OTHER_ENDS, interval_columns
 from tiltmeter.storage.store.tables import key_columns
 
 WITHOUT_ESTIMATE = {

@@ -5,8 +5,8 @@ import pytest
 
 from tests.fixtures.history import past, rows
 from tiltmeter.jobs.changes.comparing import compare
+from tiltmeter.jobs.changes.sections import change_findings, changes_since, move_of
 from tiltmeter.jobs.changes.tables import CHANGES
-from tiltmeter.jobs.report.changes import change_findings, changes_since, move_of
 from tiltmeter.jobs.report.html.elements import Page, render
 
 MOMENT = "2026-11-20 22:00:00 UTC"
