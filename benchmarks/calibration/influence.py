@@ -21,12 +21,13 @@ from tiltmeter.jobs.classifiers.influence.probes import SumUpProbes
 from tiltmeter.jobs.classifiers.influence.questions import (
     METHODS,
     Checks,
+    EvaluateStudent,
     Judged,
     MaskWords,
     Replacements,
     ReplaceWords,
 )
-from tiltmeter.jobs.classifiers.influence.students import EvaluateStudent, LoadedTeacher
+from tiltmeter.jobs.classifiers.influence.students import LoadedStudent, LoadedTeacher
 from tiltmeter.jobs.classifiers.influence.tables import Flags, Masked, Prepared, UnlikeRatios
 from tiltmeter.jobs.runtime.table import tables_of
 from tiltmeter.operators.classifiers.influence.calibration import confidence_bins
@@ -101,11 +102,10 @@ def _teacher(contexts: Contexts) -> Any:
     return SimpleNamespace(name="0", load=lambda _: loaded)
 
 
-def _pair(teacher: Any, student: Any = None) -> Any:
-    """A teacher and a student that are in memory."""
-    taught = SimpleNamespace(name="0", load=lambda _: SimpleNamespace(teacher=teacher))
-    follower = SimpleNamespace(config=SimpleNamespace(convention="masked"), load=lambda _: student)
-    return SimpleNamespace(teacher=taught, student=follower)
+def _student(teacher: Any, student: Any = None) -> Any:
+    """A student and its teacher that are in memory."""
+    loaded = LoadedStudent(LoadedTeacher(teacher, None), student, SimpleNamespace(convention="masked"))
+    return SimpleNamespace(teacher=SimpleNamespace(name="0"), load=lambda _: loaded)
 
 
 def probed(
@@ -244,7 +244,7 @@ def followed(texts: Texts) -> dict[tuple[str, str], dict[str, Any]]:
     )
     rows = [*texts.rows, *({**row, "part": "development"} for row in texts.rows)]
     work = EvaluateStudent(
-        pair=_pair(teacher, student),
+        student=_student(teacher, student),
         texts="texts",
         intervals=INTERVALS,
         kind="sentence",
@@ -298,9 +298,9 @@ def masked(texts: Texts, differ: bool) -> dict[str, dict[str, Any]]:
         return np.array(known, dtype=np.int64)
 
     masking = Masking(max_texts=400, budget=2, num_samples=200, max_words=500, by_word=True)
-    loaded: Any = SimpleNamespace(teacher=SimpleNamespace(labels=labels))
+    student = _student(SimpleNamespace(labels=labels))
     work = MaskWords(
-        pair=_pair(loaded.teacher),
+        student=student,
         texts="texts",
         vocabulary="vocabulary",
         masking=masking,
@@ -310,7 +310,7 @@ def masked(texts: Texts, differ: bool) -> dict[str, dict[str, Any]]:
         run_seed=0,
         seed=0,
     )
-    rows = tables_of(work.coverages([Prepared(**row) for row in texts.rows], supports, loaded), [Masked])
+    rows = tables_of(work.coverages([Prepared(**row) for row in texts.rows], supports, student.load(None)), [Masked])
     return {row["method"]: row for row in dict(rows)["masking"].to_pylist() if row["budget"] == 2}
 
 
@@ -340,8 +340,9 @@ def ratio(
     context: Context, answer: Judged, teacher: Any, *, seed: int, level: float, num_checked: int
 ) -> dict[str, Any]:
     """The row of a context of which the teacher judges a sample of the words."""
+    student = _student(teacher)
     work = ReplaceWords(
-        pair=_pair(teacher),
+        student=student,
         vocabulary="vocabulary",
         contexts="contexts",
         ratios=Replacements(3000, 10, 0.95),
@@ -350,8 +351,8 @@ def ratio(
         level=level,
         seed=seed,
     )
-    row, loaded = UnlikeRatios(model="0", row=0, place=0), LoadedTeacher(teacher, None)
-    work.fill_ratio(row, context, 0, answer, loaded)
+    row = UnlikeRatios(model="0", row=0, place=0)
+    work.fill_ratio(row, context, 0, answer, student.load(None))
     [(_, table)] = tables_of([row], [UnlikeRatios])
     return dict(table.to_pylist()[0])
 

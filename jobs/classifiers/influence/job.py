@@ -6,13 +6,19 @@ from pathlib import Path
 from tiltmeter.cluster.capacity import ResourceRequest
 from tiltmeter.jobs.classifiers.influence.config import WordInfluenceRun, find_sources
 from tiltmeter.jobs.classifiers.influence.probes import DrawProbeContexts, ProbeShard, SumUpProbes
-from tiltmeter.jobs.classifiers.influence.questions import Checks, DrawContexts, MaskWords, Replacements, ReplaceWords
+from tiltmeter.jobs.classifiers.influence.questions import (
+    Checks,
+    DrawContexts,
+    EvaluateStudent,
+    MaskWords,
+    Replacements,
+    ReplaceWords,
+)
 from tiltmeter.jobs.classifiers.influence.students import (
     DivideTexts,
-    EvaluateStudent,
     InfluenceRun,
     ListWords,
-    Pair,
+    StudentModel,
     find_teachers,
     train_students,
 )
@@ -37,44 +43,46 @@ def run(run: InfluenceRun) -> None:
         for teacher in teachers
     )
     words = {name: group.one(Words) for name, group in listed.groups.items()}
-    pairs = train_students(run, teachers, prepared, words)
+    students = train_students(run, teachers, prepared, words)
     run.do(
         EvaluateStudent(
-            label=f"student {pair.number} of teacher {pair.teacher.name}",
-            group=pair.teacher.name,
-            pair=pair,
+            label=f"student {student.number} of teacher {student.teacher.name}",
+            group=student.teacher.name,
+            student=student,
             texts=prepared,
             intervals=config.intervals,
             kind=kind,
             run_seed=seed,
-            seed=pair.number,
+            seed=student.number,
         )
-        for pair in pairs
+        for student in students
     )
-    first = [pair for pair in pairs if pair.number == 0]
+    first = {student.teacher.name: student for student in students if student.number == 0}
     _replace_words(run, prepared, words, first)
     if config.masking.max_texts:
         run.do(
             MaskWords(
-                label=f"student {pair.number} of teacher {pair.teacher.name}",
-                group=pair.teacher.name,
-                pair=pair,
-                vocabulary=words[pair.teacher.name],
+                label=f"student {student.number} of teacher {student.teacher.name}",
+                group=student.teacher.name,
+                student=student,
+                vocabulary=words[student.teacher.name],
                 texts=prepared,
                 masking=config.masking,
                 bias=config.influence_bias,
                 intervals=config.intervals,
                 kind=kind,
                 run_seed=seed,
-                seed=pair.number,
+                seed=student.number,
             )
-            for pair in pairs
+            for student in students
         )
     if config.probes.words:
         _probe_words(run, prepared, words, first, kind)
 
 
-def _replace_words(run: InfluenceRun, prepared: TableRef, words: Mapping[str, TableRef], pairs: Sequence[Pair]) -> None:
+def _replace_words(
+    run: InfluenceRun, prepared: TableRef, words: Mapping[str, TableRef], students: Mapping[str, StudentModel]
+) -> None:
     config, ratios = run.config, run.config.ratios
     drawing = DrawContexts(
         label="contexts",
@@ -88,10 +96,10 @@ def _replace_words(run: InfluenceRun, prepared: TableRef, words: Mapping[str, Ta
     [(_, drawn)] = run.do([drawing]).pairs
     run.do(
         ReplaceWords(
-            label=f"{shard} of teacher {pair.teacher.name}",
-            group=pair.teacher.name,
-            pair=pair,
-            vocabulary=words[pair.teacher.name],
+            label=f"{shard} of teacher {name}",
+            group=name,
+            student=student,
+            vocabulary=words[name],
             contexts=contexts,
             ratios=Replacements(ratios.max_words, ratios.most, ratios.sureness),
             checks=Checks(config.exact, ratios.num_checked),
@@ -99,13 +107,17 @@ def _replace_words(run: InfluenceRun, prepared: TableRef, words: Mapping[str, Ta
             level=config.intervals.level,
             seed=config.seed,
         )
-        for pair in pairs
+        for name, student in students.items()
         for shard, contexts in drawn.tables.items()
     )
 
 
 def _probe_words(
-    run: InfluenceRun, prepared: TableRef, words: Mapping[str, TableRef], pairs: Sequence[Pair], kind: str
+    run: InfluenceRun,
+    prepared: TableRef,
+    words: Mapping[str, TableRef],
+    students: Mapping[str, StudentModel],
+    kind: str,
 ) -> None:
     config, probes, seed = run.config, run.config.probes, run.config.seed
     drawing = DrawProbeContexts(
@@ -120,10 +132,10 @@ def _probe_words(
     [(_, drawn)] = run.do([drawing]).pairs
     probed = run.do(
         ProbeShard(
-            label=f"{shard} of teacher {pair.teacher.name}",
-            group=pair.teacher.name,
-            pair=pair,
-            vocabulary=words[pair.teacher.name],
+            label=f"{shard} of teacher {name}",
+            group=name,
+            student=student,
+            vocabulary=words[name],
             contexts=contexts,
             words=probes.listed,
             positive=probes.positive,
@@ -134,17 +146,17 @@ def _probe_words(
             exact=config.exact,
             seed=seed,
         )
-        for pair in pairs
+        for name, student in students.items()
         for shard, contexts in drawn.tables.items()
     )
     run.do(
         SumUpProbes(
-            label=f"probes of teacher {pair.teacher.name}",
-            group=pair.teacher.name,
-            teacher=pair.teacher,
-            flags=probed.groups[pair.teacher.name].refs(Flags),
+            label=f"probes of teacher {name}",
+            group=name,
+            teacher=students[name].teacher,
+            flags=shards.refs(Flags),
             contexts=list(drawn.tables.values()),
-            vocabulary=words[pair.teacher.name],
+            vocabulary=words[name],
             control=probes.control,
             probe=probes.probe,
             words=probes.listed,
@@ -159,8 +171,7 @@ def _probe_words(
             intervals=config.intervals,
             seed=seed,
         )
-        for pair in pairs
-        if pair.teacher.name in probed.groups
+        for name, shards in probed.groups.items()
     )
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from tiltmeter.cluster.work import Tables
 from tiltmeter.jobs.classifiers.influence.config import Exact
 from tiltmeter.jobs.classifiers.influence.questions import context_of, drawn_places, judged
-from tiltmeter.jobs.classifiers.influence.students import Pair, TeacherModel, known_words, texts_of
+from tiltmeter.jobs.classifiers.influence.students import StudentModel, TeacherModel, known_words, texts_of
 from tiltmeter.jobs.classifiers.influence.tables import Flags, ProbeContexts, Probed, Words
 from tiltmeter.jobs.classifiers.intervals import ResampledClusters
 from tiltmeter.jobs.runtime.rows import Row
@@ -119,7 +119,7 @@ class OfProbes(Work):
 class ProbeShard(OfProbes, unit=probes.VERSION, stage="probe", makes=[Flags]):
     """Which contexts of a shard are positive with each word, by the student and, where it judges all, the teacher."""
 
-    pair: Pair
+    student: StudentModel
     contexts: TableRef
     confidence: str
     exact: Exact
@@ -128,7 +128,7 @@ class ProbeShard(OfProbes, unit=probes.VERSION, stage="probe", makes=[Flags]):
         """Of contexts that are not positive, that alone."""
         from tiltmeter.operators.classifiers.influence.folded import margin_logits
 
-        loaded, student = self.pair.teacher.load(store), self.pair.student.load(store)
+        loaded = self.student.load(store)
         words, places = self._numbered(known_words(store, self.vocabulary))
         positive = self.class_number(loaded.teacher.classes)
         rows = store.read(self.contexts).to_pylist()
@@ -138,14 +138,14 @@ class ProbeShard(OfProbes, unit=probes.VERSION, stage="probe", makes=[Flags]):
         for number in np.flatnonzero(~is_positive).tolist():
             yield Flags(context=rows[number]["context"], cluster=rows[number]["cluster"], step="all")
         some = [contexts[number] for number in kept]
-        answers = judged(some, words, loaded, student, self.pair.student.config, self.exact)
+        answers = judged(some, words, loaded, self.exact)
         for number, answer in zip(kept, answers, strict=True):
             labels, truth = answer.student == positive, None if answer.teacher is None else answer.teacher == positive
             row = Flags(context=rows[number]["context"], cluster=rows[number]["cluster"], step=_step(labels, places))
             if row.step == "changeable":
                 odds = log_odds(margin_logits(answer.margins[places["probed"]]))[:, positive]
                 if self.confidence == "calibrated":
-                    odds = calibrated_odds(odds, float(student.network.margin_error))
+                    odds = calibrated_odds(odds, float(loaded.student.network.margin_error))
                 row.student, row.odds = labels[places["probed"]].tolist(), odds.tolist()
                 row.teacher = None if truth is None else truth[places["probed"]].tolist()
                 row.random = (labels if truth is None else truth)[places["random"]].tolist()
@@ -196,21 +196,16 @@ class SumUpProbes(OfProbes, unit="influence_probes_summed/4", stage="sum up prob
     num_checked: int
     most_claims: int
     intervals: KeyedResampleSettings
-    operators: Sequence[str] = (
-        probes.VERSION,
-        clusters.VERSION,
-        means.VERSION,
-        flips.VERSION,
-        multiplicity.VERSION,
-    )
+    operators: Sequence[str] = tuple(one.VERSION for one in (probes, clusters, means, flips, multiplicity))
 
     def rows(self, store: Store) -> Iterator[Probed | ProbeContexts]:
         """A row for each pair, and for each step of the filter."""
         flags = [row for ref in self.flags for row in Flags.read(store, ref)]
         answers = _Answers(self, store, [row for row in flags if row.step == "changeable"])
         pairs = [self._pair(control, probe, answers) for control, probe in product(self.control, self.probe)]
-        p_values, p_random = _holm([row.p_value for row in pairs]), _holm([row.p_random for row in pairs])
-        for row, p_holm, p_random_holm in zip(pairs, p_values, p_random, strict=True):
+        p_values = holm(np.array([row.p_value for row in pairs], float))  # in which None is NaN
+        p_random = holm(np.array([row.p_random for row in pairs], float))
+        for row, p_holm, p_random_holm in zip(pairs, p_values.tolist(), p_random.tolist(), strict=True):
             row.p_holm, row.p_random_holm = p_holm, p_random_holm
         yield from pairs
         reached = [_STEPS.index(row.step) for row in flags]
@@ -267,11 +262,6 @@ class SumUpProbes(OfProbes, unit="influence_probes_summed/4", stage="sum up prob
             joint = share(truth.forward, answers.units.part(rows), level=self.intervals.level)
             row.accuracy_control, row.accuracy_probe = float(truth.control.mean()), float((~truth.probed).mean())
             row.accuracy_joint = Estimate(joint.value, joint.low, joint.high)
-
-
-def _holm(p_values: Sequence[float | None]) -> list[float]:
-    adjusted: list[float] = holm(np.array([np.nan if p is None else p for p in p_values])).tolist()
-    return adjusted
 
 
 class _Answers:

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from tiltmeter.cluster.work import Tables
 from tiltmeter.jobs.classifiers.config import EncoderSources
 from tiltmeter.jobs.classifiers.influence.config import Located, WordInfluenceRun
-from tiltmeter.jobs.classifiers.influence.tables import Prepared, Students, Words
-from tiltmeter.jobs.classifiers.intervals import ResampledClusters
+from tiltmeter.jobs.classifiers.influence.tables import Prepared, Words
 from tiltmeter.jobs.classifiers.models import described_model
 from tiltmeter.jobs.classifiers.networks import Encoders
 from tiltmeter.jobs.classifiers.splits import SHARES, check_parts, part_of
@@ -22,23 +21,10 @@ from tiltmeter.jobs.classifiers.training import LabelledText, trained
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.files import Found
 from tiltmeter.jobs.runtime.resources import uses_gpus
-from tiltmeter.jobs.runtime.work import Subject, Work, named
+from tiltmeter.jobs.runtime.work import Subject, Work
 from tiltmeter.operators.classifiers.attribution.attribute import transformers_classifier
 from tiltmeter.operators.classifiers.attribution.records import TextClassifier
-from tiltmeter.operators.classifiers.influence import clusters, nested_texts, parts_of_speech, records
-from tiltmeter.operators.classifiers.influence.all_correct import (
-    Agreement,
-    agreement,
-    all_correct,
-    length_groups,
-    per_word,
-)
-from tiltmeter.operators.classifiers.influence.calibration import (
-    calibrated_confidence,
-    confidence_bins,
-    published_confidence,
-)
-from tiltmeter.operators.classifiers.influence.clusters import SampledClusters
+from tiltmeter.operators.classifiers.influence import nested_texts, parts_of_speech, records
 from tiltmeter.operators.classifiers.influence.nested_texts import containment_clusters
 from tiltmeter.operators.classifiers.influence.parts_of_speech import (
     brought_tags,
@@ -50,12 +36,9 @@ from tiltmeter.operators.classifiers.influence.parts_of_speech import (
 from tiltmeter.operators.classifiers.influence.records import Context, StudentConfig, Teacher
 from tiltmeter.operators.classifiers.small import PADDING, SmallEncoderConfig, Vocabulary, initial_vectors
 from tiltmeter.operators.classifiers.trained import SmallModel, small_classifier
-from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
+from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.philox import Stream
-from tiltmeter.operators.statistics import means
-from tiltmeter.operators.statistics.text_intervals import KeyedResampleSettings
-from tiltmeter.operators.statistics.units import units_of
 from tiltmeter.operators.text.tokenised import TokenisedText, word_spans
 from tiltmeter.storage.models.checkpoints import find_checkpoint
 from tiltmeter.storage.models.load import load_classifier
@@ -97,23 +80,21 @@ class DivideTexts(Work, unit="influence_texts/3", stage="divide texts", makes=[P
         given = {row.part for row in rows}
         spans = [word_spans(row.text)[: self.max_words] for row in rows]
         kept = [number for number, row in enumerate(rows) if row.status == "ok" and spans[number]]
-        chosen, places = [rows[number] for number in kept], [spans[number] for number in kept]
-        words = [[row.text[start:end] for start, end in part] for row, part in zip(chosen, places, strict=True)]
-        tags = _given_tags(chosen, words) if has_tags else tagged(words)
+        chosen = [rows[number] for number in kept]
+        words = [[rows[number].text[start:end] for start, end in spans[number]] for number in kept]
+        tags, clusters = _given_tags(chosen, words) if has_tags else tagged(words), _clusters(chosen, words)
         shares = {part: share for part, share in self.shares.items() if part not in given}
         prepared = [
             Prepared(
                 row=number,
                 part=part_of(row.part, f"{self.seed}\nsentence\n{cluster}", shares),
                 label=str(row.label),
-                text=row.text[part[0][0] : part[-1][1]],
+                text=row.text[spans[number][0][0] : spans[number][-1][1]],
                 words=row_words,
                 tags=list(row_tags),
                 cluster=kept[cluster],
             )
-            for number, row, part, row_words, row_tags, cluster in zip(
-                kept, chosen, places, words, tags, _clusters(chosen, words), strict=True
-            )
+            for number, row, row_words, row_tags, cluster in zip(kept, chosen, words, tags, clusters, strict=True)
         ]
         check_parts([vars(row) for row in prepared])
         yield from prepared
@@ -286,29 +267,56 @@ def known_words(store: Store, vocabulary: TableRef) -> dict[str, list[str]]:
 # --- students -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class StudentModel(Subject):
-    """A student that a unit has trained.
-
-    Attributes:
-        refs: its tables ``weights`` and ``words``.
+class LoadedStudent(NamedTuple):
+    """Attributes:
+    taught: its teacher.
+    student: itself.
+    config: as it was trained.
     """
 
+    taught: LoadedTeacher
+    student: "Student"
+    config: StudentConfig
+
+    @property
+    def teacher(self) -> Teacher:
+        """Its teacher's states and last layer."""
+        return self.taught.teacher
+
+    def own_changes(self, contexts: Sequence[Context]) -> NDArray[np.float32]:
+        """What the student says that each context's own word adds, ``[contexts, size]``."""
+        words = self.student.words([context.word for context in contexts])
+        return self.student.changes(self.student.contexts(contexts), words)
+
+
+@dataclass(frozen=True)
+class StudentModel(Subject):
+    """A student that a unit has trained, and its teacher.
+
+    Attributes:
+        number: among the students of the teacher, from 0.
+        refs: its tables ``weights`` and ``words``.
+        on_gpu: where the teacher is.
+    """
+
+    teacher: TeacherModel
+    number: int
     refs: Mapping[str, TableRef]
     config: StudentConfig
     language: str
+    on_gpu: bool = False
 
     @property
     def identity(self) -> dict[str, Any]:
-        """Settings of every unit that is about it."""
-        return {"student": self.config, "language": self.language}
+        """Settings of every unit that is about both."""
+        return self.teacher.identity | {"student": self.config, "language": self.language}
 
     @property
     def inputs(self) -> dict[str, list[TableRef]]:
-        """Its tables."""
-        return {f"student_{name}": [self.refs[name]] for name in ("weights", "words")}
+        """Tables of both."""
+        return self.teacher.inputs | {f"student_{name}": [self.refs[name]] for name in ("weights", "words")}
 
-    def load(self, store: Store) -> "Student":
+    def load(self, store: Store) -> LoadedStudent:
         """In a worker."""
         import torch
 
@@ -319,27 +327,8 @@ class StudentModel(Subject):
         network = StudentNetwork(weights["embedding.weight"][:-1], len(weights["second.bias"]), self.config)
         network.load_state_dict({name: torch.from_numpy(weight) for name, weight in weights.items()})
         words = store.read(self.refs["words"])["word"].to_pylist()
-        return Student(network.train(False), Vocabulary(words, SmallEncoderConfig(language=self.language)))
-
-
-@dataclass(frozen=True)
-class Pair(Subject):
-    """A teacher and one of its students."""
-
-    teacher: TeacherModel
-    student: StudentModel
-    number: int
-    on_gpu: bool = False
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        """Settings of both."""
-        return self.teacher.identity | self.student.identity
-
-    @property
-    def inputs(self) -> dict[str, list[TableRef]]:
-        """Tables of both."""
-        return self.teacher.inputs | self.student.inputs
+        student = Student(network.train(False), Vocabulary(words, SmallEncoderConfig(language=self.language)))
+        return LoadedStudent(self.teacher.load(store), student, self.config)
 
 
 class TrainStudent(Work, unit="influence_student/2", stage="train students"):
@@ -411,7 +400,7 @@ def _weights(weights: Mapping[str, NDArray[np.floating]]) -> pa.Table:
 
 def train_students(
     run: InfluenceRun, teachers: Sequence[TeacherModel], prepared: TableRef, words: Mapping[str, TableRef]
-) -> list[Pair]:
+) -> list[StudentModel]:
     """Students of each teacher whose words are known, in the order of their seeds."""
     config, encoder = run.config, run.config.models.encoder
     done = run.do(
@@ -432,127 +421,7 @@ def train_students(
         for seed in range(config.num_students)
     )
     return [
-        Pair(work.teacher, StudentModel(unit.tables, config.student, encoder.language), number, work.on_gpu)
+        StudentModel(work.teacher, number, unit.tables, config.student, encoder.language, work.on_gpu)
         for group in done.groups.values()
         for number, (work, unit) in enumerate(group.pairs)
     ]
-
-
-# --- how well they follow -------------------------------------------------------------------------------------------
-
-
-class EvaluateStudent(Work, unit="influence_agreement/6", stage="evaluate students", makes=[Students]):
-    """How often a student has the class of its teacher, on development and test texts.
-
-    Attributes:
-        kind: what is drawn independently, in the singular.
-    """
-
-    pair: Pair
-    texts: TableRef
-    intervals: KeyedResampleSettings
-    kind: str = named("unit")
-    run_seed: int
-    seed: int
-    rates: str = clusters.VERSION
-    means: str = means.VERSION
-
-    def rows(self, store: Store) -> Iterator[Students]:
-        """A row for each share of each part."""
-        name, config = self.pair.teacher.name, self.pair.student.config
-        teacher, student = self.pair.teacher.load(store).teacher, self.pair.student.load(store)
-        for part in ("development", "test"):
-            rows = texts_of(store, self.texts, part)
-            units = units_of(np.array([row.cluster for row in rows]), self.kind)
-            items = [[row.words, row.cluster] for row in rows]
-            words, about = [row.words for row in rows], f"{name}\n{part}"
-            resampled = ResampledClusters.of(words, units, about, self.intervals, self.run_seed, items)
-            places = _Places.of(rows, units.codes, teacher, student, config)
-            for split, measure, share in places.agreements(part, resampled.sampled):
-                row = Students(model=name, seed=self.seed, split=split, measure=measure)
-                row.value, row.num = resampled.estimate(share), share.num
-                yield row.fail("too_few_units", share.too_few.reason) if share.too_few else row
-
-
-@dataclass(frozen=True)
-class _Places:
-    """What both say of all places of a part; arrays are ``[places]``.
-
-    Attributes:
-        texts, clusters, lengths, tags, gold, given: of each one's text or word; the last is the teacher's class.
-        student, context_only: the student's class, and the teacher's without the word.
-        confidences: how sure the student is of its class, by p'' and by its error on development texts.
-    """
-
-    texts: IntArray
-    clusters: IntArray
-    lengths: IntArray
-    tags: NDArray[np.str_]
-    gold: IntArray
-    given: IntArray
-    student: IntArray
-    context_only: IntArray
-    confidences: Mapping[str, FloatArray]
-
-    @classmethod
-    def of(
-        cls, rows: Sequence[Prepared], clusters: IntArray, teacher: Teacher, student: "Student", config: StudentConfig
-    ) -> "_Places":
-        from tiltmeter.operators.classifiers.influence.student_training import base_states
-
-        contexts = [Context(row.spaced, place) for row in rows for place in range(len(row.words))]
-        lengths = np.array([len(row.words) for row in rows])
-        texts = np.repeat(np.arange(len(rows)), lengths)
-        classes = {label: number for number, label in enumerate(teacher.classes)}
-        masked = teacher.states([context.replaced() for context in contexts])
-        base = masked if config.convention == "masked" else base_states(teacher, contexts, config)
-        logits = teacher.logits(base + own_changes(student, contexts))
-        confidences = {"calibration_error_published": published_confidence(logits)}
-        if error := float(student.network.margin_error):
-            confidences["calibration_error"] = calibrated_confidence(logits, error)
-        return cls(
-            texts,
-            clusters[texts],
-            lengths[texts],
-            np.array([tag for row in rows for tag in row.tags]),
-            np.array([classes.get(row.label, -1) for row in rows])[texts],
-            teacher.labels([row.spaced for row in rows])[texts],
-            logits.argmax(axis=1),
-            teacher.logits(masked).argmax(axis=1),
-            confidences,
-        )
-
-    def agreements(self, part: str, sampled: SampledClusters) -> Iterator[tuple[str, str, Agreement]]:
-        """Split, measure and share."""
-        groups = {f"{part}:{name}": group for name, group in length_groups(self.lengths).items()}
-        for split, group in {part: np.ones(self.texts.size, bool), **groups}.items():
-            if group.any():
-                yield from ((split, *share) for share in self._shares(group, sampled))
-            if split == part and group.any():
-                yield from ((split, *share) for share in self._with_gold(sampled))
-        for tag in sorted(set(self.tags.tolist())):
-            yield from ((f"{part}:{tag}", *share) for share in self._shares(self.tags == tag, sampled, texts=False))
-
-    def _shares(
-        self, group: BoolArray, sampled: SampledClusters, *, texts: bool = True
-    ) -> Iterator[tuple[str, Agreement]]:
-        sentences = self.clusters[group]
-        for ending, labels in (("", self.student), ("_context_only", self.context_only)):
-            is_right = (labels == self.given)[group]
-            if texts:
-                yield f"all_correct{ending}", all_correct(is_right, self.texts[group], sentences, sampled)
-            yield f"per_word{ending}", per_word(is_right, sentences, sampled)
-
-    def _with_gold(self, sampled: SampledClusters) -> Iterator[tuple[str, Agreement]]:
-        texts, sentences = self.texts, self.clusters
-        yield "all_correct_gold", all_correct(self.student == self.gold, texts, sentences, sampled)
-        yield "teacher_accuracy", all_correct(self.given == self.gold, texts, sentences, sampled)
-        yield "teacher_accuracy_masked", per_word(self.context_only == self.gold, sentences, sampled)
-        for name, confidence in self.confidences.items():
-            gaps = confidence - (self.student == self.given)
-            yield name, agreement(sampled.binned_gap(gaps, confidence_bins(confidence), sentences), sentences)
-
-
-def own_changes(student: "Student", contexts: Sequence[Context]) -> NDArray[np.float32]:
-    """What the student says that each context's own word adds, ``[contexts, size]``."""
-    return student.changes(student.contexts(contexts), student.words([context.word for context in contexts]))

@@ -93,11 +93,12 @@ class Told:
 
     def __init__(self, run, taught_by=None, config=CONFIG):
         store, [(_, trained)] = run.pool.store, (taught_by or run).units("influence_teacher")
-        self.loaded = TeacherModel("0", trained=trained.tables["model"]).load(store)
+        teacher = TeacherModel("0", trained=trained.tables["model"])
+        self.loaded = teacher.load(store)
         self.teacher = self.loaded.teacher
         students = [done.tables for _, done in run.units("influence_student")]
         self.is_masked = config.convention == "masked"
-        self.students = [StudentModel(tables, config, "en").load(store) for tables in students]
+        self.students = [StudentModel(teacher, 0, tables, config, "en").load(store).student for tables in students]
         [texts] = (taught_by or run).made("influence_texts", "prepared")
         self.rows = {row["row"]: row for row in texts}
         parts = ("training", "development", "test")
