@@ -8,21 +8,28 @@ from dataclasses import replace
 from functools import cache, partial
 from types import SimpleNamespace
 from typing import Any, NamedTuple
-from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from benchmarks.calibration.made import done, holds
+from benchmarks.calibration.made import Held, holds
 from benchmarks.calibration.registry import Claim, Experiment, Outcome
-from tiltmeter.jobs.classifiers.influence import evaluating
 from tiltmeter.jobs.classifiers.influence.config import Masking
-from tiltmeter.jobs.classifiers.influence.masking import _METHODS, _coverages
-from tiltmeter.jobs.classifiers.influence.replacing import Judged, _ratio
-from tiltmeter.jobs.classifiers.influence.summing import _Summing
-from tiltmeter.jobs.classifiers.influence.tables import FLAGS, PREPARED
+from tiltmeter.jobs.classifiers.influence.probes import SumUpProbes
+from tiltmeter.jobs.classifiers.influence.questions import (
+    METHODS,
+    Checks,
+    EvaluateStudent,
+    Judged,
+    MaskWords,
+    Replacements,
+    ReplaceWords,
+)
+from tiltmeter.jobs.classifiers.influence.students import LoadedStudent, LoadedTeacher
+from tiltmeter.jobs.classifiers.influence.tables import Flags, Masked, Prepared, UnlikeRatios
+from tiltmeter.jobs.runtime.table import tables_of
 from tiltmeter.operators.classifiers.influence.calibration import confidence_bins
 from tiltmeter.operators.classifiers.influence.records import MASK, Context, Words
 from tiltmeter.operators.statistics.text_intervals import KeyedResampleSettings
@@ -92,7 +99,13 @@ def _teacher(contexts: Contexts) -> Any:
         return np.array([contexts.teacher[text[1]][int(text[0])] for text in texts], dtype=np.int64)
 
     loaded = SimpleNamespace(teacher=SimpleNamespace(labels=labels, classes=CLASSES))
-    return SimpleNamespace(load=lambda _: loaded)
+    return SimpleNamespace(name="0", load=lambda _: loaded)
+
+
+def _student(teacher: Any, student: Any = None) -> Any:
+    """A student and its teacher that are in memory."""
+    loaded = LoadedStudent(LoadedTeacher(teacher, None), student, SimpleNamespace(convention="masked"))
+    return SimpleNamespace(teacher=SimpleNamespace(name="0"), load=lambda _: loaded)
 
 
 def probed(
@@ -115,17 +128,32 @@ def probed(
     made = {"context": range(num), "text": [" ".join(text) for text in texts], "words": texts, "place": [1] * num}
     known = [*PAIR, *random]
     vocabulary = {"word": known, "written": known, "count": [1] * len(known), "status": ["ok"] * len(known)}
-    config: dict[str, Any] = {"teacher": "0", "tag": "ADJ", "class": "positive", "unit": unit, "seed": 0}
-    config |= {"control": [PAIR[0]], "probe": [PAIR[1]], "words": {"probed": PAIR}, "max_words": 500, "num_random": 500}
-    config |= {"num_random_checked": len(random), "num_checked": num_checked, "most_claims": 100}
-    config |= {"intervals": replace(INTERVALS, level=level)}
-    inputs = {
-        "flags": [pa.table(flags, schema=FLAGS)],
-        "contexts": [pa.table(made)],
-        "vocabulary": [pa.table(vocabulary | {"part_of_speech": ["ADJ"] * len(known)})],
+    tables = {
+        "flags": pa.table(flags, schema=Flags.schema()),
+        "contexts": pa.table(made),
+        "vocabulary": pa.table(vocabulary | {"part_of_speech": ["ADJ"] * len(known)}),
     }
-    [row] = done(_Summing({"0": _teacher(contexts)}), config, inputs)["probes"].to_pylist()
-    return row
+    work = SumUpProbes(
+        teacher=_teacher(contexts),
+        flags=["flags"],
+        contexts=["contexts"],
+        vocabulary="vocabulary",
+        control=PAIR[:1],
+        probe=PAIR[1:],
+        words={"probed": PAIR},
+        positive="positive",
+        tag="ADJ",
+        kind=unit,
+        max_words=500,
+        num_random=500,
+        num_random_checked=len(random),
+        num_checked=num_checked,
+        most_claims=100,
+        intervals=replace(INTERVALS, level=level),
+        seed=0,
+    )
+    [row] = dict(work.tables(Held(tables)))["probes"].to_pylist()
+    return dict(row)
 
 
 def _probes(num_contexts: int, repetition: int, *, whole: bool = False, **how: Any) -> dict[str, Outcome]:
@@ -214,17 +242,16 @@ def followed(texts: Texts) -> dict[tuple[str, str], dict[str, Any]]:
     student = SimpleNamespace(
         contexts=lambda _: None, words=lambda _: None, changes=changes, network=SimpleNamespace(margin_error=0.5)
     )
-    taught = SimpleNamespace(load=lambda _: SimpleNamespace(teacher=teacher))
-    config = {"teacher": "0", "seed": 0, "run_seed": 0, "unit": "sentence", "language": "en", "intervals": INTERVALS}
-    config |= {"student": SimpleNamespace(convention="masked")}
     rows = [*texts.rows, *({**row, "part": "development"} for row in texts.rows)]
-    inputs = {
-        "texts": [pa.Table.from_pylist(rows, PREPARED)],
-        "student_weights": [pa.table({})],
-        "student_words": [pa.table({})],
-    }
-    with patch.object(evaluating, "load_student", lambda *_: student):
-        table = done(evaluating._Evaluating({"0": taught}), config, inputs)["students"]
+    work = EvaluateStudent(
+        student=_student(teacher, student),
+        texts="texts",
+        intervals=INTERVALS,
+        kind="sentence",
+        run_seed=0,
+        seed=0,
+    )
+    table = dict(work.tables(Held({"texts": pa.Table.from_pylist(rows, Prepared.schema())})))["students"]
     return {(row["split"], row["measure"]): row for row in table.to_pylist()}
 
 
@@ -256,7 +283,7 @@ def _all_of(rate: float, rho: float = 0.3) -> float:
 
 def masked(texts: Texts, differ: bool) -> dict[str, dict[str, Any]]:
     """Rows by method, of a budget of 2: the place that holds the class is among the first two of so many texts."""
-    rates = {name: 0.6 if name in ("lime", "hybrid") or not differ else 0.4 for name in _METHODS}
+    rates = {name: 0.6 if name in ("lime", "hybrid") or not differ else 0.4 for name in METHODS}
     key = texts.rng.integers(1, NUM_WORDS, len(texts.rows))
     supports = {}
     for name, rate in rates.items():
@@ -270,9 +297,21 @@ def masked(texts: Texts, differ: bool) -> dict[str, dict[str, Any]]:
         known = [text[0] != MASK and text[key[int(text[0])]] == MASK for text in asked]
         return np.array(known, dtype=np.int64)
 
-    config = {"teacher": "0", "masking": Masking(budget=2), "intervals": INTERVALS, "run_seed": 0, "unit": "sentence"}
-    loaded: Any = SimpleNamespace(teacher=SimpleNamespace(labels=labels))
-    return {row["method"]: row for row in _coverages(texts.rows, supports, loaded, config) if row["budget"] == 2}
+    masking = Masking(max_texts=400, budget=2, num_samples=200, max_words=500, by_word=True)
+    student = _student(SimpleNamespace(labels=labels))
+    work = MaskWords(
+        student=student,
+        texts="texts",
+        vocabulary="vocabulary",
+        masking=masking,
+        bias=False,
+        intervals=INTERVALS,
+        kind="sentence",
+        run_seed=0,
+        seed=0,
+    )
+    rows = tables_of(work.coverages([Prepared(**row) for row in texts.rows], supports, student.load(None)), [Masked])
+    return {row["method"]: row for row in dict(rows)["masking"].to_pylist() if row["budget"] == 2}
 
 
 def _masking(num_texts: int, size: float, repetition: int) -> dict[str, Outcome]:
@@ -293,10 +332,29 @@ def _ratios(repetition: int) -> dict[str, Outcome]:
     by_word = dict(zip(words, truth.tolist(), strict=True))
     teacher = SimpleNamespace(labels=lambda texts: np.array([by_word[text[0]] for text in texts]))
     answer = Judged(words, np.ones(300, bool), np.zeros(2), np.zeros((300, 1), np.float32), said, None)
-    config = {"seed": repetition, "level": 0.95, "checks": ["never", 40]}
-    loaded: Any = SimpleNamespace(teacher=teacher)
-    row = _ratio(Context(("own",), 0), 0, answer, loaded, config)
+    row = ratio(Context(("own",), 0), answer, teacher, seed=repetition, level=0.95, num_checked=40)
     return {"ratio": holds(row, ("teacher_low", "teacher_high"), float(truth.mean()))}
+
+
+def ratio(
+    context: Context, answer: Judged, teacher: Any, *, seed: int, level: float, num_checked: int
+) -> dict[str, Any]:
+    """The row of a context of which the teacher judges a sample of the words."""
+    student = _student(teacher)
+    work = ReplaceWords(
+        student=student,
+        vocabulary="vocabulary",
+        contexts="contexts",
+        ratios=Replacements(3000, 10, 0.95),
+        checks=Checks("never", num_checked),
+        bias=False,
+        level=level,
+        seed=seed,
+    )
+    row = UnlikeRatios(model="0", row=0, place=0)
+    work.fill_ratio(row, context, 0, answer, student.load(None))
+    [(_, table)] = tables_of([row], [UnlikeRatios])
+    return dict(table.to_pylist()[0])
 
 
 _NULL = "a coin per sentence says which word is which"

@@ -264,3 +264,7 @@ class ResampledClusters:
         """A rate with its interval and resamples, none where it is over one cluster."""
         num = rate.num_clusters if isinstance(rate, Agreement) else self.num
         return estimate_of(rate.value, rate.low, rate.high, rate.resamples, self.scheme, num)
+
+    def drawn(self, estimate: table.Estimate, rate: Rate) -> table.Estimate:
+        """A number whose interval is by other means, with the resamples of a rate."""
+        return estimate_of(estimate.value, estimate.low, estimate.high, rate.resamples, self.scheme, self.num)

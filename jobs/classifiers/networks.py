@@ -101,5 +101,6 @@ class Encoders(Subject):
 def _vectors(file: FoundFile | None) -> dict[str, NDArray[np.float32]]:
     if file is None:
         return {}
+    # What is left out here was counted where the run began; see config.find_encoder.
     embedding = read_embedding(file.uri, bad=BadRecords())
     return dict(zip(embedding.words, embedding.vectors, strict=True))

@@ -53,7 +53,7 @@ class Column:
     heading: str | None = None
     show: Look = None
     digits: int | None = None
-    interval: str = ""
+    interval: str | tuple[str, str] = ""
     ends: tuple[str, ...] = ()
     is_key: bool = False
     is_label: bool = False
@@ -105,8 +105,9 @@ class Estimate(Number):
     def fields(cls, about: Column) -> Iterable[pa.Field]:
         """The number, and the ends of its interval."""
         yield column(about.name, pa.float64(), about.sentence, about.unit)
-        for end, word in zip(about.ends, ("lower", "upper"), strict=True):
-            yield column(end, pa.float64(), f"{word} end of {about.interval}", about.unit)
+        intervals = [about.interval] * 2 if isinstance(about.interval, str) else about.interval
+        for end, word, interval in zip(about.ends, ("lower", "upper"), intervals, strict=True):
+            yield column(end, pa.float64(), f"{word} end of {interval}", about.unit)
 
     def cells(self, about: Column) -> dict[str, Any]:
         """Of the three columns."""
@@ -126,7 +127,7 @@ def doc(
     heading: str | None = None,
     show: Look = None,
     digits: int | None = None,
-    interval: str = "its interval",
+    interval: str | tuple[str, str] = "its interval",
     ends: tuple[str, ...] = (),
 ) -> Any:
     """A column.
@@ -136,7 +137,7 @@ def doc(
         unit: of its values.
         heading: on a page; None: the name as a phrase.
         show, digits: how a page writes its values.
-        interval: of an estimate, what ends its sentences: "lower end of ...".
+        interval: of an estimate, what ends its sentences: "lower end of ..."; of both, or of each.
         ends: of an estimate, columns of its interval where they are not ``<name>_low`` and ``<name>_high``.
     """
     return field(default=None, metadata={"column": Column(sentence, unit, heading, show, digits, interval, ends)})

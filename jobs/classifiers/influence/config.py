@@ -1,17 +1,27 @@
-"""The config of `word_influence`: texts, teachers, their students, and what these are asked."""
+"""Settings of `word_influence`; what each means, and what it usually is, stands in ``conf/job/word_influence.yaml``."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from typing import Annotated, Literal, NamedTuple, Self
 
 import pydantic
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
-from tiltmeter.jobs.classifiers.config import CHECKPOINT_SETTING, EncoderSources, TrainedModels
+from tiltmeter.jobs.classifiers.config import CHECKPOINT_SETTING, TrainedModels
 from tiltmeter.jobs.classifiers.labelled_data import LabelledData, find_classified_data
 from tiltmeter.jobs.runtime.config import CommonConfig, each_once
-from tiltmeter.jobs.runtime.files import Files
+from tiltmeter.jobs.runtime.files import Found
 from tiltmeter.jobs.runtime.resources import Device
+from tiltmeter.jobs.runtime.settings.fields import (
+    Count,
+    Least0,
+    Least2,
+    Name,
+    Share,
+    Text,
+    UniqueWords,
+    Words,
+    one_of,
+    settings,
+)
 from tiltmeter.operators.classifiers.influence.parts_of_speech import TAGS
 from tiltmeter.operators.classifiers.influence.probes import MIN_RANDOM
 from tiltmeter.operators.classifiers.influence.records import StudentConfig
@@ -22,40 +32,22 @@ from tiltmeter.operators.text.normalisation import as_labels
 from tiltmeter.storage.models.checkpoints import find_checkpoint
 from tiltmeter.storage.models.load import check_classifier
 
-_CONFIG = ConfigDict(extra="forbid")
-_Words = tuple[Annotated[str, Field(min_length=1)], ...]
-_Share = Annotated[float, Field(ge=0.0, lt=1.0)]
-_Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
-
 CHECKPOINT = "checkpoint"
 """The name of the teacher that ``models.checkpoint`` is."""
 
 
-def _known_tag(tag: str) -> str:
-    if tag not in TAGS:
-        raise ValueError(f"{tag!r} is no part of speech: choose of {', '.join(TAGS)}")
-    return tag
+Tag = Annotated[str, one_of(TAGS, "part of speech")]
+Exact = Literal["auto", "never"]
 
 
-Tag = Annotated[str, AfterValidator(_known_tag)]
-
-
-@pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
+@settings
 class WordInfluenceJob:
-    """``job=word_influence``"""
-
-    name: Literal["word_influence"] = "word_influence"
+    name: Literal["word_influence"]
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
+@settings
 class TaggedData(LabelledData):
-    """Labelled texts that may bring parts of speech along.
-
-    Attributes:
-        tags: column with the part of speech of all that stands between the spaces of a text; None: they are told here.
-    """
-
-    tags: Annotated[str, Field(min_length=1)] | None = None
+    tags: Text | None = None
 
     @property
     def columns(self) -> dict[str, str]:
@@ -71,26 +63,14 @@ class Located(NamedTuple):
     setting: str
 
 
-@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=_CONFIG)
+@settings
 class Teachers:
-    """Classifiers that are asked about.
-
-    Attributes:
-        number: of small ones that are trained and differ in their random numbers.
-        checkpoint: a classifier of transformers that is taken as it is, in place of small ones.
-        revision: of it, on the hub.
-        checkpoints: more of them by names of their own, such as versions of one model.
-        device: where these judge texts; small ones are trained and judge on the CPU.
-        masked: share of the words that small ones do not see in training, so that a text without a word is nothing new.
-        encoder, training: of small ones.
-    """
-
-    number: Annotated[int, Field(ge=1)] = 1
-    checkpoint: Annotated[str, Field(min_length=1)] | None = None
-    revision: str | None = None
-    checkpoints: dict[_Name, Annotated[str, Field(min_length=1)]] | None = None
-    device: Device = "cpu"
-    masked: _Share = 0.05
+    number: Count
+    checkpoint: Text | None
+    revision: str | None
+    checkpoints: dict[Name, Text] | None
+    device: Device
+    masked: Share
     encoder: SmallEncoderConfig
     training: TrainingConfig
 
@@ -104,14 +84,9 @@ class Teachers:
     @property
     def located(self) -> dict[str, Located]:
         """Checkpoints by the names of teachers."""
-        one = (
-            {} if self.checkpoint is None else {CHECKPOINT: Located(self.checkpoint, self.revision, CHECKPOINT_SETTING)}
-        )
-        more = {
-            name: Located(checkpoint, None, f"{CHECKPOINT_SETTING}s.{name}")
-            for name, checkpoint in (self.checkpoints or {}).items()
-        }
-        return one | more
+        one = {CHECKPOINT: Located(self.checkpoint, self.revision, CHECKPOINT_SETTING)} if self.checkpoint else {}
+        more = (self.checkpoints or {}).items()
+        return one | {name: Located(folder, None, f"{CHECKPOINT_SETTING}s.{name}") for name, folder in more}
 
     @property
     def trained(self) -> TrainedModels:
@@ -119,69 +94,32 @@ class Teachers:
         return TrainedModels(encoder=self.encoder, training=self.training)
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
+@settings
 class Ratios:
-    """Contexts of test texts whose words are replaced.
-
-    Attributes:
-        num_contexts: drawn from all of these parts of speech.
-        parts_of_speech: of the words that are replaced, each by words of its own.
-        max_words: of a part of speech, the most frequent ones.
-        unit_contexts: in a unit of work.
-        sureness: that the student must have of a counterfactual, by what it is wrong about on development texts; 0.5:
-            any word that it calls unlike is one, as published.
-        most: counterfactuals of a context that the teacher checks.
-        num_checked: words of a context that a teacher checks where it can't judge all, half of them such as the student
-            calls unlike.
-    """
-
-    num_contexts: Annotated[int, Field(ge=1)] = 1000
-    parts_of_speech: Annotated[tuple[Tag, ...], Field(min_length=1), AfterValidator(each_once)] = (
-        "NOUN",
-        "VERB",
-        "ADJ",
-        "ADV",
-    )
-    max_words: Annotated[int, Field(ge=2)] = 3000
-    unit_contexts: Annotated[int, Field(ge=1)] = 250
-    sureness: Annotated[float, Field(ge=0.5, lt=1.0)] = 0.95
-    most: Annotated[int, Field(ge=1)] = 10
-    num_checked: Annotated[int, Field(ge=2)] = 40
+    num_contexts: Count
+    parts_of_speech: Annotated[tuple[Tag, ...], Field(min_length=1), AfterValidator(each_once)]
+    max_words: Least2
+    unit_contexts: Count
+    sureness: Annotated[float, Field(ge=0.5, lt=1.0)]
+    most: Count
+    num_checked: Least2
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
+@settings
 class Probes:
-    """Pairs of a control and a probe in contexts of training texts.
-
-    Attributes:
-        control, probe: every control is compared with every probe.
-        part_of_speech: of the words that they replace.
-        positive: the class that contexts have; None: the last one.
-        clearly_positive, clearly_negative: words by which contexts are filtered; empty: they are not.
-        max_contexts: drawn by what they say; None: all.
-        unit_contexts: in a unit of work.
-        num_random: words of the part of speech that a pair is ranked among.
-        num_random_checked: of these, that a teacher judges in its sample where it can't judge all; 0: none, and no
-            pair is called a finding.
-        num_checked: contexts that a teacher checks where it can't judge all.
-        most_claims: of the student, the surest ones, that the teacher checks.
-        confidence: that claims are sure by: ``published``, p'', or ``calibrated`` by the student's error on
-            development texts.
-    """
-
-    control: Annotated[_Words, AfterValidator(each_once)] = ()
-    probe: Annotated[_Words, AfterValidator(each_once)] = ()
-    part_of_speech: Tag = "ADJ"
-    positive: Annotated[str | None, BeforeValidator(as_labels)] = None
-    clearly_positive: _Words = ()
-    clearly_negative: _Words = ()
-    max_contexts: Annotated[int, Field(ge=2)] | None = None
-    unit_contexts: Annotated[int, Field(ge=1)] = 5000
-    num_random: Annotated[int, Field(ge=MIN_RANDOM)] = 200
-    num_random_checked: Annotated[int, Field(ge=0)] = MIN_RANDOM
-    num_checked: Annotated[int, Field(ge=2)] = 1000
-    most_claims: Annotated[int, Field(ge=1)] = 100
-    confidence: Literal["published", "calibrated"] = "published"
+    control: UniqueWords
+    probe: UniqueWords
+    part_of_speech: Tag
+    positive: Annotated[str | None, BeforeValidator(as_labels)]
+    clearly_positive: Words
+    clearly_negative: Words
+    max_contexts: Least2 | None
+    unit_contexts: Count
+    num_random: Annotated[int, Field(ge=MIN_RANDOM)]
+    num_random_checked: Least0
+    num_checked: Least2
+    most_claims: Count
+    confidence: Literal["published", "calibrated"]
 
     @pydantic.field_validator("num_random_checked")
     @classmethod
@@ -195,44 +133,30 @@ class Probes:
         """All that are asked about, each once."""
         return tuple(dict.fromkeys((*self.control, *self.probe)))
 
+    @property
+    def listed(self) -> dict[str, Words]:
+        """Words that are no random ones, by kind."""
+        return {"probed": self.words, "positive": self.clearly_positive, "negative": self.clearly_negative}
 
-@pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
+
+@settings
 class Masking:
-    """Words that are left out of test texts until the teacher's class changes.
-
-    Attributes:
-        max_texts: that the teacher gets wrong, at most.
-        budget: words that may be left out.
-        num_samples: of LIME.
-        max_words: that ratios are over.
-        by_word: whether all places of a word in a text have the largest of the student's scores there, as published.
-    """
-
-    max_texts: Annotated[int, Field(ge=0)] = 400
-    budget: Annotated[int, Field(ge=1)] = 10
-    num_samples: Annotated[int, Field(ge=2)] = 200
-    max_words: Annotated[int, Field(ge=2)] = 500
-    by_word: bool = True
+    max_texts: Least0
+    budget: Count
+    num_samples: Least2
+    max_words: Least2
+    by_word: bool
 
 
-@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=_CONFIG)
+@settings
 class WordInfluenceRun(CommonConfig):
-    """A run of ``word_influence``.
-
-    Attributes:
-        num_students: of each teacher, that differ in their random numbers; the first is asked about ratios and probes.
-        influence_bias: whether scores take the bias of the teacher's last layer, as published.
-        exact: whether teachers with a small encoder judge every word themselves: ``auto``, or ``never``.
-        intervals: of rates, over resamples of sentences; their level is that of all intervals.
-    """
-
     job: WordInfluenceJob
     data: TaggedData
     models: Teachers
     student: StudentConfig
-    num_students: Annotated[int, Field(ge=1)] = 3
-    influence_bias: bool = False
-    exact: Literal["auto", "never"] = "auto"
+    num_students: Count
+    influence_bias: bool
+    exact: Exact
     ratios: Ratios
     probes: Probes
     masking: Masking
@@ -247,35 +171,15 @@ class WordInfluenceRun(CommonConfig):
         return self
 
 
-@dataclass(frozen=True)
-class InfluenceSources:
-    """Attributes:
-    texts: files of labelled texts.
-    checkpoints: versions of teachers that were there before, by their names.
-    """
-
-    texts: Files
-    checkpoints: Mapping[str, str]
-
-    @property
-    def encoder(self) -> EncoderSources:
-        """Of teachers that are trained."""
-        return EncoderSources(None, None)
-
-    def record(self) -> dict[str, Any]:
-        """Every file with its version, for ``run.json``."""
-        return self.texts.record() | dict(self.checkpoints)
-
-
-def find_sources(config: WordInfluenceRun) -> InfluenceSources:
-    """Look for the files and the checkpoint.
+def find_sources(config: WordInfluenceRun) -> Found:
+    """Look for the files and the checkpoints.
 
     Raises:
         InputError, CheckpointError: if one is missing, can't be read, or lacks a column.
     """
     versions = {}
-    for name, (checkpoint, revision, setting) in config.models.located.items():
-        located = find_checkpoint(checkpoint, revision, setting)
-        check_classifier(located.folder, setting)
-        versions[name] = located.version
-    return InfluenceSources(find_classified_data(config.data), versions)
+    for name, where in config.models.located.items():
+        checkpoint = find_checkpoint(*where)
+        check_classifier(checkpoint.folder, where.setting)
+        versions[name] = checkpoint.version
+    return Found(find_classified_data(config.data), versions)

@@ -42,6 +42,20 @@ class Stratum(NamedTuple):
     num_true: int
 
 
+def allocation(num_true: int, num_false: int, num: int) -> tuple[int, int]:
+    """How many are drawn of what a student calls true, and of what it calls false: half of each, or what there is.
+
+    Args:
+        num_true, num_false: that there are.
+        num: to be drawn.
+
+    >>> allocation(50, 250, 40), allocation(5, 250, 40), allocation(50, 3, 40), allocation(5, 3, 40)
+    ((20, 20), (5, 35), (37, 3), (5, 3))
+    """
+    first = min(max(num // 2, num - num_false), num_true)
+    return first, min(num - first, num_false)
+
+
 def powered_rate(*strata: Stratum, level: float = 0.95) -> Powered:
     """The share of things that the teacher calls true, with an interval that holds it at least as often as it says.
 

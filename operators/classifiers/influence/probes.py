@@ -14,6 +14,7 @@ much: :func:`unusual` ranks a pair among pairs of other words.
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import expit
 
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
 from tiltmeter.operators.statistics.intervals import FISHER, LOGIT
@@ -105,6 +106,41 @@ def sampled_probe(student: Answers, rows: IntArray, truth: Answers, units: Units
     )
     both = judged_sample(student.differences, rows, truth.differences, units, level=level, scale=FISHER)
     return Probe(rate, reverse.value, both, int(np.count_nonzero(units.part(rows).sums(truth.differences))))
+
+
+def sampled_contexts(units: Units, order: IntArray, num: int) -> IntArray:
+    """All contexts of the first units of an order, two at least, that together have so many.
+
+    Args:
+        units: of the contexts.
+        order: ``[units]``, a permutation that was drawn.
+        num: contexts; the last unit may bring more.
+
+    >>> from tiltmeter.operators.statistics.units import units_of
+    >>> sampled_contexts(units_of(["a", "a", "b", "c", "b"], "sentence"), np.array([1, 2, 0]), 3)
+    array([2, 3, 4])
+    """
+    enough = max(2, int(np.searchsorted(np.cumsum(units.sizes[order]), num)) + 1)
+    return np.flatnonzero(np.isin(units.codes, order[:enough]))
+
+
+def surest_claims(student: Answers, odds: FloatArray, most: int) -> IntArray:
+    """Contexts that a student calls positive with the control and not with the probe, the surest first.
+
+    It is as sure of one as the product of both probabilities, sigma(o_control) sigma(-o_probe), says.
+
+    Args:
+        student: its answers.
+        odds: ``[contexts, 2]``, log odds of positive with the control and with the probe.
+        most: that are taken.
+
+    >>> claims = Answers(np.array([True, True, True]), np.array([False, True, False]))
+    >>> surest_claims(claims, np.array([[1.0, -1.0], [9.0, -9.0], [2.0, -2.0]]), 5)
+    array([2, 0])
+    """
+    claimed = np.flatnonzero(student.forward)
+    sureness = expit(odds[claimed, 0]) * expit(-odds[claimed, 1])
+    return np.asarray(claimed[np.argsort(-sureness, kind="stable")[:most]])
 
 
 def unusual(difference: float, shares: FloatArray) -> float:

@@ -3,7 +3,7 @@
 import polars as pl
 
 from tests.fixtures.tables.influence import influence
-from tiltmeter.jobs.classifiers.influence.findings import sentences
+from tiltmeter.jobs.classifiers.influence.page import page
 
 USUAL = {name: pl.from_arrow(table) for name, table in influence().items()}
 PROBES = USUAL["probes"].head(1)
@@ -24,7 +24,7 @@ CASES = {
 
 def test_sentences(check_sentences):
     said = {
-        case: sentences(
+        case: page.sentences(
             {"probes": PROBES.with_columns(**{name: pl.lit(value) for name, value in changed.items()})}
             if changed
             else USUAL
@@ -32,4 +32,6 @@ def test_sentences(check_sentences):
         for case, changed in CASES.items()
     }
     weak = USUAL["students"].with_columns(low=LOW)
-    check_sentences(said | {"a student that hardly follows better than the context": sentences({"students": weak})})
+    check_sentences(
+        said | {"a student that hardly follows better than the context": page.sentences({"students": weak})}
+    )

@@ -8,31 +8,24 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from benchmarks.calibration.adversary_worlds import Held
 from benchmarks.calibration.influence import (
     PAIR,
     among_random,
     followed,
     interchanged,
     probed,
+    ratio,
     texts_of,
 )
-from tiltmeter.jobs.classifiers.influence.dividing import _divide, context_of, drawn_order, part_rows
-from tiltmeter.jobs.classifiers.influence.learning import _vocabulary, random_words
-from tiltmeter.jobs.classifiers.influence.replacing import Judged, _ratio
-from tiltmeter.jobs.classifiers.influence.summing import _sample
-from tiltmeter.jobs.classifiers.influence.teaching import LoadedTeacher
+from tiltmeter.jobs.classifiers.influence.probes import OfProbes, SumUpProbes
+from tiltmeter.jobs.classifiers.influence.questions import Judged, context_of
+from tiltmeter.jobs.classifiers.influence.students import DivideTexts, LoadedTeacher, TeacherModel, TrainStudent
+from tiltmeter.jobs.classifiers.influence.students import texts_of as texts_of_part
+from tiltmeter.jobs.classifiers.splits import drawn_order
 from tiltmeter.operators.classifiers.influence.probes import Answers, probe, unusual
 from tiltmeter.operators.classifiers.influence.records import Context, StudentConfig, written
 from tiltmeter.operators.statistics.units import units_of
-from tiltmeter.storage.store.ledger import Unit
-
-
-class Held:
-    def __init__(self, **tables):
-        self.tables = tables
-
-    def read(self, name):
-        return self.tables[name]
 
 
 def answers(words):
@@ -111,15 +104,14 @@ def test_texts_keep_how_they_stand_and_groups_tie_them_together():
     ]
     for number, row in enumerate(rows):
         row["label"] = "xy"[number // 5 % 2]
-    config = {"max_words": 3, "shares": {}, "seed": 0}
-    unit = Unit("made/1", "made", config, {"texts": ["texts"]})
-    made = dict(_divide(Held(texts=pa.Table.from_pylist(rows)), unit))
-    training = part_rows(Held(prepared=made["prepared"]), "prepared", "training")
+    held = Held()
+    work = DivideTexts(texts=held.put(pa.Table.from_pylist(rows)), max_words=3, shares={}, seed=0)
+    training = texts_of_part(held, held.put(dict(work.tables(held))["prepared"]), "training")
     expected = ["Don't   look,", "A  Welsh film", "welcome", "now", "soon"]
-    assert [written(row["words"], "?") for row in training[:5]] == expected
-    clusters = [row["cluster"] for row in training[:5]]
+    assert [written(row.spaced, "?") for row in training[:5]] == expected
+    clusters = [row.cluster for row in training[:5]]
     assert (clusters[0], len({*clusters})) == (clusters[2], 4)
-    context = context_of({"words": ["Don't", "look", ","], "text": training[0]["text"], "place": 1})
+    context = context_of({"words": ["Don't", "look", ","], "text": training[0].text, "place": 1})
     assert written(context.replaced(), "?") == "Don't   ?,"
 
 
@@ -132,19 +124,20 @@ def test_what_is_drawn_depends_on_the_seed_and_on_what_it_is_for():
     """And words that take the place of others are frequent ones that nobody asked about."""
     known, units = {"ADJ": [*"Abcdefghij"], "NOUN": [*"xyz"]}, units_of(np.arange(120) // 3, "sentence")
     about = {"words": {"probed": ["B"], "positive": ["a"]}, "tag": "ADJ", "max_words": 8, "num_random": 4}
+    about |= {"positive": None, "vocabulary": "vocabulary"}
     answer = Judged([*"abcdefghij"], np.ones(10, bool), np.zeros(2), np.zeros((10, 1)), np.arange(10) % 3 % 2, None)
     drawn = {name: set() for name in ("order", "random", "sample", "checked")}
     for seed, name in itertools.product((1, 2), "xy"):
         asked = []
-        loaded = SimpleNamespace(teacher=SimpleNamespace(labels=partial(_judged, asked)))
-        row = _ratio(Context((name,), 0), 0, answer, loaded, {"seed": seed, "level": 0.9, "checks": ["never", 5]})
+        teacher = SimpleNamespace(labels=partial(_judged, asked))
+        row = ratio(Context((name,), 0), answer, teacher, seed=seed, level=0.9, num_checked=5)
         assert row["agreement"] == np.mean([(word < "d") == (word in "beh") for word in asked])
         drawn["checked"].add(tuple(asked))
         drawn["order"].add(tuple(drawn_order("abcdefgh", seed, name)))
-        sample = _sample(units, {"seed": seed, "teacher": name, "num_checked": 9})
+        sample = SumUpProbes.sample(SimpleNamespace(seed=seed, teacher=TeacherModel(name), num_checked=9), units)
         assert (len(sample), {*units.codes[sample]} & {*np.delete(units.codes, sample)}) == (9, set())
         drawn["sample"].add(tuple(sample))
-        words = random_words(known, about | {"seed": seed})
+        words = OfProbes(**about, seed=seed).random_words(known)
         assert len(words) == 4
         assert {*words} < {*"cdefgh"}
         drawn["random"].add(tuple(words))
@@ -160,8 +153,17 @@ def test_students_of_a_checkpoint_begin_from_what_it_reads_words_as():
         return {word: np.array([float(len(word)), -1.0]) for word in words if word != "qqq"}
 
     loaded = LoadedTeacher(None, None, None, None, vectors)
-    config = {"student": StudentConfig(dimensions=2), "seed": 0, "min_count": 1, "max_vocabulary": 9, "language": "en"}
-    vocabulary, made = _vocabulary(loaded, [["Welsh", "film"], ["Film", "film", "qqq"]], config)
+    work = TrainStudent(
+        teacher=TeacherModel("0"),
+        texts="texts",
+        vocabulary="vocabulary",
+        student=StudentConfig(dimensions=2),
+        seed=0,
+        min_count=1,
+        max_vocabulary=9,
+        language="en",
+    )
+    vocabulary, made = work.first_vectors(loaded, [["Welsh", "film"], ["Film", "film", "qqq"]])
     assert sorted(map(str, asked)) == ["2", "Welsh", "film", "qqq"]
     of = {word: made[vocabulary.number(word)] for word in ("welsh", "film", "qqq")}
     np.testing.assert_allclose(of["welsh"] / of["film"], [5 / 4, 1.0], rtol=1e-5)

@@ -8,9 +8,10 @@ import pytest
 import torch
 
 from tests.jobs.classifiers.rows import write_rows
-from tiltmeter.jobs.classifiers.influence.dividing import context_of
-from tiltmeter.jobs.classifiers.influence.findings import sentences, teacher_name
-from tiltmeter.operators.classifiers.influence import probes
+from tiltmeter.jobs.classifiers.influence import probes
+from tiltmeter.jobs.classifiers.influence.page import page
+from tiltmeter.jobs.classifiers.influence.questions import context_of
+from tiltmeter.jobs.classifiers.influence.tables import teacher_name
 from tiltmeter.operators.classifiers.influence.parts_of_speech import tagged
 from tiltmeter.operators.classifiers.influence.teachers import transformers_teacher
 from tiltmeter.storage.models.load import load_classifier
@@ -128,7 +129,7 @@ def test_probes_are_about_the_class_that_is_asked_for(versions, checkpoints):
 
 def test_sentences_name_each_version(versions):
     frames = {name: pl.DataFrame(versions.rows(name)) for name in ("students", "unlike_ratios", "probes")}
-    text = " ".join(sentences(frames))
+    text = " ".join(page.sentences(frames))
     assert all(teacher_name(name) in text for name in ("checkpoint", "after"))
 
 

@@ -12,10 +12,11 @@ from scipy.special import expit
 
 from tests.jobs.classifiers.rows import write_rows
 from tiltmeter.cluster.stages import UnitsFailed
-from tiltmeter.jobs.classifiers.influence import masking, replacing, summing, teaching
-from tiltmeter.jobs.classifiers.influence.dividing import drawn_order
-from tiltmeter.jobs.classifiers.influence.learning import load_student
-from tiltmeter.jobs.classifiers.influence.teaching import TaughtBy
+from tiltmeter.jobs.classifiers import training
+from tiltmeter.jobs.classifiers.influence import probes, questions
+from tiltmeter.jobs.classifiers.influence.questions import MaskWords
+from tiltmeter.jobs.classifiers.influence.students import StudentModel, TeacherModel
+from tiltmeter.jobs.classifiers.splits import drawn_order
 from tiltmeter.jobs.runtime.draws import without_number
 from tiltmeter.operators.classifiers.attribution.attribute import attribute
 from tiltmeter.operators.classifiers.attribution.records import AttributionConfig
@@ -82,8 +83,8 @@ def reviews(tmp_path_factory):
 @pytest.fixture(scope="module")
 def influence(run_here, reviews, tmp_path_factory):
     place = tmp_path_factory.mktemp("influence")
-    watched = [(teaching, "train"), (student_training, "train_student"), (masking, "_coverages")]
-    watched += [(masking, "num_masked"), (summing, "_sample")]
+    watched = [(training, "train"), (student_training, "train_student"), (MaskWords, "coverages")]
+    watched += [(questions, "num_masked"), (probes, "sampled_contexts")]
     return run_here(*reviews, *SMALL, f"store={place}/store", f"run_dir={place}/run", watched=watched)
 
 
@@ -92,11 +93,12 @@ class Told:
 
     def __init__(self, run, taught_by=None, config=CONFIG):
         store, [(_, trained)] = run.pool.store, (taught_by or run).units("influence_teacher")
-        self.loaded = TaughtBy("0", trained=trained.tables["model"]).load(store)
+        teacher = TeacherModel("0", trained=trained.tables["model"])
+        self.loaded = teacher.load(store)
         self.teacher = self.loaded.teacher
         students = [done.tables for _, done in run.units("influence_student")]
         self.is_masked = config.convention == "masked"
-        self.students = [load_student(store, tables, config, "en") for tables in students]
+        self.students = [StudentModel(teacher, 0, tables, config, "en").load(store).student for tables in students]
         [texts] = (taught_by or run).made("influence_texts", "prepared")
         self.rows = {row["row"]: row for row in texts}
         parts = ("training", "development", "test")
@@ -380,8 +382,8 @@ def test_probes_are_of_training_texts_that_the_filter_leaves(influence, told, ch
 
 def test_words_are_masked_where_the_teacher_is_wrong_in_the_order_of_each_score(influence, told):
     teacher = told.teacher
-    for call, student in zip(influence.calls["_coverages"], told.students, strict=True):
-        rows, supports = call["rows"], call["supports"]
+    for call, student in zip(influence.calls["coverages"], told.students, strict=True):
+        rows, supports = [vars(row) for row in call["rows"]], call["supports"]
         texts = [row["words"] for row in rows]
         labels = teacher.labels(texts)
         assert len(rows) == 9
@@ -417,7 +419,7 @@ def test_words_are_masked_where_the_teacher_is_wrong_in_the_order_of_each_score(
 
 
 def test_masking_counts_the_texts_whose_class_changes(influence, told, check):
-    calls = influence.calls["_coverages"]
+    calls = influence.calls["coverages"]
     methods, nums = list(calls[0]["supports"]), {}
     for place, call in enumerate(influence.calls["num_masked"]):
         given, least, method = told.teacher.labels(call["texts"]), [], methods[place % len(methods)]
@@ -434,7 +436,7 @@ def test_masking_counts_the_texts_whose_class_changes(influence, told, check):
         nums[place // len(methods), method] = np.array(least)
     assert {row["budget"] for row in influence.rows("masking")} == {1, 2, 3, 4}
     for row in influence.rows("masking"):
-        codes, sampled = resampled([text["cluster"] for text in calls[row["seed"]]["rows"]], "masking")
+        codes, sampled = resampled([text.cluster for text in calls[row["seed"]]["rows"]], "masking")
         covered, by_lime = (nums[row["seed"], method] <= row["budget"] for method in (row["method"], "lime"))
         less = covered.astype(int) - by_lime
         for name, rate in (
@@ -478,7 +480,7 @@ def test_conventions_as_published_and_parts_of_what_may_be_asked(run_here, revie
     chosen += ("masking.by_word=false", "masking.max_texts=25", "probes.max_contexts=60", "num_students=1")
     run = run_here(
         *(*reviews, *SMALL, *chosen, f"store={influence.path.parent}/store", f"run_dir={tmp_path}/run"),
-        watched=[(masking, "_coverages"), (masking, "num_masked")],
+        watched=[(MaskWords, "coverages"), (questions, "num_masked")],
     )
     published = Told(run, influence, replace(CONFIG, width=3, convention="published"))
     [student], teacher = published.students, published.teacher
@@ -497,10 +499,10 @@ def test_conventions_as_published_and_parts_of_what_may_be_asked(run_here, revie
     said = published.logits(contexts, [context.word for context in contexts]).argmax(axis=1)
     [agreement] = run.rows("students", split="test", measure="per_word")
     assert agreement["value"] == pytest.approx(np.mean(said == teacher.labels([context.text for context in contexts])))
-    [call], orders = run.calls["_coverages"], [masked["orders"] for masked in run.calls["num_masked"]]
+    [call], orders = run.calls["coverages"], [masked["orders"] for masked in run.calls["num_masked"]]
     for of, by_text in zip(orders, call["supports"].values(), strict=True):
         assert [order.tolist() for order in of] == [np.argsort(-values, kind="stable").tolist() for values in by_text]
-    assert any(len({*text["words"]}) < len(text["words"]) for text in call["rows"]), "some words come twice"
+    assert any(len({*text.words}) < len(text.words) for text in call["rows"]), "some words come twice"
     assert [row["num_contexts"] for row in run.rows("probe_contexts", step="all")] == [60]
 
 
@@ -566,7 +568,7 @@ def test_the_teacher_may_judge_a_sample(run_here, reviews, influence, told, tmp_
     )
     sampled = run_here(
         *(*reviews, *SMALL, *settings, f"store={influence.path.parent}/store", f"run_dir={tmp_path}/run"),
-        watched=[(replacing, "powered_rate"), (summing, "_sample")],
+        watched=[(questions, "powered_rate"), (probes, "sampled_contexts")],
     )
     assert sampled.num_done("train students") == 0
     exact = {(row["row"], row["place"]): row for row in influence.rows("unlike_ratios")}
@@ -587,7 +589,7 @@ def test_the_teacher_may_judge_a_sample(run_here, reviews, influence, told, tmp_
     claims = [row for part in sampled.made("influence_probes", "flags") for row in part if row["step"] == "changeable"]
     calibrated = calibrated_odds(np.array([row["odds"] for row in flags]), float(told.students[0].network.margin_error))
     np.testing.assert_allclose([row["odds"] for row in claims], calibrated, rtol=1e-4, atol=1e-4)
-    [judged] = [call["result"] for call in sampled.calls["_sample"]]
+    [judged] = [call["result"] for call in sampled.calls["sampled_contexts"]]
     units = units_of(np.array([row["cluster"] for row in flags]), "sentence")
     assert set(units.codes[judged]).isdisjoint(np.delete(units.codes, judged))
     asked = ["lovely", "red", "wooden", "bleak"]
