@@ -216,7 +216,11 @@ def tables_of(
 
 
 def _columns(table: type[Table]) -> Iterator[Column]:
-    for item in fields(table):
+    """In the order of their declaration, base classes first; a status of its own stands where it is declared."""
+    bases = [base for base in reversed(table.__mro__) if base is not Table]
+    names = dict.fromkeys(name for base in bases for name in vars(base).get("__annotations__", {}))
+    known = {item.name: item for item in fields(table)}
+    for item in [known[name] for name in names if name in known]:
         if "column" in item.metadata:
             declared, kind = item.metadata["column"], item.type
             if isinstance(kind, UnionType):
