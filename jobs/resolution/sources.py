@@ -1,21 +1,11 @@
-"""The files of a resolution, found before any work."""
+"""The files of a resolution, found before any work, and what their cells have to be."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tiltmeter.jobs.resolution.cells import (
-    END_RULES,
-    GOLD_RULES,
-    LABELLED_RULES,
-    MENTION_RULES,
-    PROBABILITY,
-    WEIGHT,
-    pair_rules,
-    record_rules,
-)
 from tiltmeter.jobs.resolution.config import ResolutionRun
 from tiltmeter.jobs.resolution.constraints import check_constraints
-from tiltmeter.jobs.resolution.ids.previous import find_previous
+from tiltmeter.jobs.resolution.previous import find_previous
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.files import Files
 from tiltmeter.operators.resolution.baselines.packing import check_engine
@@ -23,7 +13,51 @@ from tiltmeter.storage.corpora.sources import FoundFile, find_file
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.records import check_columns, look_through, record_columns
-from tiltmeter.storage.records.cells import Rules
+from tiltmeter.storage.records.cells import GIVEN, NEEDED, NUMBER, Rules, between, one_of
+
+WEIGHT, PROBABILITY, DOCUMENT = "weight", "match_probability", "document"
+"""Columns that a file may have or not."""
+
+END_RULES: Rules = dict.fromkeys(("left", "right"), (NEEDED,))
+GOLD_RULES: Rules = dict.fromkeys(("record", "cluster"), (GIVEN,))
+LABELLED_RULES: Rules = {**END_RULES, "is_match": [NEEDED, one_of(["true", "false", "1", "0"])]}
+MENTION_RULES: Rules = dict.fromkeys(("topic", "mention_id", "mention_class", "chain_id"), (NEEDED,))
+
+
+def record_rules(id_: str) -> Rules:
+    """Of a file of records, by its column of ids."""
+    return {id_: [NEEDED]}
+
+
+def pair_rules(scores: Sequence[str]) -> Rules:
+    """Of a file of pairs, by its columns of scores."""
+    kinds = {WEIGHT: NUMBER, PROBABILITY: between(0, 1)}
+    return {**END_RULES, **{name: [NEEDED, kinds[name]] for name in scores}}
+
+
+class _Wanted(NamedTuple):
+    """A file that is to be found.
+
+    Attributes:
+        path: where it is; None: it is not given.
+        rules: for the cells of its columns.
+        once: a column of which no value may come again, and others of which it may not with another value.
+        others: columns beside those with rules.
+    """
+
+    path: str | None
+    setting: str
+    rules: Rules
+    once: Sequence[str] = ()
+    others: Sequence[str] = ()
+
+    def find(self) -> FoundFile:
+        columns = list(dict.fromkeys([*self.rules, *self.others]))
+        file = find_file(str(self.path), self.setting)
+        check_columns(file.uri, columns, self.setting)
+        if not look_through(file.uri, columns, self.setting, rules=self.rules, once=self.once):
+            raise InputError(f"{self.setting}: {redacted(file.uri)} has no rows: there must be one at least")
+        return file
 
 
 def find_sources(config: ResolutionRun) -> Files:
@@ -34,8 +68,7 @@ def find_sources(config: ResolutionRun) -> Files:
         InputError: if one is missing, can't be read, has no rows, or lacks a column or has it twice.
         ConfigError: if the engine of a set packing is not there, or constraints contradict each other.
     """
-    if config.packing:
-        _check_engine(config.packing.engine)
+    _check_engine(config)
     scorer, study = config.records, config.mentions
     wanted = {
         "gold": _Wanted(config.gold, "gold", GOLD_RULES, [*GOLD_RULES]),
@@ -50,11 +83,11 @@ def find_sources(config: ResolutionRun) -> Files:
         wanted["records"] = _Wanted(scorer.path, "records.path", rules, [scorer.id], scorer.columns)
         wanted["labelled"] = _Wanted(scorer.labelled, "records.labelled", LABELLED_RULES)
         wanted["clusters"] = _Wanted(scorer.clusters, "records.clusters", GOLD_RULES, [*GOLD_RULES])
-    files = {name: _find(file) for name, file in wanted.items() if file.path}
+    files = {name: file.find() for name, file in wanted.items() if file.path}
     if config.pairs is not None:
         columns = score_columns(find_file(config.pairs, "pairs").uri)
-        files["pairs"] = _find(_Wanted(config.pairs, "pairs", pair_rules(columns)))
-    if config.records is not None and config.one_per_source is not None:
+        files["pairs"] = _Wanted(config.pairs, "pairs", pair_rules(columns)).find()
+    if scorer is not None and config.one_per_source is not None:
         check_columns(files["records"].uri, [config.one_per_source], "one_per_source")
     check_constraints(config, files)
     return Files(files | find_previous(config))
@@ -64,35 +97,13 @@ def _path(pairs: object) -> str | None:
     return pairs if isinstance(pairs, str) else None
 
 
-def _check_engine(engine: str) -> None:
+def _check_engine(config: ResolutionRun) -> None:
+    if config.packing is None:
+        return
     try:
-        check_engine(engine)
+        check_engine(config.packing.engine)
     except ValueError as error:
         raise ConfigError(f"{error}; set engine=<one of them>") from error
-
-
-class _Wanted(NamedTuple):
-    """Attributes:
-    path: of a file; None: it is not given.
-    rules: for the cells of its columns.
-    once: a column of which no value may come again, and others of which it may not with another value.
-    others: columns beside those with rules.
-    """
-
-    path: str | None
-    setting: str
-    rules: Rules
-    once: Sequence[str] = ()
-    others: Sequence[str] = ()
-
-
-def _find(wanted: _Wanted) -> FoundFile:
-    path, columns = str(wanted.path), list(dict.fromkeys([*wanted.rules, *wanted.others]))
-    file = find_file(path, wanted.setting)
-    check_columns(file.uri, columns, wanted.setting)
-    if not look_through(file.uri, columns, wanted.setting, rules=wanted.rules, once=wanted.once):
-        raise InputError(f"{wanted.setting}: {redacted(file.uri)} has no rows: there must be one at least")
-    return file
 
 
 def optional_columns(uri: str, names: Sequence[str], setting: str) -> list[str]:
