@@ -9,23 +9,21 @@ import pyarrow as pa
 
 from tiltmeter.cluster.work import Tables
 from tiltmeter.jobs.resolution.config import ResolutionRun
-from tiltmeter.jobs.resolution.tables import ConstraintCounts, pair_columns
+from tiltmeter.jobs.resolution.graphs import END_RULES, ENDS, pair_columns, read_ids, record_rules
+from tiltmeter.jobs.resolution.tables import ConstraintCounts
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.table import tables_of
 from tiltmeter.jobs.runtime.work import Work
 from tiltmeter.operators.compute.arrays import IntArray
 from tiltmeter.operators.resolution import constraints as partition_constraints
 from tiltmeter.operators.resolution.constraints import Constraints, constrained, contradiction, groups_of
-from tiltmeter.operators.resolution.ids import as_ids
 from tiltmeter.operators.resolution.problem import Missing
 from tiltmeter.storage.corpora.sources import FoundFile
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.redaction import redacted
-from tiltmeter.storage.records import read_records
-from tiltmeter.storage.records.cells import NEEDED
 from tiltmeter.storage.store.ledger import Store, TableRef
 
-_ENDS, _SOURCE = ("left", "right"), ("record", "source")
+_SOURCE = ("record", "source")
 _LINKS = ("must_link", "cannot_link")
 
 Given = Mapping[str, Any]
@@ -143,8 +141,8 @@ def _linked_pairs(given: Given, name: str) -> pl.DataFrame:
     """The pairs of ``must_link`` or ``cannot_link``: ``left, right``; none if it is not given."""
     listed = given.get(name, [])
     if isinstance(listed, Sequence):
-        return pl.DataFrame(listed, schema=dict.fromkeys(_ENDS, pl.String), orient="row")
-    return _ids(listed["uri"], _ENDS, name)
+        return pl.DataFrame(listed, schema=dict.fromkeys(ENDS, pl.String), orient="row")
+    return read_ids(listed["uri"], ENDS, name, END_RULES)
 
 
 def _origins(given: Given) -> pl.DataFrame:
@@ -156,35 +154,21 @@ def _origins(given: Given) -> pl.DataFrame:
     if "sources" not in given:
         return pl.DataFrame(schema=dict.fromkeys(_SOURCE, pl.String))
     uri, columns = given["sources"]["file"]["uri"], given["sources"]["columns"]
-    rows = _ids(uri, columns, "one_per_source", needed=columns[:1]).rename(dict(zip(columns, _SOURCE, strict=True)))
-    known = rows.drop_nulls().unique(maintain_order=True)
+    rows = read_ids(uri, columns, "one_per_source", record_rules(columns[0]))
+    known = rows.rename(dict(zip(columns, _SOURCE, strict=True))).drop_nulls().unique(maintain_order=True)
     if (twice := known.filter(pl.col("record").is_duplicated())).height:
         both = " and ".join(map(repr, twice.filter(record=twice["record"][0])["source"][:2]))
         raise InputError(f"one_per_source: {redacted(uri)} has record {twice['record'][0]!r} of source {both}")
     return known
 
 
-def _ids(uri: str, columns: Sequence[str], setting: str, needed: Sequence[str] | None = None) -> pl.DataFrame:
-    """Columns of ids; those that are needed, or all, have no gaps.
-
-    Raises:
-        InputError: if one can't be read.
-    """
-    rules = dict.fromkeys(columns if needed is None else needed, (NEEDED,))
-    rows = read_records(uri, columns, rules=rules)
-    try:
-        return pl.DataFrame([as_ids(rows[name]) for name in columns])
-    except ValueError as error:
-        raise InputError(f"{setting}={redacted(uri)}: {error}") from error
-
-
 def _numbered_pairs(ids: pl.Series, pairs: pl.DataFrame) -> IntArray:
     """``[2, pairs]``, by the places of the records; pairs with another record are left out."""
     places = pl.DataFrame({"record": ids, "place": np.arange(ids.len())})
     places_of_ends = [
-        pairs.join(places, left_on=end, right_on="record", how="left", maintain_order="left")["place"] for end in _ENDS
+        pairs.join(places, left_on=end, right_on="record", how="left", maintain_order="left")["place"] for end in ENDS
     ]
-    return pl.DataFrame(dict(zip(_ENDS, places_of_ends, strict=True))).drop_nulls().to_numpy().T.astype(np.int64)
+    return pl.DataFrame(dict(zip(ENDS, places_of_ends, strict=True))).drop_nulls().to_numpy().T.astype(np.int64)
 
 
 def _numbered_sources(ids: pl.Series, origins: pl.DataFrame) -> IntArray:

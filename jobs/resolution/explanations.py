@@ -10,10 +10,10 @@ import pyarrow.compute as pc
 
 from tiltmeter.cluster.work import Tables
 from tiltmeter.jobs.resolution.config import Question
-from tiltmeter.jobs.resolution.graphs import Graph, Resolution
+from tiltmeter.jobs.resolution.graphs import Graph, Resolution, pair_columns
 from tiltmeter.jobs.resolution.partitions import bundles_of, changed_problem
 from tiltmeter.jobs.resolution.previous import DECISIONS, Previous, join_in_order
-from tiltmeter.jobs.resolution.tables import DrawnPairs, Explanations, Metrics, pair_columns
+from tiltmeter.jobs.resolution.tables import DrawnPairs, Explanations, Metrics
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.work import Subject, Work, usual
 from tiltmeter.operators.compute.arrays import IntArray
@@ -44,49 +44,30 @@ Asked = Sequence[tuple[str, str | None, int | None]]
 
 def assess(run: Resolution, graphs: Mapping[str, Graph], questions: Questions, previous: Previous) -> None:
     """Publish ``metrics`` of graphs with gold clusters, ``explanations``, and ``drawn_pairs`` where some are drawn."""
-    config = run.config
-    run.do(
-        (
-            MeasureAgreement(label=name, group=name, graph=name, gold=graph["gold"], clusters=graph["clusters"])
-            for name, graph in graphs.items()
-            if "gold" in graph
-        ),
-        complete=False,
-    )
-    run.do(
-        (
-            _explanation(name, graph, config.missing, questions.get(name, ()), previous)
-            for name, graph in graphs.items()
-        ),
-        complete=False,
-    )
-    run.do(
-        (
-            DrawPairs(
-                label=name, group=name, graph=name, drawn=config.drawn, pairs=graph["pairs"], clusters=graph["clusters"]
+    measures, reasons, drawings = [], [], []
+    for name, graph in graphs.items():
+        gold, pairs, clusters = graph.get("gold"), graph["pairs"], graph["clusters"]
+        asked = [(question.record, question.other, question.cluster) for question in questions.get(name, ())]
+        reasons.append(
+            ExplainClusters(
+                label=name,
+                group=name,
+                graph=name,
+                missing=run.config.missing,
+                asked=asked,
+                clusters=clusters,
+                gold=gold,
+                pairs=pairs if gold or asked or not previous.tables else None,
+                kept=Kept(previous, graph["contents"].select("reused"), bundles_of(graph)) if previous.tables else None,
             )
-            for name, graph in graphs.items()
-            if config.drawn
-        ),
-        complete=False,
-    )
-
-
-def _explanation(
-    name: str, graph: Graph, missing: Missing, questions: Sequence[Question], previous: Previous
-) -> "ExplainClusters":
-    gold, needs_pairs = graph.get("gold"), bool(questions) or not previous.tables
-    return ExplainClusters(
-        label=name,
-        group=name,
-        graph=name,
-        missing=missing,
-        asked=[(question.record, question.other, question.cluster) for question in questions],
-        clusters=graph["clusters"],
-        gold=gold,
-        pairs=graph["pairs"] if gold or needs_pairs else None,
-        kept=Kept(previous, graph["contents"].select("reused"), bundles_of(graph)) if previous.tables else None,
-    )
+        )
+        if gold:
+            measures.append(MeasureAgreement(label=name, group=name, graph=name, gold=gold, clusters=clusters))
+        if drawn := run.config.drawn:
+            drawings.append(DrawPairs(label=name, group=name, graph=name, drawn=drawn, pairs=pairs, clusters=clusters))
+    run.do(measures, complete=False)
+    run.do(reasons, complete=False)
+    run.do(drawings, complete=False)
 
 
 class MeasureAgreement(Work, unit=partition_metrics.VERSION, stage="metrics", makes=[Metrics]):

@@ -25,6 +25,9 @@ _MISSING = {"forbid": "may not share a cluster", "zero": "weigh 0"}
 _DISTANT = "are at distance 1, as if their probability were 0"
 """The same under missing=zero, for centroid linkage."""
 
+NAMED_METRICS = ["f1", "precision", "recall", "v_measure", "adjusted_rand"]
+"""Of agreement, those that a study shows."""
+
 _LARGE, _HUGE = 100.0, 1e15
 """From the first on whole numbers are written as such; from the second on no digit after the point is known."""
 
@@ -39,6 +42,28 @@ _ORDER = {
     "asked_pair": -pl.col("weight"),
 }
 """Of explanations by kind: first what would bring most, what is held least, and what disagrees with most weight."""
+
+
+_MEANINGS = {
+    "near_miss": (
+        "A record with positive pairs into a cluster that it is not in. What it would bring is the sum of all its "
+        "weights with that cluster. Those that would bring most"
+    ),
+    "merge": (
+        "The sum of the weights within a cluster is what it adds to the objective. A record that is held by little "
+        "would be lost first, were the scores different. Those that hold a record least"
+    ),
+    "split_pair": "Positive pairs that are apart, by weight. The largest",
+    "joined_pair": "Negative pairs that are together, by weight. The largest",
+    "false_merge": "Scored pairs that are together, but in different gold clusters. The largest",
+    "false_split": "Scored pairs that are apart, but in one gold cluster. The smallest",
+    "asked": (
+        "What a record would bring into a cluster, or brings into its own: the sum of all its weights with it. Those "
+        "that would bring most"
+    ),
+    "asked_pair": "The pairs that were asked about. The largest",
+}
+"""Of each kind of explanation what it is, and which come first."""
 
 
 class Extracts:
@@ -92,6 +117,18 @@ class Extracts:
         return _collected(sums)
 
     @cached_property
+    def by_graph(self) -> pl.DataFrame:
+        """A row for each graph, with its threshold, what came of its components, and its metrics.
+
+        The gap is null where a component has no partition.
+        """
+        missing = (pl.col("bound") - pl.col("objective")).clip(0.0) / pl.max_horizontal(pl.col("objective").abs(), 1.0)
+        solved = self.solved.with_columns(pl.when(pl.col("num_none") == 0).then(missing).alias("gap"))
+        values = (pl.col("value").filter(metric=name).first().fill_nan(None).alias(name) for name in NAMED_METRICS)
+        rows = self.counts.join(solved, on="graph", how="left", maintain_order="left")
+        return rows.join(self.metrics.group_by("graph").agg(*values), on="graph", how="left", maintain_order="left")
+
+    @cached_property
     def totals(self) -> Row:
         """What came of the components of all graphs."""
         return self.solved.drop("graph").sum().row(0, named=True)
@@ -136,6 +173,11 @@ class Extracts:
         rows = self.explanations.filter(kind=kind)
         rows = rows if component is None else rows.filter(component=component)
         return _first(rows, _NUM_EXPLAINED, _ORDER[kind], "record", "other", "cluster")
+
+    def caption(self, kind: str, rows: pl.DataFrame) -> str:
+        """What explanations of a kind are, and which of them these rows are."""
+        rest = self.kinds[kind]["num"] - rows.height
+        return _MEANINGS[kind] + (f"; {rest:,} more are in the table explanations." if rest else " come first.")
 
     def labels(self, component: int) -> dict[str, int]:
         """The cluster of each record of a component."""

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -11,24 +12,12 @@ import pyarrow as pa
 
 from tiltmeter.cluster.work import Tables
 from tiltmeter.jobs.resolution.config import MentionStudy, RecordScorer, ResolutionRun
-from tiltmeter.jobs.resolution.sources import (
-    DOCUMENT,
-    GOLD_RULES,
-    LABELLED_RULES,
-    MENTION_RULES,
-    PROBABILITY,
-    WEIGHT,
-    optional_columns,
-    pair_rules,
-    record_rules,
-    score_columns,
-)
 from tiltmeter.jobs.resolution.tables import Agreements, PairCounts
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.files import Files
 from tiltmeter.jobs.runtime.table import tables_of
 from tiltmeter.jobs.runtime.work import Subject, Work, named
-from tiltmeter.operators.compute.arrays import FloatArray
+from tiltmeter.operators.compute.arrays import FloatArray, IntArray
 from tiltmeter.operators.resolution import pairs as scored_pairs
 from tiltmeter.operators.resolution import synthetic
 from tiltmeter.operators.resolution.ids import as_ids, different_ids, numbered_ids
@@ -40,7 +29,8 @@ from tiltmeter.operators.resolution.records.scoring import score_pairs, train_sc
 from tiltmeter.storage.corpora.sources import FoundFile
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.redaction import redacted
-from tiltmeter.storage.records import numbers, read_records
+from tiltmeter.storage.records import check_columns, numbers, read_records, record_columns
+from tiltmeter.storage.records.cells import GIVEN, NEEDED, NUMBER, Rules, between, one_of
 from tiltmeter.storage.store.ledger import Store, TableRef
 
 Resolution = Run[ResolutionRun, Files]
@@ -51,12 +41,17 @@ Graph = Mapping[str, TableRef]
 Identity = Mapping[str, Any]
 """What :attr:`FoundFile.identity` says of a file."""
 
-_ENDS = ("left", "right")
+WEIGHT, PROBABILITY, DOCUMENT = "weight", "match_probability", "document"
+"""Columns that a file may have or not."""
+
+ENDS = ("left", "right")
+END_RULES: Rules = dict.fromkeys(ENDS, (NEEDED,))
+GOLD_RULES: Rules = dict.fromkeys(("record", "cluster"), (GIVEN,))
+LABELLED_RULES: Rules = {**END_RULES, "is_match": [NEEDED, one_of(["true", "false", "1", "0"])]}
+MENTION_RULES: Rules = dict.fromkeys(("topic", "mention_id", "mention_class", "chain_id"), (NEEDED,))
 
 _ROUNDING = 1e-6
 """By which weights may differ from those of the probabilities beside them: as of numbers with six digits."""
-
-_CHAIN = ("topic", "mention_id", "mention_class", "chain_id")
 
 
 def read_graphs(run: Resolution) -> dict[str, Graph]:
@@ -114,12 +109,67 @@ class ReadGraph(Work, stage="read pairs", makes=[PairCounts]):
         yield from tables_of([counts], [PairCounts])
 
 
+def pair_columns(pairs: pa.Table) -> tuple[IntArray, IntArray, FloatArray]:
+    """Numbers of both records, in 64 bits for what reckons with them, and weights, of a graph's table of pairs."""
+    left, right = (pairs[end].to_numpy().astype(np.int64, copy=False) for end in ENDS)
+    return left, right, pairs["weight"].to_numpy()
+
+
+# --- cells and ids of files -----------------------------------------------------------------------------------------
+
+
+def record_rules(id_: str) -> Rules:
+    """Of a file of records, by its column of ids."""
+    return {id_: [NEEDED]}
+
+
+def pair_rules(scores: Sequence[str]) -> Rules:
+    """Of a file of pairs, by its columns of scores."""
+    kinds = {WEIGHT: NUMBER, PROBABILITY: between(0, 1)}
+    return {**END_RULES, **{name: [NEEDED, kinds[name]] for name in scores}}
+
+
+def optional_columns(uri: str, names: Sequence[str], setting: str) -> list[str]:
+    """Those of the columns that a file has.
+
+    Raises:
+        InputError: if it has one of them twice.
+    """
+    there = record_columns(uri)
+    chosen = [name for name in names if name in there]
+    check_columns(uri, chosen, setting)
+    return chosen
+
+
+def score_columns(uri: str) -> list[str]:
+    """Which of the columns of weights and of probabilities a file of pairs has.
+
+    Raises:
+        InputError: if it has neither, or one of them twice.
+    """
+    columns = optional_columns(uri, (WEIGHT, PROBABILITY), "pairs")
+    if not columns:
+        raise InputError(f"pairs: {redacted(uri)} has no column {WEIGHT!r} or {PROBABILITY!r}")
+    return columns
+
+
 @contextmanager
 def _refused(where: str) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
         raise InputError(f"{where}: {error}") from error
+
+
+def read_ids(uri: str, columns: Sequence[str], setting: str, rules: Rules) -> pl.DataFrame:
+    """Columns of ids as text.
+
+    Raises:
+        InputError: if one can't be read.
+    """
+    rows = read_records(uri, [*dict.fromkeys([*columns, *rules])], rules=rules)
+    with _refused(f"{setting}={redacted(uri)}"):
+        return pl.DataFrame([as_ids(rows[name]) for name in columns])
 
 
 # --- scored pairs of a file -----------------------------------------------------------------------------------------
@@ -138,7 +188,7 @@ class ReadPairs(ReadGraph, unit=scored_pairs.VERSION):
         """
         uri = self.files["pairs"]["uri"]
         where, columns = f"pairs={redacted(uri)}", score_columns(uri)
-        rows = read_records(uri, [*_ENDS, *columns], rules=pair_rules(columns))
+        rows = read_records(uri, [*ENDS, *columns], rules=pair_rules(columns))
         weights = _agreed([_weights(rows, column) for column in columns], where)
         ends = _ends(rows, where)
         different = different_ids(ends)
@@ -152,14 +202,14 @@ class ReadPairs(ReadGraph, unit=scored_pairs.VERSION):
 
 def _ends(rows: pl.DataFrame, where: str) -> list[pl.Series]:
     """The ids of the pairs' records, as text if they are no whole numbers."""
-    kinds = [rows[end].dtype for end in _ENDS]
+    kinds = [rows[end].dtype for end in ENDS]
     if sorted((kind.is_integer(), kind.is_float()) for kind in kinds) == [(False, True), (True, False)]:
         raise InputError(
             f"{where}: left is {kinds[0]} and right is {kinds[1]}, so that 1 and 1.0 would be two records; give both "
             "one type"
         )
     with _refused(where):
-        return [rows[end] if kinds[0] == kinds[1] and kinds[0].is_integer() else as_ids(rows[end]) for end in _ENDS]
+        return [rows[end] if kinds[0] == kinds[1] and kinds[0].is_integer() else as_ids(rows[end]) for end in ENDS]
 
 
 def _agreed(scores: Sequence[FloatArray], where: str) -> FloatArray:
@@ -190,10 +240,7 @@ def read_gold(uri: str, known: pl.Series) -> pl.DataFrame:
     Raises:
         InputError: if there is none, or a record is in several clusters.
     """
-    where = f"gold={redacted(uri)}"
-    rows = read_records(uri, [*GOLD_RULES], rules=GOLD_RULES)
-    with _refused(where):
-        named = pl.DataFrame([as_ids(rows[name]) for name in rows.columns]).drop_nulls()
+    where, named = f"gold={redacted(uri)}", read_ids(uri, [*GOLD_RULES], "gold", GOLD_RULES).drop_nulls()
     gold = named.with_columns(pl.col("cluster").rank("dense").cast(pl.Int64)).unique(maintain_order=True)
     if gold["record"].n_unique() < gold.height:
         twice = gold.filter(pl.col("record").is_duplicated())["record"][0]
@@ -237,22 +284,20 @@ def study_graphs(config: ResolutionRun, study: MentionStudy, file: FoundFile) ->
         InputError: if there is none, or two have one name.
     """
     works: dict[str, ReadGraph] = {}
-    for part in _parts(study, file):
+    for part, seed, threshold in product(_parts(study, file), study.seeds, study.thresholds):
         about = "topic {} {}".format(*part)
-        for seed in study.seeds:
-            for threshold in study.thresholds:
-                name = f"{about}, seed {seed}, {'all pairs' if threshold is None else f'T {_exact(threshold)}'}"
-                if name in works:
-                    raise InputError(f"mentions: {about!r} names two graphs of {redacted(file.uri)}; rename a topic")
-                works[name] = DrawScores(
-                    label=name,
-                    group=name,
-                    file=file.identity,
-                    part=part,
-                    scores=(study.mean, study.sd, seed),
-                    threshold=threshold,
-                    missing=config.missing,
-                )
+        name = f"{about}, seed {seed}, {'all pairs' if threshold is None else f'T {_exact(threshold)}'}"
+        if name in works:
+            raise InputError(f"mentions: {about!r} names two graphs of {redacted(file.uri)}; rename a topic")
+        works[name] = DrawScores(
+            label=name,
+            group=name,
+            file=file.identity,
+            part=part,
+            scores=(study.mean, study.sd, seed),
+            threshold=threshold,
+            missing=config.missing,
+        )
     return list(works.values())
 
 
@@ -268,7 +313,7 @@ def _exact(threshold: float) -> str:
 
 def _parts(study: MentionStudy, file: FoundFile) -> list[tuple[str, str]]:
     """Topics and classes with at least two mentions."""
-    rows = _ids(file.uri, ["topic", "mention_class"], "mentions")
+    rows = read_ids(file.uri, ["topic", "mention_class"], "mentions", MENTION_RULES).drop_nulls()
     counts = rows.group_by("topic", "mention_class").len().filter(pl.col("len") > 1)
     for column, chosen in (("topic", study.topics), ("mention_class", study.classes)):
         if chosen is not None:
@@ -283,7 +328,7 @@ def _parts(study: MentionStudy, file: FoundFile) -> list[tuple[str, str]]:
 def _mentions(uri: str, topic: str, kind: str) -> pl.DataFrame:
     """Columns ``record, chain_id``; an id need only be unique within its document, where the file tells documents."""
     names = [*optional_columns(uri, [DOCUMENT], "mentions.path"), "mention_id"]
-    rows = _ids(uri, [*dict.fromkeys([*_CHAIN, *names])], "mentions")
+    rows = read_ids(uri, [*dict.fromkeys([*MENTION_RULES, *names])], "mentions", MENTION_RULES).drop_nulls()
     mentions = rows.filter(topic=topic, mention_class=kind).sort(*reversed(names))
     records = mentions.select(pl.concat_str(names, separator="/").alias("record"), "chain_id")
     if repeated := records.filter(pl.col("record").is_duplicated())["record"].unique(maintain_order=True).to_list():
@@ -292,13 +337,6 @@ def _mentions(uri: str, topic: str, kind: str) -> pl.DataFrame:
             "if they are unique within a document only, add a column 'document'"
         )
     return records
-
-
-def _ids(uri: str, columns: Sequence[str], setting: str) -> pl.DataFrame:
-    """Columns of ids, of which no row lacks any."""
-    rows = read_records(uri, [*dict.fromkeys([*columns, *MENTION_RULES])], rules=MENTION_RULES)
-    with _refused(f"{setting}={redacted(uri)}"):
-        return pl.DataFrame([as_ids(rows[name]) for name in columns]).drop_nulls()
 
 
 # --- messy records --------------------------------------------------------------------------------------------------
@@ -369,8 +407,7 @@ class JoinScores(ReadGraph, unit=f"record_graph/{scored_pairs.VERSION}"):
     def tables(self, store: Store) -> Tables:
         """Of the graph."""
         rows = pl.concat(pl.DataFrame(store.read(ref)) for ref in self.pairs)
-        rules = record_rules(self.id)
-        every = as_ids(read_records(self.files["records"]["uri"], [self.id], rules=rules).to_series())
+        [every] = read_ids(self.files["records"]["uri"], [self.id], "records.path", record_rules(self.id))
         ends = [rows["left"], rows["right"]]
         ids, [left, right] = numbered_ids(different_ids(ends), ends, [every])
         pairs = clean_pairs(left, right, weights_of(rows["match_probability"].to_numpy()), self.threshold)

@@ -1,6 +1,6 @@
 """Job `entity_resolution`: which records are one entity, proven to be the best partition, and why."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import IO
 
 import polars as pl
@@ -9,18 +9,34 @@ from pyarrow import fs
 
 from tiltmeter.cluster.capacity import ResourceRequest
 from tiltmeter.jobs.resolution.config import RecordScorer, ResolutionRun
-from tiltmeter.jobs.resolution.constraints import Constrain, given_constraints
+from tiltmeter.jobs.resolution.constraints import Constrain, check_constraints, given_constraints
 from tiltmeter.jobs.resolution.explanations import assess, check_clusters, questions_by_graph
-from tiltmeter.jobs.resolution.graphs import Graph, Resolution, read_graphs
+from tiltmeter.jobs.resolution.graphs import (
+    END_RULES,
+    GOLD_RULES,
+    LABELLED_RULES,
+    MENTION_RULES,
+    Graph,
+    Resolution,
+    pair_rules,
+    read_graphs,
+    record_rules,
+    score_columns,
+)
 from tiltmeter.jobs.resolution.partitions import partition
-from tiltmeter.jobs.resolution.previous import Previous
-from tiltmeter.jobs.resolution.sources import find_sources
+from tiltmeter.jobs.resolution.previous import Previous, find_previous
 from tiltmeter.jobs.resolution.tables import TABLES
+from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.files import Files
 from tiltmeter.jobs.runtime.job import Job
 from tiltmeter.jobs.runtime.resources import FileContent, file_request
+from tiltmeter.operators.resolution.baselines.packing import check_engine
 from tiltmeter.operators.resolution.ids import as_ids
-from tiltmeter.storage.records import read_records
+from tiltmeter.storage.corpora.sources import FoundFile, find_file
+from tiltmeter.storage.errors import InputError
+from tiltmeter.storage.files.redaction import redacted
+from tiltmeter.storage.records import check_columns, look_through, read_records
+from tiltmeter.storage.records.cells import Rules
 from tiltmeter.storage.store.streaming import pieces
 from tiltmeter.storage.store.tables import write_file
 
@@ -80,6 +96,66 @@ def _constrained(run: Resolution, graphs: dict[str, Graph]) -> dict[str, Graph]:
         batch_size=None,
     )
     return {work.group: {**graphs[work.group], **unit.tables} for work, unit in done.pairs}
+
+
+# --- the files, found before any work -------------------------------------------------------------------------------
+
+
+def find_sources(config: ResolutionRun) -> Files:
+    """Look for the files: pairs, gold, records, labelled, clusters, must_link, cannot_link, sources, mentions, and the
+    tables of a previous run.
+
+    Raises:
+        InputError: if one is missing, can't be read, has no rows, or lacks a column or has it twice.
+        ConfigError: if the engine of a set packing is not there, or constraints contradict each other.
+    """
+    _check_engine(config)
+    scorer, study, origin = config.records, config.mentions, config.one_per_source
+    files: dict[str, FoundFile] = {}
+
+    def find(name: str, path: object, setting: str, rules: Rules, once: Sequence[str] = (), *others: str) -> None:
+        if isinstance(path, str):
+            files[name] = _find(path, setting, rules, once, others)
+
+    find("gold", config.gold, "gold", GOLD_RULES, [*GOLD_RULES])
+    find("must_link", config.must_link, "must_link", END_RULES)
+    find("cannot_link", config.cannot_link, "cannot_link", END_RULES)
+    find("sources", config.sources, "sources", record_rules("record"), (), origin or "")
+    if study is not None:
+        find("mentions", study.path, "mentions.path", MENTION_RULES)
+    if scorer is not None:
+        find("records", scorer.path, "records.path", record_rules(scorer.id), [scorer.id], *scorer.columns)
+        find("labelled", scorer.labelled, "records.labelled", LABELLED_RULES)
+        find("clusters", scorer.clusters, "records.clusters", GOLD_RULES, [*GOLD_RULES])
+    if config.pairs is not None:
+        find("pairs", config.pairs, "pairs", pair_rules(score_columns(find_file(config.pairs, "pairs").uri)))
+    if scorer is not None and origin is not None:
+        check_columns(files["records"].uri, [origin], "one_per_source")
+    check_constraints(config, files)
+    return Files(files | find_previous(config))
+
+
+def _check_engine(config: ResolutionRun) -> None:
+    try:
+        if config.packing is not None:
+            check_engine(config.packing.engine)
+    except ValueError as error:
+        raise ConfigError(f"{error}; set engine=<one of them>") from error
+
+
+def _find(path: str, setting: str, rules: Rules, once: Sequence[str], others: Sequence[str]) -> FoundFile:
+    """A file that has a row at least.
+
+    Args:
+        rules: for the cells of its columns.
+        once: a column of which no value may come again, and others of which it may not with another value.
+        others: columns beside those with rules.
+    """
+    columns, file = list(dict.fromkeys([*rules, *others])), find_file(path, setting)
+    check_columns(file.uri, columns, setting)
+    if not look_through(file.uri, columns, setting, rules=rules, once=once):
+        raise InputError(f"{setting}: {redacted(file.uri)} has no rows: there must be one at least")
+    return file
 
 
 # --- records with their clusters, in a file that a spreadsheet opens --------------------------------------------------

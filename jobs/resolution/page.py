@@ -14,6 +14,7 @@ from tiltmeter.jobs.report.views import Show
 from tiltmeter.jobs.report.wording import duration, listed, percent, phrase, plural, quoted, verb
 from tiltmeter.jobs.resolution.config import ResolutionRun
 from tiltmeter.jobs.resolution.extracts import (
+    NAMED_METRICS,
     Extracts,
     cluster_name,
     explanation,
@@ -64,9 +65,8 @@ def page(run: Run[ResolutionRun, Files], frames: Frames) -> Body:
     scorer = config.records and replace(config.records, path=run.sources.files["records"].uri)
     extracts = Extracts(frames, scorer, linked_by(config.solver))
     if extracts.is_study:
-        graphs = _by_graph(extracts)
-        title, findings = f"{_TITLE}: a study", _study_findings(graphs, extracts)
-        parts = _study_sections(graphs, extracts)
+        title, findings = f"{_TITLE}: a study", _study_findings(extracts)
+        parts = _study_sections(extracts)
     else:
         title, findings = _TITLE, _findings(extracts)
         parts = _sections(extracts, config.drawn, config.seed)
@@ -375,40 +375,14 @@ def _ledger(extracts: Extracts) -> Iterator[Block]:
 
 # --- explanations ---------------------------------------------------------------------------------------------------
 
-_MEANINGS = {
-    "near_miss": (
-        "A record with positive pairs into a cluster that it is not in. What it would bring is the sum of all its "
-        "weights with that cluster. Those that would bring most"
-    ),
-    "merge": (
-        "The sum of the weights within a cluster is what it adds to the objective. A record that is held by little "
-        "would be lost first, were the scores different. Those that hold a record least"
-    ),
-    "split_pair": "Positive pairs that are apart, by weight. The largest",
-    "joined_pair": "Negative pairs that are together, by weight. The largest",
-    "false_merge": "Scored pairs that are together, but in different gold clusters. The largest",
-    "false_split": "Scored pairs that are apart, but in one gold cluster. The smallest",
-    "asked": (
-        "What a record would bring into a cluster, or brings into its own: the sum of all its weights with it. Those "
-        "that would bring most"
-    ),
-    "asked_pair": "The pairs that were asked about. The largest",
-}
-"""Of each kind of explanation what it is, and which come first."""
-
 _OTHER = text("other", "other record")
 _PAIR: Sequence[Column | str] = ("record", _OTHER, _weight("weight", is_signed=True), count("component"))
-
-
-def _caption(kind: str, rows: pl.DataFrame, extracts: Extracts) -> str:
-    rest = extracts.kinds[kind]["num"] - rows.height
-    return f"{_MEANINGS[kind]}" + (f"; {rest:,} more are in the table explanations." if rest else " come first.")
 
 
 def _explained(kind: str, extracts: Extracts, homes: Mapping[str, int] | None = None) -> Iterator[Block]:
     rows = extracts.explained(kind)
     if rows.height:
-        yield Paragraph(_caption(kind, rows, extracts))
+        yield Paragraph(extracts.caption(kind, rows))
         yield from _sentences(rows, extracts, homes)
 
 
@@ -461,7 +435,7 @@ def _disagreements(extracts: Extracts) -> Iterator[Block]:
             "Each lowers the objective from what it would be if all scores agreed: by its weight, whatever the sign."
         )
     for kind, rows in kinds.items():
-        yield grid(_caption(kind, rows, extracts), rows, *_PAIR)
+        yield grid(extracts.caption(kind, rows), rows, *_PAIR)
 
 
 def _false_pairs(extracts: Extracts) -> Iterator[Block]:
@@ -472,7 +446,7 @@ def _false_pairs(extracts: Extracts) -> Iterator[Block]:
             num, num_other = counts["num_positive"], counts["num"] - counts["num_positive"]
             shares = f"{num:,} {verb(num, 'be')} {place} with a positive score and {num_other:,} with none above 0"
             caption = (
-                f"{_caption(kind, rows, extracts)} All in all, {shares}. Pairs that were never scored are not listed."
+                f"{extracts.caption(kind, rows)} All in all, {shares}. Pairs that were never scored are not listed."
             )
             yield grid(caption, rows, *_PAIR)
 
@@ -484,7 +458,7 @@ def _asked(extracts: Extracts) -> Iterator[Block]:
     yield from _explained("asked", extracts, extracts.homes(rows["record"]))
     if (pairs := extracts.explained("asked_pair")).height:
         yield grid(
-            _caption("asked_pair", pairs, extracts),
+            extracts.caption("asked_pair", pairs),
             pairs,
             "record",
             _OTHER,
@@ -500,24 +474,11 @@ def _asked(extracts: Extracts) -> Iterator[Block]:
 # --- a study: many graphs, which differ in their threshold, their seed or what they are about ------------------------
 
 _COUNTS = ["num_records", "num_pairs", "num_components", "num_clusters"]
-_NAMED = ["f1", "precision", "recall", "v_measure", "adjusted_rand"]
 
 
-def _by_graph(extracts: Extracts) -> pl.DataFrame:
-    """A row for each graph, with its threshold, what came of its components, and its metrics.
-
-    The gap is null where a component has no partition.
-    """
-    missing = (pl.col("bound") - pl.col("objective")).clip(0.0) / pl.max_horizontal(pl.col("objective").abs(), 1.0)
-    solved = extracts.solved.with_columns(pl.when(pl.col("num_none") == 0).then(missing).alias("gap"))
-    values = (pl.col("value").filter(metric=name).first().fill_nan(None).alias(name) for name in _NAMED)
-    metrics = extracts.metrics.group_by("graph").agg(*values)
-    rows = extracts.counts.join(solved, on="graph", how="left", maintain_order="left")
-    return rows.join(metrics, on="graph", how="left", maintain_order="left")
-
-
-def _study_findings(graphs: pl.DataFrame, extracts: Extracts) -> Iterator[str]:
-    """What stands out in the partitions of many graphs, those of :func:`_by_graph`."""
+def _study_findings(extracts: Extracts) -> Iterator[str]:
+    """What stands out in the partitions of many graphs."""
+    graphs = extracts.by_graph
     num_thresholds = graphs["threshold"].n_unique()
     thresholds = f" at {num_thresholds} thresholds" if num_thresholds > 1 else ""
     records, clusters = (plural(extracts.totals[f"num_{noun}s"], noun) for noun in ("record", "cluster"))
@@ -539,9 +500,9 @@ def _mean_f1(threshold: float | None, f1: float) -> str:
     return f"{place} ({percent(f1)})"
 
 
-def _study_sections(graphs: pl.DataFrame, extracts: Extracts) -> list[Section]:
-    """What the threshold does, which of the graphs of :func:`_by_graph` were the hardest, and their components."""
-    slowest = graphs.sort("gap", "seconds", descending=True, nulls_last=False, maintain_order=True)
+def _study_sections(extracts: Extracts) -> list[Section]:
+    """What the threshold does, which of the graphs were the hardest, and their components."""
+    slowest = extracts.by_graph.sort("gap", "seconds", descending=True, nulls_last=False, maintain_order=True)
     hardest = grid(
         "Those with the largest gaps first, then the slowest.",
         slowest,
@@ -554,7 +515,7 @@ def _study_sections(graphs: pl.DataFrame, extracts: Extracts) -> list[Section]:
         most=_NUM_GRAPHS,
     )
     return [
-        Section("thresholds", "What the threshold does", list(_thresholds(graphs))),
+        Section("thresholds", "What the threshold does", list(_thresholds(extracts.by_graph))),
         Section("graphs", "Graphs", [hardest]),
         Section("components", "Components", list(_components(extracts))),
     ]
@@ -582,7 +543,7 @@ def _thresholds(graphs: pl.DataFrame) -> Iterator[Block]:
         pl.len().alias("num_graphs"),
         pl.col(*_COUNTS, "num_open", "seconds").sum(),
         pl.when(largest.null_count() == 0).then(largest.max()).alias("gap"),
-        pl.col(_NAMED).mean(),
+        pl.col(NAMED_METRICS).mean(),
     )
     yield grid(
         "Sums over the graphs; measures of agreement with the gold clusters: means of the graphs.",
@@ -593,5 +554,5 @@ def _thresholds(graphs: pl.DataFrame) -> Iterator[Block]:
         count("num_open", "not proven"),
         share("gap", "largest gap", 3),
         number("seconds", digits=1),
-        *(optional(share(name, METRICS[name])) for name in _NAMED),
+        *(optional(share(name, METRICS[name])) for name in NAMED_METRICS),
     )

@@ -361,34 +361,23 @@ class GatherClusters(Work, unit=f"gather_clusters/4/{lineage.VERSION}", stage="g
 
     def _components(self, store: Store, sizes: IntArray, known: pa.Table) -> pa.Table:
         """What came of each component, whether it was solved now or before."""
-        graph, reused = self.graph, known["reused"].to_numpy()
-        results = [_with_phases(store.read(ref)) for ref in self.results]
-        taken = reused[reused != NOWHERE]
-        if taken.size:
-            rows = self.previous.rows("components", graph, ["component", *_PACKED.names])
-            before = rows["component"].to_numpy()
-            places = np.empty(int(before.max()) + 1, dtype=np.int64)
-            places[before] = np.arange(rows.height)
-            results.append(rows.select(_PACKED.names)[places[taken]].to_arrow().cast(_PACKED))
-        order = np.empty(reused.size, dtype=np.int64)
-        order[np.argsort(reused != NOWHERE, kind="stable")] = np.arange(reused.size)
-        every = pa.concat_tables(results or [_PACKED.empty_table()]).take(pa.array(order))
-        num = len(sizes)
-        columns = {name: every[name] for name in _PACKED.names} | {
-            "graph": pa.array([graph] * num),
-            "missing": pa.array([self.missing] * num),
-            "component": np.arange(num),
-            "num_records": sizes,
-            "is_reused": reused != NOWHERE,
-            "content": _contents(known["digest"].to_numpy(), self.solved_by),
-        }
-        return pa.table([columns[name] for name in _COMPONENTS.names], schema=_COMPONENTS)
-
-
-def _with_phases(results: pa.Table) -> pa.Table:
-    """With nulls for the phases of packings where there were none."""
-    nulls = [pa.nulls(results.num_rows, field.type) for field in _PACKED if field.name not in results.column_names]
-    return pa.table([*results.columns, *nulls], schema=_PACKED)
+        reused = known["reused"].to_numpy()
+        is_reused = reused != NOWHERE
+        results = [pl.DataFrame(_PACKED.empty_table()), *(pl.DataFrame(store.read(ref)) for ref in self.results)]
+        solved = pl.concat(results, how="diagonal").with_columns(component=pl.Series(np.flatnonzero(~is_reused)))
+        if is_reused.any():
+            before = self.previous.rows("components", self.graph, ["component", *_PACKED.names])
+            numbers = pl.DataFrame({"component": reused[is_reused], "now": np.flatnonzero(is_reused)})
+            taken = numbers.join(before, on="component", how="left").with_columns(component="now")
+            solved = pl.concat([solved, taken.select(solved.columns)]).sort("component")
+        every = solved.with_columns(
+            graph=pl.lit(self.graph),
+            missing=pl.lit(self.missing),
+            num_records=pl.Series(sizes),
+            is_reused=pl.Series(is_reused),
+            content=pl.Series(_contents(known["digest"].to_numpy(), self.solved_by)),
+        )
+        return every.select(_COMPONENTS.names).to_arrow().cast(_COMPONENTS)
 
 
 def _ledger(graph: str, moved: Flows) -> pa.Table:

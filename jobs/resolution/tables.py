@@ -1,10 +1,6 @@
 """The tables of `entity_resolution`."""
 
-import numpy as np
-import pyarrow as pa
-
 from tiltmeter.jobs.runtime.table import Table, doc, key, schemas
-from tiltmeter.operators.compute.arrays import FloatArray, IntArray
 
 METRICS = {
     "f1": "pairwise F1",
@@ -191,9 +187,3 @@ TABLES = schemas(
     Explanations,
     DrawnPairs,
 )
-
-
-def pair_columns(pairs: pa.Table) -> tuple[IntArray, IntArray, FloatArray]:
-    """Numbers of both records, in 64 bits for what reckons with them, and weights, of a graph's table of pairs."""
-    left, right = (pairs[end].to_numpy().astype(np.int64, copy=False) for end in ("left", "right"))
-    return left, right, pairs["weight"].to_numpy()

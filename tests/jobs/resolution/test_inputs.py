@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from tiltmeter.jobs.resolution.graphs import ReadPairs, study_graphs
-from tiltmeter.jobs.resolution.sources import find_sources
+from tiltmeter.jobs.resolution.job import find_sources
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.storage.errors import InputError
 
