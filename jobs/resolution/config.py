@@ -1,28 +1,25 @@
-"""The config of `entity_resolution`: where scored pairs come from, and how they are partitioned."""
+"""Settings of `entity_resolution`; what each means, and usually is, stands in ``conf``: job, records and mentions."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal, Self, TypeVar
 
 import pydantic
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, FiniteFloat
 
-from tiltmeter.jobs.resolution.records.config import RecordScorer
 from tiltmeter.jobs.runtime.config import CommonConfig, each_once
+from tiltmeter.jobs.runtime.settings.fields import Count, Least0, Text, settings
 from tiltmeter.operators.resolution.baselines.packing import ENGINE, Packing
 from tiltmeter.operators.resolution.clustering import Solver
 from tiltmeter.operators.resolution.problem import Missing
+from tiltmeter.operators.resolution.records.scorer import Scorer
 from tiltmeter.operators.resolution.solvers import PACKINGS, check_solver
 from tiltmeter.operators.text.normalisation import as_labels
 
 T = TypeVar("T")
 
-_CHECKED = ConfigDict(extra="forbid", allow_inf_nan=False)
-_Path = Annotated[str, Field(min_length=1)]
 _Some = Annotated[tuple[T, ...], Field(min_length=1), AfterValidator(each_once)]
 """One or more, each once."""
-
-_Limit = Annotated[int, Field(ge=1)] | None
 
 _QUADRATIC = ("quadratic_set_packing",)
 _CONSTRAINTS = ("must_link", "cannot_link", "one_per_source")
@@ -43,20 +40,18 @@ def _known(solver: object) -> object:
     return solver
 
 
-_Id = Annotated[str, BeforeValidator(_text), Field(min_length=1)]
+_Id = Annotated[Text, BeforeValidator(_text)]
 
-_Pairs = _Path | Annotated[tuple[tuple[_Id, _Id], ...], Field(min_length=1, examples=[[["a", "b"], ["a", "c"]]])]
+_Pairs = Text | Annotated[tuple[tuple[_Id, _Id], ...], Field(min_length=1, examples=[[["a", "b"], ["a", "c"]]])]
 """A file of pairs, or the pairs themselves."""
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
-class EntityResolutionJob:
-    """``job=entity_resolution``"""
-
-    name: Literal["entity_resolution"] = "entity_resolution"
+@settings
+class JobName:
+    name: Literal["entity_resolution"]
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=_CHECKED)
+@settings
 class Question:
     """Why a record is with another one, or in a cluster, or not.
 
@@ -68,7 +63,7 @@ class Question:
 
     record: _Id
     other: _Id | None = None
-    cluster: Annotated[int, Field(ge=0)] | None = None
+    cluster: Least0 | None = None
 
     @pydantic.model_validator(mode="after")
     def _about_one_thing(self) -> Self:
@@ -78,80 +73,69 @@ class Question:
             raise ValueError(f"record {self.record!r} and other are the same: name two records, or a cluster")
         return self
 
+    @property
+    def records(self) -> list[str]:
+        """Those that it names."""
+        return [self.record, *([] if self.other is None else [self.other])]
+
 
 _QUESTIONS = [{"record": "a", "other": "b"}, {"record": "a", "cluster": 3}]
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=_CHECKED)
+@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
+class RecordScorer(Scorer):
+    """A scorer, with its files; each unit scores a part."""
+
+    path: Text
+    labelled: Text | None = None
+    clusters: Text | None = None
+
+    @pydantic.model_validator(mode="after")
+    def _one_source_of_labels(self) -> Self:
+        given = [name for name in ("labelled", "clusters") if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(
+                f"records.labelled: {' and '.join(given) or 'nothing'} is given to learn from: set "
+                "records.labelled=<file of labelled pairs> or records.clusters=<file of true clusters>"
+            )
+        return self
+
+
+@settings
 class MentionStudy:
-    """Mentions with gold chains, whose pairs get synthetic scores, as in the threshold study of Vadrevu et al. 2021.
+    """Mentions with gold chains, whose pairs get synthetic scores, as in the threshold study of Vadrevu et al. 2021."""
 
-    Attributes:
-        path: CSV or Parquet with ``topic, mention_id, mention_class, chain_id``, and ``document`` if ids are unique
-            there only; every topic and class is a graph.
-        topics: which to take; None: all.
-        classes: of mentions, such as event and entity; None: all.
-        seeds: of the scores; each gives a graph.
-        thresholds: under which a pair counts as never scored; each gives a graph, None is no threshold.
-        mean, sd: scores are normal, around ``mean`` for pairs of one chain and ``-mean`` for the others. With a
-            ``mean`` of 1 and an ``sd`` of 0, scores are the ground truth, +1 and -1.
-    """
-
-    path: _Path
-    topics: _Some[str] | None = None
-    classes: _Some[str] | None = None
-    seeds: _Some[Annotated[int, Field(ge=0, lt=2**63)]] = (0,)
-    thresholds: _Some[float | None] = (None,)
-    mean: Annotated[float, Field(gt=0)] = 0.5
-    sd: Annotated[float, Field(ge=0)] = 0.3
+    path: Text
+    topics: _Some[str] | None
+    classes: _Some[str] | None
+    seeds: _Some[Annotated[int, Field(ge=0, lt=2**63)]]
+    thresholds: _Some[FiniteFloat | None]
+    mean: Annotated[FiniteFloat, Field(gt=0)]
+    sd: Annotated[FiniteFloat, Field(ge=0)]
 
 
-@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=_CHECKED)
+@settings
 class ResolutionRun(CommonConfig):
-    """A run of ``entity_resolution``.
-
-    Attributes:
-        pairs: file of scored pairs: ``left, right`` and ``weight`` or ``match_probability``.
-        records: messy records to be scored in pairs instead.
-        mentions: a study on mentions instead.
-        gold: file of true clusters: ``record, cluster``.
-        must_link: pairs of records that are one entity: a file ``left, right``, or a list.
-        cannot_link: pairs that are not, likewise.
-        one_per_source: column that says which source a record is from, of which a cluster has one record at most.
-        sources: file with ``record`` and that column; None: it is one of the records themselves.
-        previous: run directory of this job, whose clusters hand on their ids and whose unchanged components are taken
-            over; None: ids begin.
-        missing: what holds for pairs without a score: they may not share a cluster, or weigh 0.
-        threshold: pairs of less weight count as never scored; None: all count.
-        solver: what partitions each connected component.
-        time_limit: seconds for each component.
-        engine: that solves the set packings, by PuLP's name.
-        max_parts: M of the paper: parts that may be taken from a maximal clique; None: as many as an optimum can have.
-        max_cliques, max_constraints: limits of the set packings; None: the usual ones of the solver.
-        explain: records of which it is asked why they are with another one, or in a cluster, or not.
-        drawn: numbers of the components whose graph the report draws.
-    """
-
-    job: EntityResolutionJob
-    pairs: _Path | None = None
-    records: RecordScorer | None = None
-    mentions: MentionStudy | None = None
-    gold: _Path | None = None
-    must_link: _Pairs | None = None
-    cannot_link: _Pairs | None = None
-    one_per_source: _Path | None = None
-    sources: _Path | None = None
-    previous: _Path | None = None
-    missing: Missing = "forbid"
-    threshold: float | None = None
-    solver: Annotated[Solver, BeforeValidator(_known)] = "cutting_plane"
-    time_limit: Annotated[float, Field(gt=0)] = 60.0
-    engine: Annotated[str, Field(min_length=1)] = ENGINE
-    max_parts: _Limit = None
-    max_cliques: _Limit = None
-    max_constraints: _Limit = None
-    explain: Annotated[tuple[Question, ...], Field(examples=[_QUESTIONS])] = ()
-    drawn: Annotated[tuple[Annotated[int, Field(ge=0)], ...], AfterValidator(each_once)] = ()
+    job: JobName
+    pairs: Text | None
+    records: RecordScorer | None
+    mentions: MentionStudy | None
+    gold: Text | None
+    must_link: _Pairs | None
+    cannot_link: _Pairs | None
+    one_per_source: Text | None
+    sources: Text | None
+    previous: Text | None
+    missing: Missing
+    threshold: FiniteFloat | None
+    solver: Annotated[Solver, BeforeValidator(_known)]
+    time_limit: Annotated[FiniteFloat, Field(gt=0)]
+    engine: Text
+    max_parts: Count | None
+    max_cliques: Count | None
+    max_constraints: Count | None
+    explain: Annotated[tuple[Question, ...], Field(examples=[_QUESTIONS])]
+    drawn: Annotated[tuple[Least0, ...], AfterValidator(each_once)]
 
     @pydantic.model_validator(mode="after")
     def _one_source(self) -> Self:

@@ -1,208 +1,189 @@
-"""The public tables of `entity_resolution`: every column with its type, its unit and a sentence."""
+"""The tables of `entity_resolution`."""
 
-import pyarrow as pa
+from tiltmeter.jobs.runtime.table import Table, doc, key, schemas
 
-from tiltmeter.jobs.runtime.columns import REASON, STATUS, count, number, text
-from tiltmeter.storage.store.tables import column
+METRICS = {
+    "f1": "pairwise F1",
+    "precision": "precision",
+    "recall": "recall",
+    "homogeneity": "homogeneity",
+    "completeness": "completeness",
+    "v_measure": "V-measure",
+    "adjusted_rand": "adjusted Rand index",
+    "fowlkes_mallows": "Fowlkes–Mallows index",
+}
+"""Of agreement with gold clusters, the most important first."""
 
-
-def _component(*, key: bool = False) -> pa.Field:
-    sentence = (
-        "connected component of the positive pairs (of all scored ones for centroid_linkage), numbered by size, the "
-        "largest first"
-    )
-    return count("component", sentence, "label", key=key)
-
-
-GRAPH = text("graph", "graph of records that was partitioned by itself: the file, or a case of a study", key=True)
-RECORD = text("record", "id of the record, as in the input", key=True)
-CLUSTER = count("cluster", "number of the cluster: records with the same one are taken for one entity", "label")
-
-PAIR_COUNTS = pa.schema(
-    [
-        GRAPH,
-        count("num_records", "different records", "records"),
-        count("num_pairs", "pairs that were kept", "pairs"),
-        count("num_self_pairs", "pairs of a record with itself, left out", "pairs"),
-        count("num_repeated", "pairs that came again with the same weight, left out", "pairs"),
-        count("num_contradicting", "pairs that came again with another weight: the mean of all was taken", "pairs"),
-        count("num_below_threshold", "pairs under the threshold, taken for never scored", "pairs"),
-        text("missing", "what holds for pairs without a score: 'forbid' or 'zero'"),
-        number("threshold", "weight under which a pair counts as never scored; null if there is none"),
-    ]
+_CONSTRAINTS = {
+    "must_link": "records that are one entity",
+    "cannot_link": "records that are not",
+    "one_per_source": "one record of each source",
+}
+_COMPONENT = (
+    "connected component of the positive pairs (of all scored ones for centroid_linkage), numbered by size, the "
+    "largest first"
 )
-
-ID = count("id", "id of the cluster, which stays with it from run to run by previous=<run directory>", "label")
-
-CLUSTERS = pa.schema([GRAPH, RECORD, CLUSTER, ID, _component()])
-
-LEDGER = pa.schema(
-    [
-        GRAPH,
-        count("before", "id in the previous run; null for records that it did not have", "label", key=True),
-        count("after", "id in this run; null for records that are not there any more", "label", key=True),
-        text(
-            "event",
-            "'kept': the same id; 'merged': the id before is no more; 'split': it lives on elsewhere; 'new': the "
-            "records were not there before; 'vanished': they are not there any more",
-        ),
-        count("num_records", "records that went from the one to the other", "records"),
-        count("num_before", "all records of the cluster before; 0 if there was none", "records"),
-        count("num_after", "all records of the cluster now; 0 if there is none", "records"),
-    ]
-)
-
-LEDGER_COUNTS = pa.schema(
-    [
-        GRAPH,
-        count("num_kept", "clusters whose id is that of a cluster before", "clusters"),
-        count("num_unchanged", "of these: with the same records", "clusters"),
-        count("num_merged", "clusters before whose id ended, and whose records are in others", "clusters"),
-        count("num_split", "clusters before whose id lives on, and some of whose records are in others", "clusters"),
-        count("num_new", "clusters none of whose records was there before", "clusters"),
-        count("num_vanished", "clusters before none of whose records is there any more", "clusters"),
-        count("num_reused", "components that did not change, and were taken over", "components"),
-        count("num_solved", "components that were solved", "components"),
-        count("next_id", "the first id that was not given yet"),
-    ]
-)
-
-MOVED_RECORDS = pa.schema(
-    [
-        GRAPH,
-        text("record", "a record of both runs whose cluster has another id", key=True),
-        count("before", "id in the previous run", "label"),
-        count("after", "id in this run", "label"),
-        text("event", "'merged' or 'split', as in ledger"),
-    ]
-)
-
+_MISSING = "what holds for pairs without a score: 'forbid' or 'zero'"
 _PACKED = "null where there was no set packing"
 
-COMPONENTS = pa.schema(
-    [
-        GRAPH,
-        _component(key=True),
-        count("num_records", "records of the component", "records"),
-        count("num_pairs", "scored pairs within it", "pairs"),
-        count("num_clusters", "clusters that it was partitioned into", "clusters"),
-        text("solver", "what partitioned it"),
-        text("missing", "what holds for pairs without a score: 'forbid' or 'zero'"),
-        text("status", "'proven': no partition is better; 'feasible': not known to be; 'none': there is none"),
-        number("objective", "sum of the weights within clusters"),
-        number("bound", "no partition has more"),
-        number("gap", "distance of bound and objective, in units of the larger of 1 and the objective"),
-        number("seconds", "time that the solver took, in the run that solved it", "seconds"),
-        count("num_cuts", "constraints that were added to the first relaxation"),
-        count("num_branches", "subproblems beyond the first"),
-        count("num_cliques", f"cliques of two records or more that were listed: all, or the maximal ones; {_PACKED}"),
-        number("clustering_coefficient", f"mean share of scored pairs among neighbours of a record; {_PACKED}"),
-        number("listing_seconds", f"time until the cliques were listed, phase 1; {_PACKED}", "seconds"),
-        number("packing_seconds", f"time of the packing after that, phase 2; {_PACKED}", "seconds"),
-        column("is_reused", pa.bool_(), "whether it did not change since the previous run, and was taken over"),
-        count("content", "number that stands for its pairs, constraints and solver: equal ones are the same"),
-    ]
-)
 
-METRICS = pa.schema(
-    [
-        GRAPH,
-        text("metric", "name of the measure of agreement with the gold clusters", key=True),
-        number("value", "from 0 to 1, and 1 if all agrees; the adjusted Rand index may be negative"),
-        count("num_records", "records that both have", "records"),
-        STATUS,
-        REASON,
-    ]
-)
+class Agreements(Table, name="agreements", has_status=False):
+    field: str = key("column of the records that is compared")
+    degree: int = key("degree of agreement, from 0: different")
+    agreement: str = doc("what the degree means, in words")
+    num_matches: int = doc("labelled pairs of one entity that agree so", "pairs")
+    num_distinct: int = doc("labelled pairs of two entities that agree so", "pairs")
+    m: float = doc("share of the pairs of one entity that agree so")
+    u: float = doc("share of the pairs of two entities that agree so")
+    match_weight: float = doc("log2 m / u: what the agreement speaks for a match", "bits")
+    prior: float = doc("share of matches among all compared pairs, the same in every row")
 
-EXPLANATIONS = pa.schema(
-    [
-        GRAPH,
-        _component(),
-        text(
-            "kind",
-            "'merge', 'near_miss', 'split_pair' (positive, but apart), 'joined_pair' (negative, but together), "
-            "'false_merge' (together, but not in gold), 'false_split' (the reverse), 'asked' (a record and a cluster) "
-            "or 'asked_pair'",
-            key=True,
-        ),
-        count(
-            "cluster",
-            "cluster of a merge or of a pair that is together, or that a near miss or a question is about; null for a "
-            "pair that is apart",
-            "label",
-            key=True,
-        ),
-        text(
-            "record",
-            "the record that was left out (near_miss) or asked about, the weakest one (merge), or the pair's first",
-            key=True,
-        ),
-        text("other", "the pair's second record; null for what is about a cluster", key=True),
-        number(
-            "weight",
-            "weight of the pair, null if it was never scored or may not be together; of a merge that within it; of a "
-            "near miss or an asked record what it would bring, or brings",
-        ),
-        number("held", "sum of the weights of the record's pairs in its own cluster; null for a pair"),
-        number(
-            "support",
-            "sum of the positive weights between the record and the cluster; null but for near misses and questions",
-        ),
-        number("opposition", "sum of the negative weights between them"),
-        count("num_forbidden", "pairs between them that may not share a cluster", "pairs"),
-        column("tipping_records", pa.list_(pa.string()), "records of the cluster that speak most against the record"),
-        column("tipping_weights", pa.list_(pa.float64()), "their weights with it; null where the pair is forbidden"),
-    ]
-)
 
-AGREEMENTS = pa.schema(
-    [
-        text("field", "column of the records that is compared", key=True),
-        count("degree", "degree of agreement, from 0: different", key=True),
-        text("agreement", "what the degree means, in words"),
-        count("num_matches", "labelled pairs of one entity that agree so", "pairs"),
-        count("num_distinct", "labelled pairs of two entities that agree so", "pairs"),
-        number("m", "share of the pairs of one entity that agree so"),
-        number("u", "share of the pairs of two entities that agree so"),
-        number("match_weight", "log2 m / u: what the agreement speaks for a match", "bits"),
-        number("prior", "share of matches among all compared pairs, the same in every row"),
-    ]
-)
+class OfGraph(Table):
+    graph: str = key("graph of records that was partitioned by itself: the file, or a case of a study")
 
-CONSTRAINT_COUNTS = pa.schema(
-    [
-        GRAPH,
-        text("constraint", "'must_link', 'cannot_link' or 'one_per_source'", key=True),
-        count("num_given", "pairs, or records with a source", "pairs or records"),
-        count("num_unknown", "of these: with a record that the graph does not have, left out", "pairs or records"),
-        count("num_scored", "scored pairs that it keeps together, or apart", "pairs"),
-        count("num_against", "of these: whose weight speaks for the reverse", "pairs"),
-        number("weight_against", "sum of these weights, without their sign"),
-    ]
-)
 
-DRAWN_PAIRS = pa.schema(
-    [
-        GRAPH,
-        _component(),
-        text("left", "a record of the pair", key=True),
-        text("right", "the other one", key=True),
-        number("weight", "score of the pair"),
-    ]
-)
-"""All scored pairs of the components that the report draws."""
+class PairCounts(OfGraph, name="pair_counts", has_status=False):
+    num_records: int = doc("different records", "records")
+    num_pairs: int = doc("pairs that were kept", "pairs")
+    num_self_pairs: int = doc("pairs of a record with itself, left out", "pairs")
+    num_repeated: int = doc("pairs that came again with the same weight, left out", "pairs")
+    num_contradicting: int = doc("pairs that came again with another weight: the mean of all was taken", "pairs")
+    num_below_threshold: int = doc("pairs under the threshold, taken for never scored", "pairs")
+    missing: str = doc(_MISSING)
+    threshold: float | None = doc("weight under which a pair counts as never scored; null if there is none")
 
-TABLES = {
-    "agreements": AGREEMENTS,
-    "pair_counts": PAIR_COUNTS,
-    "constraint_counts": CONSTRAINT_COUNTS,
-    "clusters": CLUSTERS,
-    "components": COMPONENTS,
-    "ledger": LEDGER,
-    "ledger_counts": LEDGER_COUNTS,
-    "moved_records": MOVED_RECORDS,
-    "metrics": METRICS,
-    "explanations": EXPLANATIONS,
-    "drawn_pairs": DRAWN_PAIRS,
-}
+
+class ConstraintCounts(OfGraph, name="constraint_counts", has_status=False):
+    constraint: str = key("'must_link', 'cannot_link' or 'one_per_source'", show=_CONSTRAINTS.__getitem__)
+    num_given: int = doc("pairs, or records with a source", "pairs or records")
+    num_unknown: int = doc(
+        "of these: with a record that the graph does not have, left out",
+        "pairs or records",
+        heading="of records that are not here",
+    )
+    num_scored: int = doc("scored pairs that it keeps together, or apart", "pairs", heading="scored pairs decided")
+    num_against: int = doc("of these: whose weight speaks for the reverse", "pairs", heading="overruled")
+    weight_against: float = doc("sum of these weights, without their sign")
+
+
+class Clusters(OfGraph, name="clusters", has_status=False):
+    record: str = key("id of the record, as in the input")
+    cluster: int = doc("number of the cluster: records with the same one are taken for one entity", "label")
+    id: int = doc("id of the cluster, which stays with it from run to run by previous=<run directory>", "label")
+    component: int = doc(_COMPONENT, "label")
+
+
+class Components(OfGraph, name="components", has_status=False):
+    component: int = key(_COMPONENT, "label")
+    num_records: int = doc("records of the component", "records")
+    num_pairs: int = doc("scored pairs within it", "pairs")
+    num_clusters: int = doc("clusters that it was partitioned into", "clusters")
+    solver: str = doc("what partitioned it")
+    missing: str = doc(_MISSING)
+    status: str = doc("'proven': no partition is better; 'feasible': not known to be; 'none': there is none")
+    objective: float = doc("sum of the weights within clusters")
+    bound: float = doc("no partition has more")
+    gap: float = doc("distance of bound and objective, in units of the larger of 1 and the objective")
+    seconds: float = doc("time that the solver took, in the run that solved it", "seconds")
+    num_cuts: int = doc("constraints that were added to the first relaxation")
+    num_branches: int = doc("subproblems beyond the first")
+    num_cliques: int = doc(f"cliques of two records or more that were listed: all, or the maximal ones; {_PACKED}")
+    clustering_coefficient: float = doc(f"mean share of scored pairs among neighbours of a record; {_PACKED}")
+    listing_seconds: float = doc(f"time until the cliques were listed, phase 1; {_PACKED}", "seconds")
+    packing_seconds: float = doc(f"time of the packing after that, phase 2; {_PACKED}", "seconds")
+    is_reused: bool = doc("whether it did not change since the previous run, and was taken over")
+    content: int = doc("number that stands for its pairs, constraints and solver: equal ones are the same")
+
+
+class Ledger(OfGraph, name="ledger", has_status=False):
+    before: int = key("id in the previous run; null for records that it did not have", "label")
+    after: int = key("id in this run; null for records that are not there any more", "label")
+    event: str = doc(
+        "'kept': the same id; 'merged': the id before is no more; 'split': it lives on elsewhere; 'new': the records "
+        "were not there before; 'vanished': they are not there any more"
+    )
+    num_records: int = doc("records that went from the one to the other", "records")
+    num_before: int = doc("all records of the cluster before; 0 if there was none", "records")
+    num_after: int = doc("all records of the cluster now; 0 if there is none", "records")
+
+
+class LedgerCounts(OfGraph, name="ledger_counts", has_status=False):
+    num_kept: int = doc("clusters whose id is that of a cluster before", "clusters")
+    num_unchanged: int = doc("of these: with the same records", "clusters")
+    num_merged: int = doc("clusters before whose id ended, and whose records are in others", "clusters")
+    num_split: int = doc("clusters before whose id lives on, and some of whose records are in others", "clusters")
+    num_new: int = doc("clusters none of whose records was there before", "clusters")
+    num_vanished: int = doc("clusters before none of whose records is there any more", "clusters")
+    num_reused: int = doc("components that did not change, and were taken over", "components")
+    num_solved: int = doc("components that were solved", "components")
+    next_id: int = doc("the first id that was not given yet")
+
+
+class MovedRecords(OfGraph, name="moved_records", has_status=False):
+    record: str = key("a record of both runs whose cluster has another id")
+    before: int = doc("id in the previous run", "label")
+    after: int = doc("id in this run", "label")
+    event: str = doc("'merged' or 'split', as in ledger")
+
+
+class Metrics(OfGraph, name="metrics"):
+    metric: str = key(
+        "name of the measure of agreement with the gold clusters", heading="measure", show=METRICS.__getitem__
+    )
+    value: float = doc("from 0 to 1, and 1 if all agrees; the adjusted Rand index may be negative", digits=4)
+    num_records: int = doc("records that both have", "records")
+
+
+class Explanations(OfGraph, name="explanations", has_status=False):
+    component: int = doc(_COMPONENT, "label")
+    kind: str = key(
+        "'merge', 'near_miss', 'split_pair' (positive, but apart), 'joined_pair' (negative, but together), "
+        "'false_merge' (together, but not in gold), 'false_split' (the reverse), 'asked' (a record and a cluster) or "
+        "'asked_pair'"
+    )
+    cluster: int = key(
+        "cluster of a merge or of a pair that is together, or that a near miss or a question is about; null for a pair "
+        "that is apart",
+        "label",
+    )
+    record: str = key(
+        "the record that was left out (near_miss) or asked about, the weakest one (merge), or the pair's first"
+    )
+    other: str = key("the pair's second record; null for what is about a cluster", heading="other record")
+    weight: float = doc(
+        "weight of the pair, null if it was never scored or may not be together; of a merge that within it; of a near "
+        "miss or an asked record what it would bring, or brings"
+    )
+    held: float = doc("sum of the weights of the record's pairs in its own cluster; null for a pair")
+    support: float = doc(
+        "sum of the positive weights between the record and the cluster; null but for near misses and questions"
+    )
+    opposition: float = doc("sum of the negative weights between them")
+    num_forbidden: int = doc("pairs between them that may not share a cluster", "pairs")
+    tipping_records: list[str] = doc("records of the cluster that speak most against the record")
+    tipping_weights: list[float] = doc("their weights with it; null where the pair is forbidden")
+
+
+class DrawnPairs(OfGraph, name="drawn_pairs", has_status=False):
+    """All scored pairs of the components that the page draws."""
+
+    component: int = doc(_COMPONENT, "label")
+    left: str = key("a record of the pair")
+    right: str = key("the other one")
+    weight: float = doc("score of the pair")
+
+
+TABLES = schemas(
+    Agreements,
+    PairCounts,
+    ConstraintCounts,
+    Clusters,
+    Components,
+    Ledger,
+    LedgerCounts,
+    MovedRecords,
+    Metrics,
+    Explanations,
+    DrawnPairs,
+)

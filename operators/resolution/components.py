@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from tiltmeter.operators.compute.arrays import FloatArray, IndexArray, IntArray
+from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from tiltmeter.operators.resolution.pairs import ScoredPairs, blocks
 from tiltmeter.operators.resolution.problem import canonical
 
@@ -191,3 +191,27 @@ def undivided(
     left, right = nodes[first + left], nodes[first + right]
     order = np.lexsort((right, left))
     return left[order], right[order], weights[order]
+
+
+def joined_labels(
+    component: IntArray, place: IntArray, is_solved: BoolArray, labels: IntArray, earlier: IntArray
+) -> IntArray:
+    """``[nodes]``, the part of each, numbered in the order of first nodes: of components that were solved, and of those
+    that were known.
+
+    Args:
+        component, place: ``[nodes]``, as of :class:`Components`.
+        is_solved: ``[components]``.
+        labels: ``[nodes of solved components]``, by component and place, the part of each within its component.
+        earlier: ``[nodes]``, the part of each that was known.
+
+    >>> nodes = np.array([0, 1, 0, 1]), np.array([0, 0, 1, 1])
+    >>> joined_labels(*nodes, np.array([False, True]), np.array([0, 1]), np.array([7, -1, 7, -1]))
+    array([0, 1, 0, 2])
+    """
+    sizes = np.where(is_solved, np.bincount(component), 0)
+    starts = np.cumsum(sizes) - sizes
+    part = earlier.copy()
+    nodes = np.flatnonzero(is_solved[component])
+    part[nodes] = labels[starts[component[nodes]] + place[nodes]]
+    return canonical(component * (int(part.max(initial=0)) + 1) + part)

@@ -64,6 +64,17 @@ def groups_of(num_nodes: int, together: IntArray) -> IntArray:
     return canonical(connected_components(links, directed=False)[1])
 
 
+def ties(groups: IntArray) -> IntArray:
+    """``[2, nodes]``, each node with the first of its group.
+
+    >>> ties(np.array([0, 1, 0]))
+    array([[0, 1, 0],
+           [0, 1, 2]])
+    """
+    _, first = np.unique(groups, return_index=True)
+    return np.stack([first[groups], np.arange(groups.size)])
+
+
 def contradiction(groups: IntArray, apart: IntArray, sources: IntArray) -> tuple[int, int] | None:
     """Two nodes of one group that may not share a part: the first such pair of ``apart``, or of one source.
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tiltmeter.operators.compute.arrays import IntArray
+from tiltmeter.operators.compute.arrays import BoolArray, IntArray
 
 VERSION = "cluster_lineage/1"
 
@@ -36,6 +36,34 @@ class Flows(NamedTuple):
     num_before: IntArray
     num_after: IntArray
     events: NDArray[np.str_]
+
+    def counts(self) -> dict[str, int]:
+        """Clusters by what became of them; ``num_unchanged`` are those of ``num_kept`` with the same records."""
+        before, after, num_records, num_before, num_after, events = self
+        kept = events == "kept"
+        anew = set(after[events == "new"].tolist()) - set(after[before != NOWHERE].tolist())
+        return {
+            "num_kept": int(kept.sum()),
+            "num_unchanged": int((kept & (num_records == num_before) & (num_records == num_after)).sum()),
+            "num_merged": np.unique(before[events == "merged"]).size,
+            "num_split": np.unique(before[events == "split"]).size,
+            "num_new": len(anew),
+            "num_vanished": int(((events == "vanished") & (num_records == num_before)).sum()),
+        }
+
+
+class Contents(NamedTuple):
+    """Components, by what stands for them.
+
+    Attributes:
+        numbers: ``[components]`` int64, of each.
+        contents: ``[components]`` int64, equal for those of the same pairs, constraints and solver.
+        sizes: ``[components]`` int64, records.
+    """
+
+    numbers: IntArray
+    contents: IntArray
+    sizes: IntArray
 
 
 def inherited_ids(before: IntArray, after: IntArray, next_id: int) -> IntArray:
@@ -83,6 +111,36 @@ def flows(before: IntArray, after: IntArray) -> Flows:
         "split",
     )
     return Flows(one, other, num_records, _totals(one, num_records), _totals(other, num_records), events)
+
+
+def unchanged(before: IntArray, earlier: Contents, component: IntArray, contents: IntArray) -> IntArray:
+    """``[components]`` int64, the earlier number of each that has not changed; ``NOWHERE`` for the others.
+
+    It has the same records, and pairs, constraints and solver of the same content.
+
+    Args:
+        before: ``[records]``, the earlier component of each, or ``NOWHERE``.
+        earlier: all earlier components.
+        component: ``[records]``, of each, now.
+        contents: ``[components]``, what stands for each, now.
+
+    >>> before, earlier = np.array([0, 0, 1, 1]), Contents(np.array([0, 1]), np.array([70, 80]), np.array([2, 2]))
+    >>> unchanged(before, earlier, np.array([1, 1, 0, 0]), np.array([81, 70]))
+    array([-1,  0])
+    """
+    sizes = np.bincount(component)
+    old_contents, old_sizes = (np.full(int(earlier.numbers.max(initial=0)) + 2, NOWHERE) for _ in range(2))
+    old_contents[earlier.numbers], old_sizes[earlier.numbers] = earlier.contents, earlier.sizes
+    candidates = np.full(sizes.size, NOWHERE)
+    candidates[component] = before
+    agreeing = np.bincount(component[before == candidates[component]], minlength=sizes.size)
+    same: BoolArray = (
+        (candidates != NOWHERE)
+        & (agreeing == sizes)
+        & (old_sizes[candidates] == sizes)
+        & (old_contents[candidates] == contents)
+    )
+    return np.where(same, candidates, NOWHERE)
 
 
 def _edges(before: IntArray, after: IntArray) -> tuple[IntArray, IntArray]:

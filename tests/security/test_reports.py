@@ -10,7 +10,7 @@ from tiltmeter.jobs.report.html.charts import as_json
 from tiltmeter.jobs.report.html.elements import Chart, Listing, Page, Paragraph, Section, render
 from tiltmeter.jobs.report.plots.figure import figure
 from tiltmeter.jobs.report.plots.style import HOVER, plain
-from tiltmeter.jobs.resolution.page.cluster_graphs import cluster_graph
+from tiltmeter.jobs.resolution.figures import cluster_graph
 
 HOSTILE = [
     "</script><script>pwned = 1</script>",

@@ -9,7 +9,7 @@ import pytest
 
 from tiltmeter.jobs.report.plots import style as figures
 from tiltmeter.jobs.report.plots.heat import MIDDLE
-from tiltmeter.jobs.resolution.page import cluster_graphs
+from tiltmeter.jobs.resolution import figures as resolution_figures
 from tiltmeter.jobs.sentiment.rating.page import figures as rating_figures
 
 STYLE = (Path(figures.__file__).parents[1] / "html/page.css").read_text(encoding="utf-8")
@@ -59,7 +59,7 @@ def contrast(one, other):
 def test_any_two_colours_of_a_series_differ(sight):
     distances = {pair: distance(*pair, SIGHTS[sight]) for pair in combinations(PALETTE, 2)}
     assert min(distances.values()) > 25, min(distances, key=distances.get)
-    assert set(cluster_graphs._COLOURS) | {look.colour for look in figures.LOOKS} <= set(PALETTE)
+    assert set(resolution_figures._COLOURS) | {look.colour for look in figures.LOOKS} <= set(PALETTE)
 
 
 @pytest.mark.parametrize("sight", SIGHTS)

@@ -3,7 +3,7 @@
 import pytest
 
 from tiltmeter.jobs.resolution.constraints import check_constraints
-from tiltmeter.jobs.resolution.sources import find_sources
+from tiltmeter.jobs.resolution.job import find_sources
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.storage.errors import InputError
 

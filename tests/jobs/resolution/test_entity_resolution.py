@@ -11,7 +11,7 @@ from polars.testing import assert_frame_equal
 
 from tests.fixtures.problems import Resolved, entropy_shares, joined, pair_shares
 from tiltmeter.cluster.stages import UnitsFailed
-from tiltmeter.jobs.resolution import solving
+from tiltmeter.jobs.resolution import partitions
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.operators.resolution.baselines.packing import engines
 from tiltmeter.operators.resolution.problem import Problem, Result
@@ -239,9 +239,9 @@ def check_phases(row, pairs):
 
 def test_what_a_solver_says_of_its_search_is_published(monkeypatch):
     said = Result("feasible", np.array([0, 0, 1]), 1.5, 2.5, num_cuts=3, num_branches=4)
-    monkeypatch.setattr(solving, "reducing_solver", lambda *_: lambda *_: said)
+    monkeypatch.setattr(partitions, "reducing_solver", lambda *_: lambda *_: said)
     problem = Problem(3, np.array([0, 1]), np.array([1, 2]), np.array([1.5, -1.0]), "zero")
-    _, row = solving._timed(problem, None, "cutting_plane", 60.0, None)
+    _, row = partitions.solve_in_time(problem, None, partitions.SolverSettings("cutting_plane", "zero", 60.0))
     expected = {"num_pairs": 2, "num_clusters": 2, "solver": "cutting_plane", "status": "feasible", "objective": 1.5}
     expected |= {"bound": 2.5, "gap": pytest.approx(1 / 1.5), "num_cuts": 3, "num_branches": 4}
     assert row == expected | {"seconds": row["seconds"]}

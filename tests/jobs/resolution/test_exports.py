@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import polars as pl
 
-from tiltmeter.jobs.resolution.exports import with_clusters
-from tiltmeter.jobs.resolution.records.config import RecordScorer
+from tiltmeter.jobs.resolution.config import RecordScorer
+from tiltmeter.jobs.resolution.job import with_clusters
 
 SCORER = RecordScorer(
     path="r.csv", id="id", fields={"name": {"kind": "string"}}, blocking=[{"name": 2}], clusters="c.csv"

@@ -3,8 +3,8 @@
 import polars as pl
 import pytest
 
-from tiltmeter.jobs.resolution.pairs import read_graphs, read_pairs
-from tiltmeter.jobs.resolution.sources import find_sources
+from tiltmeter.jobs.resolution.graphs import ReadPairs, study_graphs
+from tiltmeter.jobs.resolution.job import find_sources
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.storage.errors import InputError
 
@@ -31,6 +31,10 @@ def found(configured, tmp_path):
     return find
 
 
+def read_pairs(files):
+    return ReadPairs(files=files, threshold=None, missing="forbid").tables(None)
+
+
 def graph(tmp_path, pairs, gold=None):
     """Tables by name of pairs, and of gold, given as columns of any type."""
     pl.DataFrame(pairs).write_parquet(tmp_path / "pairs.parquet")
@@ -38,7 +42,7 @@ def graph(tmp_path, pairs, gold=None):
     if gold is not None:
         pl.DataFrame(gold).write_parquet(tmp_path / "gold.parquet")
         files["gold"] = {"uri": str(tmp_path / "gold.parquet")}
-    return {name: pl.DataFrame(table) for name, table in read_pairs(files, None, "forbid")}
+    return {name: pl.DataFrame(table) for name, table in read_pairs(files)}
 
 
 # --- before any work ------------------------------------------------------------------------------------------------
@@ -92,11 +96,11 @@ def test_an_engine_that_is_not_there_is_refused(found):
 
 def test_weights_and_probabilities_beside_each_other_must_agree(found):
     _, files = found(pairs="left,right,weight,match_probability\na,b,-0.5,0.25\na,c,0.702187,0.8510935\n")
-    tables = dict(read_pairs({"pairs": {"uri": files["pairs"].uri}}, None, "forbid"))
+    tables = dict(read_pairs({"pairs": files["pairs"].identity}))
     assert tables["pairs"]["weight"].to_pylist() == [-0.5, 0.702187]
     _, files = found(pairs="left,right,match_probability,weight\na,b,0.25,-0.5\na,c,0.75,-0.5\n")
     with pytest.raises(InputError, match=r"row 2 has weight -0.5, and a match_probability by which it would be 0.5"):
-        dict(read_pairs({"pairs": {"uri": files["pairs"].uri}}, None, "forbid"))
+        dict(read_pairs({"pairs": files["pairs"].identity}))
 
 
 @pytest.mark.parametrize("values", [[["x"], ["y"]], [{"x": 1}, {"x": 2}]])
@@ -108,7 +112,7 @@ def test_lists_and_structs_are_refused_before_any_work(configured, tmp_path, val
 
 def test_columns_that_are_not_read_may_come_twice_or_have_no_name(found):
     _, files = found(pairs="left,right,weight,note,note,,\na,b,1,x,y,,\n")
-    tables = dict(read_pairs({"pairs": {"uri": files["pairs"].uri}}, None, "forbid"))
+    tables = dict(read_pairs({"pairs": files["pairs"].identity}))
     assert tables["pairs"].to_pydict() == {"left": [0], "right": [1], "weight": [1.0]}
 
 
@@ -175,4 +179,4 @@ def test_weights_that_add_up_to_more_than_a_number_holds_are_refused(tmp_path):
 def test_mentions_of_which_no_graph_can_be_made_are_refused(found, rows, message):
     config, files = found(mentions=MENTIONS + rows)
     with pytest.raises(InputError, match=message):
-        read_graphs(None, config, files)
+        study_graphs(config, config.mentions, files["mentions"])

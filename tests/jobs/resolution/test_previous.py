@@ -9,7 +9,7 @@ import pytest
 from tests.fixtures.problems import Resolved, ledger
 from tests.jobs.resolution.test_entity_resolution import SEED, check_explanations, drawn
 from tiltmeter.jobs.report.wording import duration
-from tiltmeter.jobs.resolution.ids.previous import find_previous
+from tiltmeter.jobs.resolution.previous import find_previous
 from tiltmeter.jobs.runtime.config import ConfigError
 
 STAY = [("u1", "u2", 0.7), ("u2", "u3", -0.2), ("u1", "u3", 0.4), ("t1", "t2", 0.3)]
@@ -183,7 +183,7 @@ def test_a_previous_run_of_other_records_is_refused(resolve, runs):
 def test_any_layout_gives_the_same_ids_and_ledger(num_workers, resolve, run_job, runs, monkeypatch):
     first, again, _ = runs
     # A bundle for each component, dealt to any number of workers.
-    monkeypatch.setattr("tiltmeter.jobs.resolution.solving._PAIRS_OF_A_BUNDLE", 1)
+    monkeypatch.setattr("tiltmeter.jobs.resolution.partitions._PAIRS_OF_A_BUNDLE", 1)
     other = resolve(AFTER, f"previous={first.path}", f"cluster.num_cpus={num_workers}", run_job=run_job)
     assert other.num_done("solve") > again.num_done("solve")
     for name in ("clusters", "ledger", "ledger_counts"):

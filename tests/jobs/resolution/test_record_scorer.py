@@ -5,7 +5,7 @@ from pathlib import Path
 
 import yaml
 
-from tiltmeter.jobs.resolution.records.config import RecordScorer
+from tiltmeter.jobs.resolution.config import RecordScorer
 
 
 def test_the_settings_of_the_group_are_the_defaults():

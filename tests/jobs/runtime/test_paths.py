@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from tiltmeter.jobs.resolution.ids.previous import next_id
+from tiltmeter.jobs.resolution.previous import Previous
 from tiltmeter.jobs.runtime.published import PublishedTable
 from tiltmeter.storage.records import check_columns, read_records
 from tiltmeter.storage.store.runs import read_run_table
@@ -20,6 +20,6 @@ def test_a_directory_shows_its_tables_and_not_those_of_one_beside_it(tmp_path, n
     run, path = tmp_path / name, str(tmp_path / name / "counts.parquet")
     assert PublishedTable.read(run, "counts").rows.collect()["next_id"].to_list() == [2]
     assert read_run_table(run, "counts")["next_id"].to_pylist() == [2]
-    assert next_id({"ledger_counts": {"uri": path}}, "pairs") == 2
+    assert Previous({"ledger_counts": {"uri": path}}).next_id("pairs") == 2
     check_columns(path, ["next_id"], "previous")
     assert read_records(path)["next_id"].to_list() == [2]

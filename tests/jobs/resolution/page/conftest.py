@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from tiltmeter.jobs.resolution.records.config import RecordScorer
+from tiltmeter.jobs.resolution.config import RecordScorer
 
 
 @pytest.fixture

@@ -4,8 +4,7 @@ import polars as pl
 import pytest
 
 from tests.fixtures.figures import drawn
-from tiltmeter.jobs.resolution.page.cluster_graphs import MAX_LINES, cluster_graph
-from tiltmeter.jobs.resolution.page.figures import by_threshold, sizes
+from tiltmeter.jobs.resolution.figures import MAX_LINES, by_threshold, cluster_graph, sizes
 
 
 def pairs_of(weights):

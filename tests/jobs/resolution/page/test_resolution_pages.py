@@ -13,8 +13,8 @@ from tests.fixtures.reports import reported
 from tests.fixtures.tables import resolution as made
 from tests.jobs.report.test_models import shown
 from tiltmeter.jobs.report.html.elements import Page
-from tiltmeter.jobs.resolution.page.body import page as resolution_page
-from tiltmeter.jobs.resolution.page.cluster_graphs import MAX_RECORDS
+from tiltmeter.jobs.resolution.figures import MAX_RECORDS
+from tiltmeter.jobs.resolution.page import page as resolution_page
 
 MODELS = Path(__file__).parent / "models"
 PHASES = {"num_cliques": 12, "clustering_coefficient": 0.5125, "listing_seconds": 0.25, "packing_seconds": 1.0}

@@ -1,22 +1,35 @@
-"""What the page of `entity_resolution` reads of its tables: of large ones totals, and a few rows of each."""
+"""What the page of `entity_resolution` reads of its tables, of large ones sums and a few rows, and how it puts it."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import cached_property
 
 import polars as pl
 
 from tiltmeter.jobs.report.grids import Row
-from tiltmeter.jobs.resolution.page.words import METRICS
-from tiltmeter.jobs.resolution.records.config import RecordScorer
-from tiltmeter.jobs.resolution.tables import TABLES
+from tiltmeter.jobs.report.wording import listed, number, percent, plural, quoted, verb
+from tiltmeter.jobs.resolution.config import RecordScorer
+from tiltmeter.jobs.resolution.tables import METRICS, TABLES
 from tiltmeter.jobs.runtime.published import Frames
 from tiltmeter.operators.resolution.components import Linked
 from tiltmeter.operators.resolution.ids import as_ids, as_text
+from tiltmeter.operators.resolution.problem import TOLERANCE, Missing
 from tiltmeter.storage.records import read_records
 
 _NUM_HARDEST = 8
 _NUM_EXPLAINED = 15
 _NUM_MEMBERS = 4
+
+_MISSING = {"forbid": "may not share a cluster", "zero": "weigh 0"}
+"""What holds for pairs without a score."""
+
+_DISTANT = "are at distance 1, as if their probability were 0"
+"""The same under missing=zero, for centroid linkage."""
+
+NAMED_METRICS = ["f1", "precision", "recall", "v_measure", "adjusted_rand"]
+"""Of agreement, those that a study shows."""
+
+_LARGE, _HUGE = 100.0, 1e15
+"""From the first on whole numbers are written as such; from the second on no digit after the point is known."""
 
 _ORDER = {
     "near_miss": -pl.col("weight"),
@@ -29,6 +42,28 @@ _ORDER = {
     "asked_pair": -pl.col("weight"),
 }
 """Of explanations by kind: first what would bring most, what is held least, and what disagrees with most weight."""
+
+
+_MEANINGS = {
+    "near_miss": (
+        "A record with positive pairs into a cluster that it is not in. What it would bring is the sum of all its "
+        "weights with that cluster. Those that would bring most"
+    ),
+    "merge": (
+        "The sum of the weights within a cluster is what it adds to the objective. A record that is held by little "
+        "would be lost first, were the scores different. Those that hold a record least"
+    ),
+    "split_pair": "Positive pairs that are apart, by weight. The largest",
+    "joined_pair": "Negative pairs that are together, by weight. The largest",
+    "false_merge": "Scored pairs that are together, but in different gold clusters. The largest",
+    "false_split": "Scored pairs that are apart, but in one gold cluster. The smallest",
+    "asked": (
+        "What a record would bring into a cluster, or brings into its own: the sum of all its weights with it. Those "
+        "that would bring most"
+    ),
+    "asked_pair": "The pairs that were asked about. The largest",
+}
+"""Of each kind of explanation what it is, and which come first."""
 
 
 class Extracts:
@@ -82,6 +117,18 @@ class Extracts:
         return _collected(sums)
 
     @cached_property
+    def by_graph(self) -> pl.DataFrame:
+        """A row for each graph, with its threshold, what came of its components, and its metrics.
+
+        The gap is null where a component has no partition.
+        """
+        missing = (pl.col("bound") - pl.col("objective")).clip(0.0) / pl.max_horizontal(pl.col("objective").abs(), 1.0)
+        solved = self.solved.with_columns(pl.when(pl.col("num_none") == 0).then(missing).alias("gap"))
+        values = (pl.col("value").filter(metric=name).first().fill_nan(None).alias(name) for name in NAMED_METRICS)
+        rows = self.counts.join(solved, on="graph", how="left", maintain_order="left")
+        return rows.join(self.metrics.group_by("graph").agg(*values), on="graph", how="left", maintain_order="left")
+
+    @cached_property
     def totals(self) -> Row:
         """What came of the components of all graphs."""
         return self.solved.drop("graph").sum().row(0, named=True)
@@ -127,6 +174,11 @@ class Extracts:
         rows = rows if component is None else rows.filter(component=component)
         return _first(rows, _NUM_EXPLAINED, _ORDER[kind], "record", "other", "cluster")
 
+    def caption(self, kind: str, rows: pl.DataFrame) -> str:
+        """What explanations of a kind are, and which of them these rows are."""
+        rest = self.kinds[kind]["num"] - rows.height
+        return _MEANINGS[kind] + (f"; {rest:,} more are in the table explanations." if rest else " come first.")
+
     def labels(self, component: int) -> dict[str, int]:
         """The cluster of each record of a component."""
         rows = self.clusters.filter(component=component).select("record", "cluster").sort("record")
@@ -167,3 +219,80 @@ def _first(rows: pl.LazyFrame, num: int, *order: pl.Expr | str) -> pl.DataFrame:
 def _collected(rows: pl.LazyFrame) -> pl.DataFrame:
     """Piece by piece, with the columns and rows that are asked for."""
     return rows.collect(engine="streaming")
+
+
+# --- numbers, clusters and explanations in words --------------------------------------------------------------------
+
+
+def weight(value: float | None) -> str:
+    """A weight, or a sum of weights.
+
+    >>> weight(-0.125), weight(47999.25), weight(47999.0), weight(-1e300), weight(None)
+    ('−0.12', '47,999.25', '47,999', '−1e+300', '–')
+    """
+    if value is not None and _HUGE <= abs(value) < float("inf"):
+        return f"{value:.3g}".replace("-", "−")
+    is_whole = value is not None and abs(value) >= _LARGE and value.is_integer()
+    return number(value, 0 if is_whole else 2)
+
+
+def signed(value: float) -> str:
+    """A weight that is added to others."""
+    text = weight(value)
+    return text if text.startswith("−") else f"+{text}"
+
+
+def gap(row: Row) -> str:
+    """Of a component, 0 if it is proven."""
+    return "0" if row["status"] == "proven" else percent(row["gap"], 3)
+
+
+def missing_name(missing: Missing, linked: Linked) -> str:
+    """What holds for pairs without a score, where components are linked so."""
+    return _DISTANT if (missing, linked) == ("zero", "scored") else _MISSING[missing]
+
+
+def threshold_name(threshold: float | None) -> str:
+    """The threshold as a figure names it."""
+    return "none" if threshold is None else f"{threshold:g}".replace("-", "−")
+
+
+def cluster_name(cluster: int, records: Sequence[str], num: int) -> str:
+    """The number of a cluster with some of its ``num`` records.
+
+    >>> cluster_name(3, ["a", "b"], 5)
+    '3 (“a”, “b” and 3 more)'
+    """
+    rest = num - len(records)
+    return f"{cluster} ({listed([*map(quoted, records), *([f'{rest:,} more'] if rest else [])])})"
+
+
+def explanation(row: Row, cluster: str, *, is_in: bool = False, barred: str = "no score") -> str:
+    """What holds the cluster of this name together, why a record was left out of it, or what it brings if it is in.
+
+    Args:
+        barred: what pairs have that may not share a cluster.
+    """
+    record = quoted(row["record"])
+    if row["kind"] == "merge":
+        held = f"{record} is held least, by {signed(row['held'])}"
+        return f"Cluster {cluster}: its pairs add up to {signed(row['weight'])}; {held}."
+    pairs = zip(row["tipping_records"] or [], row["tipping_weights"] or [], strict=True)
+    against = [f"{quoted(other)} {barred if score is None else signed(score)}" for other, score in pairs]
+    sum_ = f" {signed(row['opposition']).replace('−', '− ', 1)} = {signed(row['weight'])}" if row["opposition"] else ""
+    amount = f"{signed(row['support'])}{sum_}"
+    place, bring = (
+        (f"{record} is in cluster {cluster}", f"it brings {amount}.")
+        if is_in
+        else (f"{record} was left out of cluster {cluster}", f"it would bring {amount}{_reason(row, barred)}.")
+    )
+    return f"{place}: {bring}" + (f" Against it: {', '.join(against)}." if against else "")
+
+
+def _reason(row: Row, barred: str) -> str:
+    forbidden, change = row["num_forbidden"], row["weight"] - row["held"]
+    if forbidden:
+        return f", but may not: {plural(forbidden, 'pair')} between them {verb(forbidden, 'have')} {barred}"
+    if change > TOLERANCE:
+        return f"; moved there, it would raise the objective by {weight(change)}, so this partition is not the best one"
+    return f", no more than the {signed(row['held'])} that hold it where it is" if row["weight"] > 0 else ""

@@ -1,0 +1,448 @@
+"""The graphs of a run: scored pairs of a file, synthetic ones of a study, or those of messy records."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from tiltmeter.cluster.work import Tables
+from tiltmeter.jobs.resolution.config import MentionStudy, RecordScorer, ResolutionRun
+from tiltmeter.jobs.resolution.tables import Agreements, PairCounts
+from tiltmeter.jobs.runtime.context import Run
+from tiltmeter.jobs.runtime.files import Files
+from tiltmeter.jobs.runtime.table import tables_of
+from tiltmeter.jobs.runtime.work import Subject, Work, named
+from tiltmeter.operators.compute.arrays import FloatArray, IntArray
+from tiltmeter.operators.resolution import pairs as scored_pairs
+from tiltmeter.operators.resolution import synthetic
+from tiltmeter.operators.resolution.ids import as_ids, different_ids, numbered_ids
+from tiltmeter.operators.resolution.pairs import ScoredPairs, clean_pairs, weights_of
+from tiltmeter.operators.resolution.problem import Missing
+from tiltmeter.operators.resolution.records import linkage as record_linkage
+from tiltmeter.operators.resolution.records.labelled_pairs import draw_labelled, training_clusters
+from tiltmeter.operators.resolution.records.scoring import score_pairs, train_scorer
+from tiltmeter.storage.corpora.sources import FoundFile
+from tiltmeter.storage.errors import InputError
+from tiltmeter.storage.files.redaction import redacted
+from tiltmeter.storage.records import check_columns, numbers, read_records, record_columns
+from tiltmeter.storage.records.cells import GIVEN, NEEDED, NUMBER, Rules, between, one_of
+from tiltmeter.storage.store.ledger import Store, TableRef
+
+Resolution = Run[ResolutionRun, Files]
+
+Graph = Mapping[str, TableRef]
+"""What units have made of a graph so far: tables by name."""
+
+Identity = Mapping[str, Any]
+"""What :attr:`FoundFile.identity` says of a file."""
+
+WEIGHT, PROBABILITY, DOCUMENT = "weight", "match_probability", "document"
+"""Columns that a file may have or not."""
+
+ENDS = ("left", "right")
+END_RULES: Rules = dict.fromkeys(ENDS, (NEEDED,))
+GOLD_RULES: Rules = dict.fromkeys(("record", "cluster"), (GIVEN,))
+LABELLED_RULES: Rules = {**END_RULES, "is_match": [NEEDED, one_of(["true", "false", "1", "0"])]}
+MENTION_RULES: Rules = dict.fromkeys(("topic", "mention_id", "mention_class", "chain_id"), (NEEDED,))
+
+_ROUNDING = 1e-6
+"""By which weights may differ from those of the probabilities beside them: as of numbers with six digits."""
+
+
+def read_graphs(run: Resolution) -> dict[str, Graph]:
+    """The graphs by name; those that can't be read are missing.
+
+    Raises:
+        UnitsFailed: if none can.
+    """
+    config, files = run.config, run.sources.files
+    if config.records is not None:
+        works: list[ReadGraph] = [score_records(run, config.records)]
+    elif config.mentions is not None:
+        works = study_graphs(config, config.mentions, files["mentions"])
+    else:
+        works = [
+            ReadPairs(
+                label=redacted(files["pairs"].uri),
+                group="pairs",
+                files={name: files[name].identity for name in ("pairs", "gold") if name in files},
+                threshold=config.threshold,
+                missing=config.missing,
+            )
+        ]
+    return {work.group: unit.tables for work, unit in run.do(works, publish=False, batch_size=None).pairs}
+
+
+class ReadGraph(Work, stage="read pairs", makes=[PairCounts]):
+    """A graph, whose name is that of its group."""
+
+    threshold: float | None
+    missing: Missing
+
+    def graph_tables(self, ids: pl.Series, pairs: ScoredPairs, gold: pl.Series | None) -> Tables:
+        """Tables ``records`` by their numbers, ``pairs``, ``pair_counts``, and ``gold`` if there are true clusters.
+
+        Args:
+            ids: of the records, in the order of their numbers.
+            gold: true cluster of each record, null where it is not known; None if there is no gold.
+        """
+        yield "records", pa.table({"record": ids.to_arrow().cast(pa.string())})
+        yield "pairs", pa.table({"left": pairs.left, "right": pairs.right, "weight": pairs.weights})
+        if gold is not None:
+            yield "gold", pa.table({"cluster": gold.to_arrow()})
+        counts = PairCounts(
+            graph=self.group,
+            num_records=ids.len(),
+            num_pairs=pairs.left.size,
+            num_self_pairs=pairs.num_self,
+            num_repeated=pairs.num_repeated,
+            num_contradicting=pairs.num_contradicting,
+            num_below_threshold=pairs.num_below,
+            missing=self.missing,
+            threshold=self.threshold,
+        )
+        yield from tables_of([counts], [PairCounts])
+
+
+def pair_columns(pairs: pa.Table) -> tuple[IntArray, IntArray, FloatArray]:
+    """Numbers of both records, in 64 bits for what reckons with them, and weights, of a graph's table of pairs."""
+    left, right = (pairs[end].to_numpy().astype(np.int64, copy=False) for end in ENDS)
+    return left, right, pairs["weight"].to_numpy()
+
+
+# --- cells and ids of files -----------------------------------------------------------------------------------------
+
+
+def record_rules(id_: str) -> Rules:
+    """Of a file of records, by its column of ids."""
+    return {id_: [NEEDED]}
+
+
+def pair_rules(scores: Sequence[str]) -> Rules:
+    """Of a file of pairs, by its columns of scores."""
+    kinds = {WEIGHT: NUMBER, PROBABILITY: between(0, 1)}
+    return {**END_RULES, **{name: [NEEDED, kinds[name]] for name in scores}}
+
+
+def optional_columns(uri: str, names: Sequence[str], setting: str) -> list[str]:
+    """Those of the columns that a file has.
+
+    Raises:
+        InputError: if it has one of them twice.
+    """
+    there = record_columns(uri)
+    chosen = [name for name in names if name in there]
+    check_columns(uri, chosen, setting)
+    return chosen
+
+
+def score_columns(uri: str) -> list[str]:
+    """Which of the columns of weights and of probabilities a file of pairs has.
+
+    Raises:
+        InputError: if it has neither, or one of them twice.
+    """
+    columns = optional_columns(uri, (WEIGHT, PROBABILITY), "pairs")
+    if not columns:
+        raise InputError(f"pairs: {redacted(uri)} has no column {WEIGHT!r} or {PROBABILITY!r}")
+    return columns
+
+
+@contextmanager
+def _refused(where: str) -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        raise InputError(f"{where}: {error}") from error
+
+
+def read_ids(uri: str, columns: Sequence[str], setting: str, rules: Rules) -> pl.DataFrame:
+    """Columns of ids as text.
+
+    Raises:
+        InputError: if one can't be read.
+    """
+    rows = read_records(uri, [*dict.fromkeys([*columns, *rules])], rules=rules)
+    with _refused(f"{setting}={redacted(uri)}"):
+        return pl.DataFrame([as_ids(rows[name]) for name in columns])
+
+
+# --- scored pairs of a file -----------------------------------------------------------------------------------------
+
+
+class ReadPairs(ReadGraph, unit=scored_pairs.VERSION):
+    """The graph of a file of scored pairs; ``files`` are ``pairs`` and, if there is one, ``gold``."""
+
+    files: Mapping[str, Identity]
+
+    def tables(self, _: Store) -> Tables:
+        """Of the graph.
+
+        Raises:
+            InputError: naming the row that can't be used.
+        """
+        uri = self.files["pairs"]["uri"]
+        where, columns = f"pairs={redacted(uri)}", score_columns(uri)
+        rows = read_records(uri, [*ENDS, *columns], rules=pair_rules(columns))
+        weights = _agreed([_weights(rows, column) for column in columns], where)
+        ends = _ends(rows, where)
+        different = different_ids(ends)
+        gold = read_gold(self.files["gold"]["uri"], as_ids(different)) if "gold" in self.files else None
+        ids, [left, right] = numbered_ids(different, ends, [] if gold is None else [gold["record"]])
+        del rows, ends
+        with _refused(where):
+            pairs = clean_pairs(left, right, weights, self.threshold)
+        return self.graph_tables(ids, pairs, None if gold is None else _clusters(ids, gold))
+
+
+def _ends(rows: pl.DataFrame, where: str) -> list[pl.Series]:
+    """The ids of the pairs' records, as text if they are no whole numbers."""
+    kinds = [rows[end].dtype for end in ENDS]
+    if sorted((kind.is_integer(), kind.is_float()) for kind in kinds) == [(False, True), (True, False)]:
+        raise InputError(
+            f"{where}: left is {kinds[0]} and right is {kinds[1]}, so that 1 and 1.0 would be two records; give both "
+            "one type"
+        )
+    with _refused(where):
+        return [rows[end] if kinds[0] == kinds[1] and kinds[0].is_integer() else as_ids(rows[end]) for end in ENDS]
+
+
+def _agreed(scores: Sequence[FloatArray], where: str) -> FloatArray:
+    """The weights, if whatever else a file says of its pairs is the same."""
+    weights, *others = scores
+    for other in others:
+        if (apart := np.abs(weights - other) > _ROUNDING).any():
+            row = int(apart.argmax())
+            raise InputError(
+                f"{where}: row {row + 1} has {WEIGHT} {weights[row]:g}, and a {PROBABILITY} by which it would be "
+                f"{other[row]:g} (2 p - 1); leave one of the columns out"
+            )
+    return weights
+
+
+def _weights(rows: pl.DataFrame, column: str) -> FloatArray:
+    scores = rows[column] if rows[column].dtype.is_float() else numbers(rows, column)
+    values = scores.to_numpy()
+    return weights_of(values) if column == PROBABILITY else values.astype(np.float64, copy=False)
+
+
+def read_gold(uri: str, known: pl.Series) -> pl.DataFrame:
+    """True clusters, ``record, cluster``.
+
+    Args:
+        known: ids of records, of which there must be one at least.
+
+    Raises:
+        InputError: if there is none, or a record is in several clusters.
+    """
+    where, named = f"gold={redacted(uri)}", read_ids(uri, [*GOLD_RULES], "gold", GOLD_RULES).drop_nulls()
+    gold = named.with_columns(pl.col("cluster").rank("dense").cast(pl.Int64)).unique(maintain_order=True)
+    if gold["record"].n_unique() < gold.height:
+        twice = gold.filter(pl.col("record").is_duplicated())["record"][0]
+        raise InputError(f"{where}: the record {twice!r} is in several clusters; give each record one row")
+    if not gold["record"].is_in(known.unique().implode()).any():
+        raise InputError(f"{where}: has none of the records of the pairs: are their ids written alike?")
+    return gold
+
+
+def _clusters(ids: pl.Series, gold: pl.DataFrame) -> pl.Series:
+    return ids.to_frame("record").join(gold, on="record", how="left", maintain_order="left")["cluster"]
+
+
+# --- a study on mentions --------------------------------------------------------------------------------------------
+
+
+class DrawScores(ReadGraph, unit=synthetic.VERSION):
+    """The graph of mentions of one topic and class, ``part``, with scores of a mean, an sd and a seed."""
+
+    file: Identity
+    part: tuple[str, str]
+    scores: tuple[float, float, int]
+    cleaning: str = scored_pairs.VERSION
+
+    def tables(self, _: Store) -> Tables:
+        """Of the graph.
+
+        Raises:
+            InputError: if a mention comes twice.
+        """
+        mentions = _mentions(self.file["uri"], *self.part)
+        scored = synthetic.synthetic_scores(mentions["chain_id"].to_list(), *self.scores, " ".join(self.part))
+        gold = mentions["chain_id"].rank("dense").cast(pl.Int64)
+        return self.graph_tables(mentions["record"], clean_pairs(*scored, self.threshold), gold)
+
+
+def study_graphs(config: ResolutionRun, study: MentionStudy, file: FoundFile) -> list[ReadGraph]:
+    """One for each topic, class, seed and threshold.
+
+    Raises:
+        InputError: if there is none, or two have one name.
+    """
+    works: dict[str, ReadGraph] = {}
+    for part, seed, threshold in product(_parts(study, file), study.seeds, study.thresholds):
+        about = "topic {} {}".format(*part)
+        name = f"{about}, seed {seed}, {'all pairs' if threshold is None else f'T {_exact(threshold)}'}"
+        if name in works:
+            raise InputError(f"mentions: {about!r} names two graphs of {redacted(file.uri)}; rename a topic")
+        works[name] = DrawScores(
+            label=name,
+            group=name,
+            file=file.identity,
+            part=part,
+            scores=(study.mean, study.sd, seed),
+            threshold=threshold,
+            missing=config.missing,
+        )
+    return list(works.values())
+
+
+def _exact(threshold: float) -> str:
+    """With six digits, unless these are of another number.
+
+    >>> _exact(-0.3), _exact(-0.30000001)
+    ('-0.3', '-0.30000001')
+    """
+    short = f"{threshold:g}"
+    return short if float(short) == threshold else repr(threshold)
+
+
+def _parts(study: MentionStudy, file: FoundFile) -> list[tuple[str, str]]:
+    """Topics and classes with at least two mentions."""
+    rows = read_ids(file.uri, ["topic", "mention_class"], "mentions", MENTION_RULES).drop_nulls()
+    counts = rows.group_by("topic", "mention_class").len().filter(pl.col("len") > 1)
+    for column, chosen in (("topic", study.topics), ("mention_class", study.classes)):
+        if chosen is not None:
+            if unknown := [name for name in chosen if name not in rows[column]]:
+                raise InputError(f"mentions: {redacted(file.uri)} has no {column} {', '.join(unknown)}")
+            counts = counts.filter(pl.col(column).is_in(chosen))
+    if counts.is_empty():
+        raise InputError(f"mentions: {redacted(file.uri)} has no two mentions of one topic and class to be compared")
+    return [(topic, kind) for topic, kind, _ in counts.sort("topic", "mention_class").rows()]
+
+
+def _mentions(uri: str, topic: str, kind: str) -> pl.DataFrame:
+    """Columns ``record, chain_id``; an id need only be unique within its document, where the file tells documents."""
+    names = [*optional_columns(uri, [DOCUMENT], "mentions.path"), "mention_id"]
+    rows = read_ids(uri, [*dict.fromkeys([*MENTION_RULES, *names])], "mentions", MENTION_RULES).drop_nulls()
+    mentions = rows.filter(topic=topic, mention_class=kind).sort(*reversed(names))
+    records = mentions.select(pl.concat_str(names, separator="/").alias("record"), "chain_id")
+    if repeated := records.filter(pl.col("record").is_duplicated())["record"].unique(maintain_order=True).to_list():
+        raise InputError(
+            f"mentions: {redacted(uri)} has {len(repeated)} ids twice in topic {topic} {kind}, such as {repeated[0]}; "
+            "if they are unique within a document only, add a column 'document'"
+        )
+    return records
+
+
+# --- messy records --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class MessyRecords(Subject):
+    """Records, and what a scorer learns of them: ``files`` are ``records``, and ``labelled`` or ``clusters``."""
+
+    files: Mapping[str, Identity]
+    scorer: RecordScorer
+    seed: int
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """Settings of every unit that is about them."""
+        return {"files": self.files, "scorer": self.scorer, "seed": self.seed}
+
+    def read(self) -> pl.DataFrame:
+        """The records, with the columns that are needed."""
+        rules = record_rules(self.scorer.id)
+        return read_records(self.files["records"]["uri"], self.scorer.columns, rules=rules)
+
+
+class TrainScorer(Work, unit=record_linkage.VERSION, stage="train scorer", makes=[Agreements]):
+    """What agreements mean, and the records of the clusters that it was learnt from."""
+
+    records: MessyRecords
+
+    def tables(self, _: Store) -> Tables:
+        """``agreements`` and ``training``."""
+        scorer, files, seed = self.records.scorer, self.records.files, self.records.seed
+        records, training = self.records.read(), pl.Series("record", [], pl.String)
+        if "clusters" in files:
+            gold = read_records(files["clusters"]["uri"], [*GOLD_RULES], rules=GOLD_RULES)
+            labelled = draw_labelled(records, gold, scorer, seed)
+            training = training_clusters(gold, scorer, seed)["record"]
+        else:
+            labelled = read_records(files["labelled"]["uri"], [*LABELLED_RULES], rules=LABELLED_RULES)
+        schema = Agreements.schema()
+        yield "agreements", train_scorer(records, labelled, scorer).select(schema.names).to_arrow().cast(schema)
+        yield "training", pa.table({"record": training.to_arrow().cast(pa.string())})
+
+
+class ScoreRecords(Work, unit="record_scores/1", stage="score records"):
+    """Proposed pairs of a part of the records, with their match probabilities."""
+
+    records: MessyRecords
+    learnt: TableRef = named("scorer")
+    part: int
+
+    def tables(self, store: Store) -> Tables:
+        """``pairs``, by the ids of their records."""
+        scorer = self.records.scorer
+        pairs = score_pairs(self.records.read(), pl.DataFrame(store.read(self.learnt)), scorer, self.part)
+        kinds = pa.schema([("left", pa.string()), ("right", pa.string()), ("match_probability", pa.float64())])
+        yield "pairs", pairs.select(kinds.names).to_arrow().cast(kinds)
+
+
+class JoinScores(ReadGraph, unit=f"record_graph/{scored_pairs.VERSION}"):
+    """The graph of scored records: ``id`` is their column of ids, ``training`` those that the scorer learnt from."""
+
+    files: Mapping[str, Identity]
+    id: str
+    pairs: Sequence[TableRef]
+    training: TableRef
+
+    def tables(self, store: Store) -> Tables:
+        """Of the graph."""
+        rows = pl.concat(pl.DataFrame(store.read(ref)) for ref in self.pairs)
+        [every] = read_ids(self.files["records"]["uri"], [self.id], "records.path", record_rules(self.id))
+        ends = [rows["left"], rows["right"]]
+        ids, [left, right] = numbered_ids(different_ids(ends), ends, [every])
+        pairs = clean_pairs(left, right, weights_of(rows["match_probability"].to_numpy()), self.threshold)
+        clusters = None
+        if "gold" in self.files:
+            # What the scorer learnt from would flatter it.
+            training = pl.Series(store.read(self.training)["record"])
+            gold = read_gold(self.files["gold"]["uri"], ids)
+            clusters = _clusters(ids, gold.filter(~pl.col("record").is_in(training.implode())))
+        return self.graph_tables(ids, pairs, clusters)
+
+
+def score_records(run: Resolution, scorer: RecordScorer) -> ReadGraph:
+    """Train a scorer and score the records, which leaves their graph to be made; publishes ``agreements``.
+
+    Raises:
+        UnitsFailed: if the scorer can't be trained, or records can't be scored.
+    """
+    config, files = run.config, run.sources.files
+    versions = {name: files[name].identity for name in ("records", "labelled", "clusters", "gold") if name in files}
+    records = MessyRecords({name: one for name, one in versions.items() if name != "gold"}, scorer, config.seed)
+    about = "records"
+    trained = run.do([TrainScorer(label="scorer", group=about, records=records)], batch_size=None)
+    learnt = trained.one(Agreements)
+    parts = [
+        ScoreRecords(label=f"part {part}", group=about, records=records, learnt=learnt, part=part)
+        for part in range(scorer.num_parts)
+    ]
+    return JoinScores(
+        label=about,
+        group=about,
+        files=versions,
+        id=scorer.id,
+        threshold=config.threshold,
+        missing=config.missing,
+        pairs=run.do(parts, batch_size=None).refs("pairs"),
+        training=trained.one("training"),
+    )
