@@ -142,6 +142,8 @@ def grid_column(column: Column) -> grids.Column:
         return grids.cell(heading, lambda row: _estimate(row, column), is_numeric=True)
     if show == "phrase":
         return grids.text(name, heading, wording.phrase)
+    if show == "percentage":
+        return grids.number(name, heading, 1 if column.digits is None else column.digits, "%")
     form = show or _FORMS[getattr(column.type, "__origin__", column.type)]
     digits = {} if column.digits is None else {"digits": column.digits}
     made: grids.Column = getattr(grids, form)(name, heading, **digits)

@@ -4,9 +4,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tiltmeter.jobs.runtime.work import Subject
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
 from tiltmeter.storage.records import check_columns, look_through
 from tiltmeter.storage.records.cells import NO_RULES, Rules
+
+
+@dataclass(frozen=True)
+class InputFile(Subject):
+    """A file that a unit reads."""
+
+    file: FoundFile
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """Where it is and what it is at the moment."""
+        return self.file.identity
 
 
 @dataclass(frozen=True)

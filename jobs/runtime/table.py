@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from tiltmeter.jobs.runtime.columns import REASON, STATUS
 from tiltmeter.jobs.runtime.draws import Scheme, draws_of, with_draws
+from tiltmeter.jobs.runtime.rows import table_of
 from tiltmeter.storage.store.ledger import Store, TableRef
 from tiltmeter.storage.store.tables import column
 
@@ -33,7 +34,8 @@ Float32 = Annotated[float, pa.float32()]
 _ARROW = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
 
 Look = str | Callable[[Any], str] | None
-"""How a page writes a value: a form of :mod:`.grids` such as ``percent``, or a function; None: as its type suggests."""
+"""How a page writes a value: a form of :mod:`.grids` such as ``percent``, ``percentage`` of what is in percent already,
+or a function; None: as its type suggests."""
 
 
 @dataclass(frozen=True)
@@ -201,18 +203,22 @@ def schemas(*tables: type[Table]) -> dict[str, pa.Schema]:
 
 
 def tables_of(
-    rows: Iterable[Table], kinds: Sequence[type[Table]], scheme: Scheme | None = None
+    rows: Iterable[Table],
+    kinds: Sequence[type[Table]],
+    scheme: Scheme | None = None,
+    made: Callable[[Sequence[dict[str, Any]], pa.Schema], pa.Table] = table_of,
 ) -> Iterator[tuple[str, pa.Table]]:
     """Rows by their table, and one table of the draws that their numbers leave.
 
     Args:
         kinds: the tables, in the order in which they come; one without a row is empty.
         scheme: what draws are keyed by whose number does not say.
+        made: makes a table of cells; where an infinite number is a result, one that keeps it.
     """
     by_kind: dict[type[Table], list[dict[str, Any]]] = {kind: [] for kind in kinds}
     for row in rows:
         by_kind[type(row)].append(_cells(row))
-    return with_draws({kind.table_name: (cells, kind.schema(stored=True)) for kind, cells in by_kind.items()}, scheme)
+    return with_draws({kind.table_name: (cells, kind.schema(stored=True)) for kind, cells in by_kind.items()}, scheme, made)
 
 
 def _columns(table: type[Table]) -> Iterator[Column]:
