@@ -218,7 +218,9 @@ def tables_of(
     by_kind: dict[type[Table], list[dict[str, Any]]] = {kind: [] for kind in kinds}
     for row in rows:
         by_kind[type(row)].append(_cells(row))
-    return with_draws({kind.table_name: (cells, kind.schema(stored=True)) for kind, cells in by_kind.items()}, scheme, made)
+    return with_draws(
+        {kind.table_name: (cells, kind.schema(stored=True)) for kind, cells in by_kind.items()}, scheme, made
+    )
 
 
 def _columns(table: type[Table]) -> Iterator[Column]:
