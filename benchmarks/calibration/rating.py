@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from tiltmeter.jobs.sentiment.rating.rows import Findings, rate
+from tiltmeter.jobs.sentiment.rating.rules import RatingConfig
 
 from benchmarks.calibration.made import holds
 from benchmarks.calibration.registry import Claim, Experiment, Outcome
 from tiltmeter.jobs.sentiment.rating import rating, tables
-from tiltmeter.jobs.sentiment.rating.rows import Findings, rate
-from tiltmeter.jobs.sentiment.rating.rules import RatingConfig
 from tiltmeter.operators.sentiment.rejection import weighted_rejections
 from tiltmeter.operators.statistics.two_samples import PUBLISHED, moments, pairwise_tests
 
