@@ -500,7 +500,7 @@ def _people(frames: Frames) -> Iterator[Block]:
 def _texts(frames: Frames) -> Iterator[Block]:
     """How much text there is."""
     words, stop_words, texts = map(_mean_and_ends, ("words_per_text", "stop_words_per_text", "texts_per_conversation"))
-    counts = ["num_texts", "num_words", words, "num_stop_words", stop_words]
+    counts: list[str | Column] = ["num_texts", "num_words", words, "num_stop_words", stop_words]
     conversations = map(optional, (count("num_conversations"), texts))
     yield from Show(
         Descriptions,

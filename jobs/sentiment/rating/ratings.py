@@ -136,7 +136,7 @@ class OrderSystems(Work, unit=f"order/{ranking.VERSION}", stage="order", makes=[
         for key, after in by_key.items():
             before = by_key.get((ORIGINAL, *key[1:]))
             if key[0] != ORIGINAL and before is not None:
-                row = Comparisons(**dict(zip(_KEYS, key, strict=True)))
+                row = Comparisons(**_columns(key))
                 row.original_rating, row.rating = rated.get((ORIGINAL, *key[1:])), rated.get(key)
                 yield self._change(row, before, after)
 
@@ -156,6 +156,10 @@ class OrderSystems(Work, unit=f"order/{ranking.VERSION}", stage="order", makes=[
 
 def _key(row: RawScores | Ratings) -> tuple[str, ...]:
     return tuple(getattr(row, name) for name in _KEYS)
+
+
+def _columns(key: Sequence[str]) -> dict[str, Any]:
+    return dict(zip(_KEYS, key, strict=True))
 
 
 def _value(row: RawScores) -> float:
@@ -181,7 +185,7 @@ def ordered(
         places = zip(part, partial_order(raw).tolist(), complete_order(raw, num_levels, cut).tolist(), strict=True)
         for row, rank, rating in sorted(places, key=lambda place: place[1] or len(part) + 1):
             yield Ratings(
-                **dict(zip(_KEYS, _key(row), strict=True)),
+                **_columns(_key(row)),
                 raw_score=_value(row),
                 rank=rank or None,
                 rating=rating or None,

@@ -1,8 +1,6 @@
 """What one system's scores of one variant say: tests, deconfounding impacts and raw scores of every group."""
 
-import hashlib
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -10,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from tiltmeter.cluster.work import Tables
 from tiltmeter.jobs.runtime.table import Estimate, tables_of
@@ -19,27 +16,15 @@ from tiltmeter.jobs.runtime.work import Work
 from tiltmeter.jobs.sentiment.rating.config import LeaveOut, RawScoreConfig
 from tiltmeter.jobs.sentiment.rating.scores import TRUNCATED
 from tiltmeter.jobs.sentiment.rating.tables import Effects, RawScores, Resamples, Tests, infinite_table
-from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
-from tiltmeter.operators.compute.keys import cluster_keys, text_keys
+from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.sentiment import deconfounding, mean_tests, rejection
-from tiltmeter.operators.sentiment.deconfounding import (
-    ALPHA,
-    Design,
-    EmptyCells,
-    Impact,
-    deconfounding_impact,
-    is_balanced,
-    largest_impact,
-)
-from tiltmeter.operators.sentiment.mean_tests import MeanTest, Origins
+from tiltmeter.operators.sentiment.deconfounding import ALPHA, Design, Impact, largest_impact
+from tiltmeter.operators.sentiment.mean_tests import MeanTest
+from tiltmeter.operators.sentiment.ratings import Dataset, dataset_of, tested_dependence
 from tiltmeter.operators.sentiment.rejection import comparable_scores, weighted_rejections
 from tiltmeter.operators.statistics import flips, multiplicity, resampling, two_samples
 from tiltmeter.operators.statistics.designs import groups
 from tiltmeter.operators.statistics.multiplicity import benjamini_hochberg, holm
-from tiltmeter.operators.statistics.resampling import resampled_counts
-from tiltmeter.operators.statistics.text_intervals import KeyedBy
-from tiltmeter.operators.statistics.two_samples import Coded, Convention, Moments, TTest, coded, moments, pairwise_tests
-from tiltmeter.operators.statistics.units import TooFew, each, units_of
 from tiltmeter.storage.errors import InputError, choices
 from tiltmeter.storage.store.identity import column_digests, digest
 from tiltmeter.storage.store.ledger import Store, TableRef
@@ -93,7 +78,9 @@ class RateSystem(Work, unit=f"rate/{two_samples.VERSION}", stage="rate", makes=[
             texts = pl.DataFrame(store.read(self.texts)).rename({"item": "text"}, strict=False)
             scores = scores.join(texts, on="sentence", how="left", maintain_order="left")
         findings = rate(scores, self.config, self.seed, self.decimals)
-        yield from (*findings.tests, *findings.effects, *findings.raw_scores)
+        yield from findings.tests
+        yield from findings.effects
+        yield from findings.raw_scores
         items = None if self.config.keyed_by == "text" else _items(scores)
         for values, num in zip(findings.resampled, findings.num_drawn, strict=True):
             yield Resamples(values=values.tolist(), items=items, num_items=num)
@@ -137,8 +124,11 @@ def rate(scores: pl.DataFrame, config: RawScoreConfig, seed: int, decimals: int 
     Raises:
         InputError: if a value that is to be left out is that of no text, or a group whose design is set is not there.
     """
-    _check_leave_out(scores, config.leave_out)
-    _check_design(scores, config.design)
+    for column in ("gender", "race"):
+        known = scores[column].drop_nulls().unique().sort().to_list()
+        _check_known(f"leave_out.{column}", f"has the {column}", config.leave_out.values(column), known)
+    if isinstance(config.design, dict):
+        _check_known("design", "is of the group", config.design, scores["group"].unique().sort().to_list())
     scores = scores.with_columns(pl.lit(None, pl.String).alias(name) for name in ORIGINS if name not in scores.columns)
     findings = Findings([], [], [], [], [])
     for (group, variant, system), texts in scores.group_by("group", "variant", "system", maintain_order=True):
@@ -155,22 +145,11 @@ def rate(scores: pl.DataFrame, config: RawScoreConfig, seed: int, decimals: int 
     return findings
 
 
-def _check_leave_out(scores: pl.DataFrame, leave_out: LeaveOut) -> None:
-    for column in ("gender", "race"):
-        known = scores[column].drop_nulls().unique().sort().to_list()
-        if unknown := sorted(set(leave_out.values(column)) - set(known)):
-            raise InputError(
-                f"rating.leave_out.{column}: no text has the {column} {', '.join(map(repr, unknown))}; there are "
-                f"{choices(unknown[0], known, repr) or 'none'}"
-            )
-
-
-def _check_design(scores: pl.DataFrame, design: Design | dict[str, Design] | None) -> None:
-    known = scores["group"].unique().sort().to_list()
-    if isinstance(design, dict) and (unknown := sorted(set(design) - set(known))):
+def _check_known(setting: str, what: str, values: Iterable[str], known: Sequence[str]) -> None:
+    if unknown := sorted(set(values) - set(known)):
         raise InputError(
-            f"rating.design: no text is of the group {', '.join(map(repr, unknown))}; there are "
-            f"{choices(unknown[0], known, repr)}"
+            f"rating.{setting}: no text {what} {', '.join(map(repr, unknown))}; there are "
+            f"{choices(unknown[0], known, repr) or 'none'}"
         )
 
 
@@ -239,7 +218,7 @@ class _Case:
         elif config.measure == "die":
             findings.add(row.fail("no_emotions", "no text has an emotion"), np.empty(0), 0)
 
-    def _rejections(self, row: RawScores, datasets: Sequence["Dataset"], rows: list[Tests]) -> RawScores:
+    def _rejections(self, row: RawScores, datasets: Sequence[Dataset], rows: list[Tests]) -> RawScores:
         """The weighted rejection score, which counts the paper's t-tests over texts; adds all tests to the rows."""
         rules, first = self.config.rules, len(rows)
         counted = np.concatenate([np.empty(0), *(self._tests(data, rows) for data in datasets)])
@@ -258,7 +237,7 @@ class _Case:
         row.raw_score = Estimate(float(of_texts.score))
         return row
 
-    def _tests(self, data: "Dataset", rows: list[Tests]) -> FloatArray:
+    def _tests(self, data: Dataset, rows: list[Tests]) -> FloatArray:
         """The p-values of the t-tests of a data set; adds them, and those by units, to the rows."""
         samples, tested = data.tested(self.config.rules)
         by_unit = None if self.config.convention == "published" else list(data.tested_by_unit(self.seed))
@@ -279,7 +258,7 @@ class _Case:
             rows.append(row)
         return tested.p
 
-    def _impact(self, row: RawScores, datasets: Sequence["Dataset"], rows: list[Effects]) -> RawScores:
+    def _impact(self, row: RawScores, datasets: Sequence[Dataset], rows: list[Effects]) -> RawScores:
         """The largest deconfounding impact; adds those of all emotions to the rows."""
         impacts = []
         for data in datasets:
@@ -293,7 +272,7 @@ class _Case:
         row.raw_score = Estimate(largest)
         return row
 
-    def _effects(self, data: "Dataset", impact: Impact) -> Iterator[Effects]:
+    def _effects(self, data: Dataset, impact: Impact) -> Iterator[Effects]:
         for number, emotion in enumerate(data.emotions):
             unseen = [value for value, empty in zip(data.values, impact.is_empty[number], strict=True) if empty]
             row = Effects(**self.key, dataset=data.name, emotion=emotion, num_texts=int((data.felt == number).sum()))
@@ -303,7 +282,7 @@ class _Case:
                 row.fail("unseen", f"no {emotion} text of {', '.join(unseen)}")
             yield row
 
-    def _resampled(self, datasets: Sequence["Dataset"]) -> tuple[FloatArray, FloatArray]:
+    def _resampled(self, datasets: Sequence[Dataset]) -> tuple[FloatArray, FloatArray]:
         """Raw scores of all resamples by both measures, from the same resamples: data sets independently of others."""
         number, rules = self.config.num_resamples, self.config.rules
         if not number or not datasets:
@@ -341,7 +320,7 @@ def _dependence(
 
 
 def _warnings(
-    rows: pl.DataFrame, columns: Sequence[str], scored: pl.DataFrame, datasets: Sequence["Dataset"]
+    rows: pl.DataFrame, columns: Sequence[str], scored: pl.DataFrame, datasets: Sequence[Dataset]
 ) -> Iterator[str]:
     known = rows.drop_nulls(columns)
     if unknown := rows.height - known.height:
@@ -363,175 +342,3 @@ def _warnings(
 
 def _share(num: int, rows: pl.DataFrame) -> str:
     return f"{num} of {plural(rows.height, 'text')}"
-
-
-# --- data sets as arrays --------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Dataset:
-    """The scored texts of a data set that have a value of the protected attribute.
-
-    Attributes:
-        values: of the attribute; ``cells`` says which one each text has.
-        emotions: likewise with ``felt``, which is -1 for a text without an emotion.
-        clusters: the conversation of each text; None if no two texts are of one.
-        is_crossed: whether the design fixes the emotions of each value, so that resamples keep them.
-        origins: what texts share with others.
-        about: what the resampling of these texts is keyed by.
-        keys: beside that, of each text, or of each conversation where there are any; None: by their places.
-    """
-
-    name: str
-    scores: FloatArray
-    cells: IntArray
-    values: list[str]
-    felt: IntArray
-    emotions: list[str]
-    clusters: IntArray | None
-    is_crossed: bool
-    origins: Origins
-    about: int
-    keys: NDArray[np.uint64] | None = None
-
-    def resamples(self, seed: int, number: int) -> Iterator[NDArray[np.int32]]:
-        """Of texts within what the design fixes: each value, and each of its emotions where these do not depend on it;
-        of whole conversations where there are any.
-        """
-        if self.clusters is None:
-            return resampled_counts(self._strata(), seed, self.about, number, keys=self.keys)
-        cells: list[set[int]] = [set() for _ in range(self.clusters.max() + 1)]
-        for cluster, cell in zip(self.clusters.tolist(), self.cells.tolist(), strict=True):
-            cells[cluster].add(cell)
-        strata = coded(map(frozenset, cells)).codes
-        return resampled_counts(strata, seed, self.about, number, self.clusters, self.keys)
-
-    def _strata(self) -> IntArray:
-        if not self.emotions or not self.is_crossed:
-            return self.cells
-        num_emotions = len(self.emotions)
-        without = len(self.values) * num_emotions + self.cells
-        return np.where(self.felt < 0, without, self.cells * num_emotions + self.felt)
-
-    def num_drawn(self, texts: BoolArray | None = None) -> int:
-        """How many texts, or conversations, are resampled; of some of the texts, or of all."""
-        names = np.arange(len(self.cells)) if self.clusters is None else self.clusters
-        return int(np.unique(names if texts is None else names[texts]).size)
-
-    @property
-    def has_emotion(self) -> BoolArray:
-        """Which texts do: deconfounding is of them."""
-        return self.felt >= 0
-
-    def tested(self, rules: Convention, counts: NDArray[np.int32] | None = None) -> tuple[Moments, TTest]:
-        """The scores of each value, and tests of every two, of the texts or of resamples."""
-        samples = moments(self.scores, self.cells, len(self.values), counts)
-        return samples, pairwise_tests(samples, rules)
-
-    def tested_by_unit(self, seed: int) -> Iterator[MeanTest]:
-        """Of every two values, the test by what was drawn."""
-        return mean_tests.mean_tests(
-            self.scores, self.cells, len(self.values), self.origins, seed=seed, about=self.about
-        )
-
-    def impact(self, empty_cells: EmptyCells, counts: NDArray[np.int32] | None = None) -> Impact | None:
-        """What deconfounding does to each emotion; None without emotions."""
-        if not self.emotions:
-            return None
-        has = self.has_emotion
-        drawn = None if counts is None else counts[:, has]
-        return deconfounding_impact(self.scores[has], self.felt[has], self.cells[has], drawn, empty_cells)
-
-
-def dataset_of(
-    rows: pl.DataFrame,
-    columns: Sequence[str],
-    about: list[str],
-    decimals: int | None,
-    keyed_by: KeyedBy = "place",
-    design: Design | None = None,
-) -> Dataset:
-    """The rows of a data set.
-
-    Args:
-        rows: of the table ``scores``, all with a value, and beside them what each sentence says and is made from; those
-            without a score tell of the design alone.
-        columns: that make up the protected attribute.
-        about: group, data set and protected attribute.
-        decimals: that scores are taken in; None: all.
-        keyed_by: what tells texts from others as they are drawn.
-        design: whether emotions were made to depend on the attribute; None: where nobody knows, they are taken to be
-            fixed where they come as often with every value.
-    """
-    is_crossed = design == "independent" if design else _is_balanced(rows, columns)
-    rows = rows.drop_nulls("sentiment")
-    protected = _protected(rows, columns)
-    emotions, has_emotion = coded(rows["emotion"].drop_nulls()), rows["emotion"].is_not_null().to_numpy()
-    felt = np.full(rows.height, -1)
-    felt[has_emotion] = emotions.codes
-    clusters = _clusters(rows["conversation"])
-    scores = rows["sentiment"].to_numpy()
-    return Dataset(
-        about[1],
-        scores if decimals is None else np.round(scores, decimals),
-        protected.codes,
-        [str(value) for value in protected.values],
-        felt,
-        [str(value) for value in emotions.values],
-        clusters,
-        is_crossed,
-        _origins(rows),
-        key_of(about),
-        _keys(rows["text"].to_list(), clusters) if keyed_by == "text" else None,
-    )
-
-
-def key_of(about: Sequence[str]) -> int:
-    """What draws about some texts are keyed by."""
-    return int.from_bytes(hashlib.blake2b(json.dumps(about).encode(), digest_size=8).digest(), "little")
-
-
-def tested_dependence(
-    rows: pl.DataFrame, columns: Sequence[str], seed: int, about: Sequence[str]
-) -> tuple[float, TooFew | None] | None:
-    """The p-value of emotions that do not depend on the attribute, or why there is none; None without emotions.
-
-    Args:
-        rows: of a data set, all with a value, also those without a score: of the same texts, all systems have one p.
-        columns: that make up the protected attribute.
-        seed, about: what draws are keyed by.
-    """
-    felt = rows.drop_nulls("emotion")
-    if felt.is_empty():
-        return None
-    emotions, clusters = coded(felt["emotion"]).codes, _clusters(felt["conversation"])
-    units = each(felt.height, "text") if clusters is None else units_of(clusters, "conversation")
-    return deconfounding.dependence(emotions, _protected(felt, columns).codes, units, seed=seed, about=key_of(about))
-
-
-def _is_balanced(rows: pl.DataFrame, columns: Sequence[str]) -> bool:
-    felt = rows.drop_nulls("emotion")
-    return is_balanced(coded(felt["emotion"]).codes, _protected(felt, columns).codes)
-
-
-def _protected(rows: pl.DataFrame, columns: Sequence[str]) -> Coded:
-    return coded(" ".join(values) for values in rows.select(columns).iter_rows())
-
-
-def _origins(rows: pl.DataFrame) -> Origins:
-    """Of sentences made from templates, names and frames; of others, conversations."""
-    if rows["template"].count():
-        frames = list(rows.select("template", "emotion_word").iter_rows())
-        return Origins(rows["person"].to_list(), frames)
-    return Origins(conversations=rows["conversation"].to_list() if rows["conversation"].count() else None)
-
-
-def _keys(texts: Sequence[str], clusters: IntArray | None) -> NDArray[np.uint64]:
-    return text_keys(texts) if clusters is None else cluster_keys(texts, clusters)
-
-
-def _clusters(conversations: pl.Series) -> IntArray | None:
-    """A text of no conversation stands for itself."""
-    if conversations.drop_nulls().is_unique().all():
-        return None
-    return coded(row if name is None else name for row, name in enumerate(conversations)).codes

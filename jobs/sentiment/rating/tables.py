@@ -266,21 +266,8 @@ class Comparisons(OfCase, name="comparisons"):
     rating: int | None = doc("rating after")
 
 
-TABLES = schemas(
-    Sentences,
-    Items,
-    Descriptions,
-    Translations,
-    ProtectedWords,
-    Scores,
-    Annotations,
-    Agreement,
-    Tests,
-    Effects,
-    RawScores,
-    Ratings,
-    Comparisons,
-)
+TABLES = schemas(Sentences, Items, Descriptions, Translations, ProtectedWords, Scores, Annotations, Agreement)
+TABLES |= schemas(Tests, Effects, RawScores, Ratings, Comparisons)
 
 
 def arrow_table(kind: type[Table], rows: pl.DataFrame) -> pa.Table:
