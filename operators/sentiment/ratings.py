@@ -108,10 +108,10 @@ def rate(
 def _codes(emotions: Sequence[Hashable]) -> tuple[IntArray, Sequence[Hashable]]:
     """The number of each emotion, -1 for none; and the emotions."""
     has_emotion = np.array([emotion is not None for emotion in emotions], dtype=bool)
-    found = coded(emotion for emotion in emotions if emotion is not None)
+    coding = coded(emotion for emotion in emotions if emotion is not None)
     felt = np.full(len(emotions), -1)
-    felt[has_emotion] = found.codes
-    return felt, found.values
+    felt[has_emotion] = coding.codes
+    return felt, coding.values
 
 
 def _check(scores: FloatArray, cells: IntArray, felt: IntArray | None) -> None:

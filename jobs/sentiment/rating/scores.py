@@ -70,13 +70,13 @@ def score(
 
 @dataclass(frozen=True)
 class _System(Subject):
-    found: FoundSystem
+    source: FoundSystem
     on_gpu: bool
 
     @property
     def identity(self) -> dict[str, Any]:
         """Settings of every unit that it scores."""
-        return {"system": self.found.identity, "on_gpu": self.on_gpu}
+        return {"system": self.source.identity, "on_gpu": self.on_gpu}
 
 
 class ScoreTexts(Work, unit="scores/1"):
@@ -97,7 +97,7 @@ class ScoreTexts(Work, unit="scores/1"):
         yield "scores", pa.table({"sentiment": sentiment, "truncated": truncated})
 
     def _load(self, _: ExitStack) -> Score:
-        load = cast(Callable[[str], Score], self.system.found.load)
+        load = cast(Callable[[str], Score], self.system.source.load)
         return load("cuda" if self.on_gpu else "cpu")
 
 
