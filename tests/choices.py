@@ -33,7 +33,7 @@ _WITH_DEVICES = (
     "jobs.embedding.embed.EmbeddingConfig",
     "jobs.embedding.vectors.encoding.EncoderEmbedding",
     "jobs.sentiment.rating.systems.TransformerSystem",
-    "jobs.sentiment.translation.translators.MarianTranslator",
+    "jobs.sentiment.translation.round_trips.MarianTranslator",
 )
 _VICTIM, _ENCODER = "jobs.adversary.victims.SentimentVictim.system", "jobs.relations.config.Encoder"
 _TRANSFORMER = "tests/jobs/relations/test_relation_rules.py::test_a_transformer_reads_in_place_of_the_bilstm"

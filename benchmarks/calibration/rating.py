@@ -5,24 +5,35 @@ Scores are made up as the rows of one system on one variant, and go through the 
 
 from collections.abc import Sequence
 from functools import lru_cache, partial
+from importlib import resources
 from typing import Any
 
 import numpy as np
 import polars as pl
+import yaml
 from numpy.typing import NDArray
+from pydantic import TypeAdapter
 
 from benchmarks.calibration.made import holds
 from benchmarks.calibration.registry import Claim, Experiment, Outcome
-from tiltmeter.jobs.sentiment.rating import rating, tables
-from tiltmeter.jobs.sentiment.rating.rows import Findings, rate
-from tiltmeter.jobs.sentiment.rating.rules import RatingConfig
+from tiltmeter.jobs.runtime.table import Estimate
+from tiltmeter.jobs.sentiment.rating.config import RatingConfig
+from tiltmeter.jobs.sentiment.rating.ratings import OrderSystems
+from tiltmeter.jobs.sentiment.rating.raw_scores import Findings, rate
+from tiltmeter.jobs.sentiment.rating.tables import TABLES, Comparisons, RawScores, Resamples
 from tiltmeter.operators.sentiment.rejection import weighted_rejections
 from tiltmeter.operators.statistics.two_samples import PUBLISHED, moments, pairwise_tests
 
 JOB = "sentiment_rating"
-SCHEMA = pl.DataFrame(tables.SCORES.empty_table()).schema
+SCHEMA = pl.DataFrame(TABLES["scores"].empty_table()).schema
 P_VALUES = ("p_value", "p_holm", "p_benjamini_hochberg")
 Numbers = NDArray[np.float64]
+
+
+def settings(**values: Any) -> RatingConfig:
+    """How systems are rated, with some settings other than they usually are."""
+    usual = resources.files("tiltmeter.conf").joinpath("job/sentiment_rating.yaml").read_text(encoding="utf-8")
+    return TypeAdapter(RatingConfig).validate_python(yaml.safe_load(usual)["rating"] | values)
 
 
 def rated(scores: Numbers, gender: Sequence[str], config: RatingConfig, repetition: int, **columns: Any) -> Findings:
@@ -52,11 +63,11 @@ def _tested(repetition: int, units: int, first: int, size: float, kind: str, eff
         }
     if kind == "text":
         columns["dataset"] = [f"d{code % 2}" for code in codes]
-    settings = RatingConfig(num_resamples=0, design="independent")
-    null = rated(scores, gender.tolist(), settings, repetition, **columns).tests
-    moved = rated(scores + effect * (codes < first), gender.tolist(), settings, repetition, **columns).tests
-    adjusted = {name: min(row[name] for row in null) for name in P_VALUES[1:]}
-    return {"p_value": null[0]["p_value"], **adjusted, "power": min(row["p_holm"] for row in moved)}
+    rating = settings(num_resamples=0, design="independent")
+    null = rated(scores, gender.tolist(), rating, repetition, **columns).tests
+    moved = rated(scores + effect * (codes < first), gender.tolist(), rating, repetition, **columns).tests
+    adjusted = {name: min(getattr(row, name) for row in null) for name in P_VALUES[1:]}
+    return {"p_value": null[0].p_value, **adjusted, "power": min(row.p_holm for row in moved)}
 
 
 def _framed(repetition: int, frames: int) -> dict[str, Outcome]:
@@ -69,12 +80,12 @@ def _framed(repetition: int, frames: int) -> dict[str, Outcome]:
         "template": [f"t{frame % 4}" for *_, frame in rows],
         "emotion_word": [f"w{frame // 4}" for *_, frame in rows],
     }
-    settings = RatingConfig(num_resamples=0, design="independent")
+    rating = settings(num_resamples=0, design="independent")
     outcome: dict[str, Outcome] = {}
     for name, sides in (("p_value", rng.choice([-1, 1], frames)), ("power", np.ones(frames))):
         scores = noise + np.array([0.15 * sides[frame] * (1 if side == "f" else -1) for side, _, frame in rows])
-        [row] = rated(scores, [side for side, *_ in rows], settings, repetition, **columns).tests
-        outcome[name] = row["p_value"]
+        [row] = rated(scores, [side for side, *_ in rows], rating, repetition, **columns).tests
+        outcome[name] = row.p_value
     return outcome
 
 
@@ -83,7 +94,7 @@ def _dependent(repetition: int, units: int, size: int) -> dict[str, Outcome]:
     rng = np.random.default_rng([repetition, units, size, 2])
     codes = np.repeat(np.arange(units), 1 + rng.poisson(size - 1, units) if size > 1 else 1)
     gender = rng.integers(2, size=units)
-    settings = RatingConfig(num_resamples=0, convention="published")
+    rating = settings(num_resamples=0, convention="published")
     columns: dict[str, Any] = {"dataset": [f"d{code % 2}" for code in codes]}
     if size > 1:
         columns["conversation"] = [f"talk {code}" for code in codes]
@@ -94,12 +105,12 @@ def _dependent(repetition: int, units: int, size: int) -> dict[str, Outcome]:
         found = rated(
             np.zeros(codes.size),
             ["fm"[gender[code]] for code in codes],
-            settings,
+            rating,
             repetition,
             emotion=emotion,
             **columns,
         )
-        outcome[name] = found.raw_scores[0]["dependence_p"]
+        outcome[name] = found.raw_scores[0].dependence_p
     return outcome
 
 
@@ -130,30 +141,33 @@ def _score(scores: Numbers, cells: NDArray[np.int64]) -> float:
 
 def _raw(repetition: int) -> dict[str, Outcome]:
     rng = np.random.default_rng([repetition, 3])
-    settings = RatingConfig(num_resamples=200, convention="published")
+    rating = settings(num_resamples=200, convention="published")
     gender = (["f"] * EACH + ["m"] * EACH) * SETS
     sets = [f"d{place}" for place in range(SETS) for _ in range(2 * EACH)]
     parts = [
-        rated(scores, gender, settings, repetition, variant=[name] * len(sets), dataset=sets)
+        rated(scores, gender, rating, repetition, variant=[name] * len(sets), dataset=sets)
         for name, scores in zip(("original", "es"), _drawn(rng), strict=True)
     ]
-    rows = [
-        found.raw_scores[0] | {"resampled": found.resampled[0].tolist(), "items": None, "num_items": len(sets)}
+    scored = [
+        (found.raw_scores[0], Resamples(values=found.resampled[0].tolist(), items=None, num_items=len(sets)))
         for found in parts
     ]
-    config = {"level": settings.level, "interval": settings.interval, "weights": settings.rules.weights, "seed": 0}
-    names = dict.fromkeys(tables.RAW_SCORES.names)
-    [first, second] = rating._with_intervals(
-        pl.DataFrame([names | row for row in rows], infer_schema_length=None), config
-    )
-    change = rating._change(rows[0], rows[1], config)
+    how = {name: getattr(rating, name) for name in ("measure", "num_levels", "cut", "level", "interval")}
+    work = OrderSystems(raw_scores=[], resampled=[], weights=rating.rules.weights, seed=0, **how)
+    rows = list(work.order(scored))
+    first, second = (_interval(row.raw_score) for row in rows if isinstance(row, RawScores))
+    [change] = [_interval(row.change) for row in rows if isinstance(row, Comparisons)]
     before, after = _expected()
-    ends = ("raw_score_low", "raw_score_high")
+    ends = ("low", "high")
     return {
         "raw_score": holds(first, ends, before),
         "round_trip": holds(second, ends, after),
-        "change": holds(change, ("change_low", "change_high"), after - before),
+        "change": holds(change, ends, after - before),
     }
+
+
+def _interval(estimate: Estimate | None) -> dict[str, float]:
+    return {} if estimate is None else {"low": estimate.low, "high": estimate.high}
 
 
 def _claims(unit: str, truth: str, power: float, *, documented: bool = False) -> tuple[Claim, ...]:

@@ -27,7 +27,7 @@ from tiltmeter.cluster.work import Failure
 from tiltmeter.jobs import execute as runs
 from tiltmeter.jobs.composing import build
 from tiltmeter.jobs.runtime.config import recorded_settings
-from tiltmeter.jobs.sentiment.rating.sources import RatingSources
+from tiltmeter.jobs.sentiment.rating.job import RatingSources
 from tiltmeter.jobs.sentiment.rating.systems import ScoresSystem, find_system
 from tiltmeter.jobs.streams import RedactedStream
 from tiltmeter.storage.errors import InputError

@@ -17,7 +17,7 @@ from tiltmeter.jobs.runtime import provenance
 from tiltmeter.jobs.runtime import subprocesses as programs
 from tiltmeter.jobs.sentiment.translation.apertium import Apertium, TranslationError, direction, installed_directions
 from tiltmeter.jobs.sentiment.translation.pipes import TextPipe
-from tiltmeter.jobs.sentiment.translation.translators import ApertiumTranslator
+from tiltmeter.jobs.sentiment.translation.round_trips import ApertiumTranslator
 from tiltmeter.jobs.upkeep.overnight import child
 from tiltmeter.jobs.upkeep.overnight.config import ListedJob
 

@@ -1,47 +1,33 @@
-"""The config of `gru_training`: labelled texts, and the network that learns them."""
+"""Settings of `gru_training`; what each means, and what it usually is, stands in ``conf/job/gru_training.yaml``."""
 
 from typing import Annotated, Literal
 
-import pydantic
-from pydantic import BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 
 from tiltmeter.jobs.runtime.config import CommonConfig
 from tiltmeter.jobs.runtime.files import Files, find_table
+from tiltmeter.jobs.runtime.settings.fields import Text, settings
 from tiltmeter.operators.sentiment.gru import GRUConfig
 from tiltmeter.operators.text.normalisation import as_labels
 from tiltmeter.storage.records.cells import LABEL, TEXT, Rules, between, one_of
 
-_Path = Annotated[str, Field(min_length=1)]
 Value = Annotated[float, Field(ge=-1.0, le=1.0)]
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
-class GRUTrainingJob:
-    """``job=gru_training``"""
-
-    name: Literal["gru_training"] = "gru_training"
+@settings
+class JobName:
+    name: Literal["gru_training"]
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+@settings
 class TrainingData:
-    """Labelled texts in CSV, TSV or Parquet files.
-
-    Attributes:
-        path: what is learnt from.
-        development: what tells when to stop; None: every tenth text of ``path``.
-        test: what is not seen until training has ended; None: nothing.
-        header: whether the first line of CSV and TSV has names; if not, columns are column_1, column_2, ...
-        text, label: what the files call their columns.
-        values: what each label is worth, from -1 (negative) to 1 (positive); None: labels are such numbers.
-    """
-
-    path: _Path
-    development: _Path | None = None
-    test: _Path | None = None
-    header: bool = True
-    text: _Path = "text"
-    label: _Path = "label"
-    values: Annotated[dict[str, Value], BeforeValidator(as_labels)] | None = None
+    path: Text
+    development: Text | None
+    test: Text | None
+    header: bool
+    text: Text
+    label: Text
+    values: Annotated[dict[str, Value], BeforeValidator(as_labels)] | None
 
     @property
     def paths(self) -> dict[str, str]:
@@ -56,11 +42,9 @@ class TrainingData:
         return {self.text: [TEXT], self.label: [LABEL, known]}
 
 
-@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
+@settings
 class GRUTrainingRun(CommonConfig):
-    """A run of ``gru_training``."""
-
-    job: GRUTrainingJob
+    job: JobName
     labelled: TrainingData
     gru: GRUConfig
 

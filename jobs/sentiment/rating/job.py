@@ -1,30 +1,123 @@
 """Job `sentiment_rating`: how much sentiment systems lean, before and after round trips through other languages."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
 
+from tiltmeter.cluster.capacity import ResourceRequest
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.job import Job
-from tiltmeter.jobs.sentiment.rating.agreement import agree
-from tiltmeter.jobs.sentiment.rating.config import RatingRun
-from tiltmeter.jobs.sentiment.rating.given_scores.logs import read_logs
-from tiltmeter.jobs.sentiment.rating.given_scores.score_files import read_scores
-from tiltmeter.jobs.sentiment.rating.rating import rate_systems
-from tiltmeter.jobs.sentiment.rating.resources import rating_requests
-from tiltmeter.jobs.sentiment.rating.rows import ORIGINS
-from tiltmeter.jobs.sentiment.rating.scoring import Rated, score
-from tiltmeter.jobs.sentiment.rating.sentences import find_texts
-from tiltmeter.jobs.sentiment.rating.sources import RatingSources, find_sources
+from tiltmeter.jobs.runtime.resources import model_folder, model_request
+from tiltmeter.jobs.sentiment.rating.config import FileSentences, RatingRun
+from tiltmeter.jobs.sentiment.rating.given_scores import LogFiles, find_logs, find_scores, read_logs, read_scores
+from tiltmeter.jobs.sentiment.rating.ratings import rate_systems
+from tiltmeter.jobs.sentiment.rating.raw_scores import ORIGINS
+from tiltmeter.jobs.sentiment.rating.scores import Rated, compare_votes, score
+from tiltmeter.jobs.sentiment.rating.sentences import find_texts, find_turns
+from tiltmeter.jobs.sentiment.rating.systems import FoundSystem, TransformerSystem, find_system
 from tiltmeter.jobs.sentiment.rating.tables import TABLES
-from tiltmeter.jobs.sentiment.translation.translation import trace, translate
+from tiltmeter.jobs.sentiment.translation.round_trips import (
+    MarianTranslator,
+    RoundTrip,
+    find_round_trip,
+    trace,
+    translate,
+)
+from tiltmeter.storage.corpora.sources import FoundFile
+from tiltmeter.storage.store.identity import canonical
 from tiltmeter.storage.store.ledger import TableRef
+
+
+@dataclass(frozen=True)
+class RatingSources:
+    """What a rating starts from, found before any work.
+
+    Attributes:
+        scores: a file of scores; then there is nothing else.
+        logs: by system, files of scores; then there is nothing else.
+        sentences: a file of texts; None for sentences that are made.
+        round_trips: by variant, those whose engines are there.
+        missing: round trips that are left out, and why.
+        systems: by name.
+    """
+
+    scores: FoundFile | None = None
+    logs: LogFiles = field(default_factory=dict)
+    sentences: FoundFile | None = None
+    round_trips: Mapping[str, RoundTrip] = field(default_factory=dict)
+    missing: Mapping[str, str] = field(default_factory=dict)
+    systems: Mapping[str, FoundSystem] = field(default_factory=dict)
+
+    def record(self) -> dict[str, Any]:
+        """Every input with its version, for ``run.json``."""
+        files = {"scores": self.scores, "sentences": self.sentences}
+        of_systems = {f"sentiment.{name}": _shown(system) for name, system in self.systems.items()}
+        of_files = {name: file.redacted for name, file in files.items() if file is not None}
+        trips = {
+            f"translator.{name}": {"there": trip.there.identity, "back": trip.back.identity}
+            for name, trip in self.round_trips.items()
+        }
+        logs = {f"logs.{name}": {"files": [file.redacted for file in files]} for name, files in self.logs.items()}
+        return cast(dict[str, Any], canonical(of_files | logs | trips | of_systems))
+
+
+def _shown(system: FoundSystem) -> Mapping[str, Any]:
+    """What identifies a system, as it may be shown: a file without the credentials of its URI."""
+    return {**system.identity, "file": system.file.redacted} if system.file else system.identity
+
+
+def find_sources(config: RatingRun) -> RatingSources:
+    """Look for whatever the run needs.
+
+    Raises:
+        InputError: if a file is missing, or lacks a column.
+        CheckpointError: if a model can't be found.
+        TranslationError: if an engine or a language pair is not installed.
+    """
+    if config.scores is not None:
+        return RatingSources(scores=find_scores(config.scores))
+    if config.logs.is_set:
+        return RatingSources(logs=find_logs(config.logs))
+    file = find_turns(config.sentences) if isinstance(config.sentences, FileSentences) else None
+    trips = {name: find_round_trip(name, trip, config.language) for name, trip in config.translator.items()}
+    return RatingSources(
+        sentences=file,
+        round_trips={name: trip for name, trip in trips.items() if isinstance(trip, RoundTrip)},
+        missing={name: trip for name, trip in trips.items() if isinstance(trip, str)},
+        systems={name: find_system(name, system, config.seed) for name, system in config.sentiment.items()},
+    )
+
+
+def rating_requests(config: RatingRun, sources: RatingSources, num_gpus: int) -> list[ResourceRequest]:
+    """What scoring and translating ask for: a worker has a sentiment system or a translator in memory.
+
+    Raises:
+        ClusterError: if a setting wants GPUs and there are none.
+    """
+    return [*_systems(config, sources, num_gpus), *_translators(config, sources, num_gpus)]
+
+
+def _systems(config: RatingRun, sources: RatingSources, num_gpus: int) -> Iterator[ResourceRequest]:
+    for name in sources.systems:
+        if isinstance(system := config.sentiment[name], TransformerSystem):
+            folder = model_folder(system.model, system.revision, f"sentiment.{name}.model")
+            yield model_request(f"score {name}", {system.model: folder}, system.device, num_gpus, f"sentiment.{name}")
+
+
+def _translators(config: RatingRun, sources: RatingSources, num_gpus: int) -> Iterator[ResourceRequest]:
+    for name in sources.round_trips:
+        if isinstance(trip := config.translator[name], MarianTranslator):
+            there = model_folder(trip.there, trip.revision_there, f"translator.{name}.there")
+            back = model_folder(trip.back, trip.revision_back, f"translator.{name}.back")
+            models = {trip.there: there, trip.back: back}
+            yield model_request(f"translate {name}", models, trip.device, num_gpus, f"translator.{name}")
 
 
 def run(run: Run[RatingRun, RatingSources]) -> None:
     """Score the sentences and their round trips, or read scores; rate the systems; publish tables."""
-    config = run.config
-    scores, texts = _given(run) if config.has_scores else _scored(run)
+    scores, texts = _given(run) if run.config.has_scores else _scored(run)
     run.publish("scores", list(scores.values()))
-    run.publish_all(rate_systems(run.runner, scores, texts, config.designed_rating, config.kinds, config.seed))
+    rate_systems(run, scores, texts)
 
 
 _Scored = tuple[Mapping[Rated, TableRef], TableRef | None]
@@ -34,26 +127,23 @@ nobody knows."""
 
 def _given(run: Run[RatingRun, RatingSources]) -> _Scored:
     if run.sources.scores is not None:
-        return read_scores(run.runner, run.sources.scores), None
-    items, scores = read_logs(run.runner, run.config.logs, run.sources.logs)
-    run.publish("items", [items])
+        return read_scores(run, run.sources.scores), None
+    items, scores = read_logs(run, run.config.logs, run.sources.logs)
     return scores, items.select("sentence", "item")
 
 
 def _scored(run: Run[RatingRun, RatingSources]) -> _Scored:
-    config, sources = run.config, run.sources
+    sources = run.sources
     for variant, reason in sources.missing.items():
         run.console.print(f"without the round trip {variant}: {reason}", style="yellow", highlight=False)
-    texts = find_texts(run.runner, config.sentences, sources.sentences, config.seed, config.unit_texts)
-    run.publish_all({"sentences": [texts.sentences], "descriptions": [texts.descriptions]})
-    translated = translate(run.runner, sources.round_trips, texts)
-    if translated:
-        run.publish_all(trace(run.runner, texts, translated))
-    scores = score(run.runner, sources.systems, texts, translated)
+    texts = find_texts(run, sources.sentences)
+    translated = translate(run, sources.round_trips, texts.chunks)
+    trace(run, texts.sentences, translated)
+    scores = score(run, sources.systems, texts, translated)
     if not scores:
         run.runner.check()  # every system failed: nothing is left to rate
-    run.publish_all(agree(run.runner, sources.systems, texts, translated, scores))
+    compare_votes(run, sources.systems, texts, translated, scores)
     return scores, texts.sentences.select("sentence", "text", *ORIGINS)
 
 
-JOB = Job(RatingRun, find_sources, run, TABLES, "tiltmeter.jobs.sentiment.rating.page.body:page", rating_requests)
+JOB = Job(RatingRun, find_sources, run, TABLES, "tiltmeter.jobs.sentiment.rating.page:page", rating_requests)

@@ -12,6 +12,7 @@ from pydantic import ConfigDict, Field
 
 from tiltmeter.jobs.runtime.files import find_table
 from tiltmeter.jobs.runtime.resources import Device
+from tiltmeter.jobs.runtime.settings.fields import Text, settings
 from tiltmeter.operators.sentiment import annotators, gru
 from tiltmeter.operators.sentiment import lexicons as sentiment
 from tiltmeter.operators.sentiment import transformer_scores as classifiers
@@ -29,7 +30,6 @@ from tiltmeter.storage.models.load import check_classifier, described_labels, lo
 from tiltmeter.storage.records import numbers, read_records
 from tiltmeter.storage.records.cells import NUMBER, TEXT, Rules, one_of, spelled
 
-_Path = Annotated[str, Field(min_length=1)]
 _LABELS = {"negative": -1.0, "-1": -1.0, "neutral": 0.0, "0": 0.0, "positive": 1.0, "1": 1.0, "+1": 1.0}
 Score = Callable[[Sequence[str]], tuple[NDArray[np.float64], NDArray[np.bool_]]]
 """From texts to a number for each, NaN where the system has none; and whether it read the text's beginning alone."""
@@ -38,7 +38,7 @@ Labels = Callable[[Sequence[str]], NDArray[np.float64]]
 """From texts to what each annotator says of them, ``[texts, annotators]``; NaN for nothing."""
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+@settings
 class SimpleSystem:
     """A system without settings: ``biased_female`` looks at the gender alone, ``random`` at nothing, the others at the
     words.
@@ -47,50 +47,32 @@ class SimpleSystem:
     kind: Literal["biased_female", "random", "textblob", "vader"]
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+@settings
 class GRUSystem:
-    """A recurrent network that ``job=gru_training`` trained.
-
-    Attributes:
-        path: of its safetensors file.
-        score: ``expected`` is the mean value of the classes, weighted by their probabilities; ``top`` is the value of
-            the most probable class, as Lakkaraju et al. 2023 take it.
-    """
+    """A recurrent network that ``job=gru_training`` trained."""
 
     kind: Literal["gru"]
-    path: _Path
+    path: Text
     score: GRUScore = "expected"
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+@settings
 class TransformerSystem:
-    """A text classifier of transformers.
-
-    Attributes:
-        model: a name on the hub or a local folder.
-        revision: of a model on the hub: a branch, a tag or a commit.
-        device: where to run; ``auto`` takes the cluster's GPUs if it has any.
-        classifier: what its labels are worth, and how texts are put together.
-    """
+    """A text classifier of transformers."""
 
     kind: Literal["transformer"]
-    model: _Path
+    model: Text
     revision: str | None = None
     device: Device = "auto"
     classifier: ClassifierConfig = Field(default_factory=ClassifierConfig)
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+@settings
 class ScoresSystem:
-    """Scores from elsewhere, such as people's judgements: a CSV, TSV or Parquet file with a row for each text.
-
-    Attributes:
-        path: of the file; a text that it lacks has no score.
-        text, sentiment: what it calls its columns.
-    """
+    """Scores from elsewhere, such as people's judgements: a CSV, TSV or Parquet file with a row for each text."""
 
     kind: Literal["scores"]
-    path: _Path
+    path: Text
     text: str = "text"
     sentiment: str = "sentiment"
 
@@ -100,19 +82,14 @@ class ScoresSystem:
         return {self.text: [TEXT], self.sentiment: [NUMBER]}
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid", coerce_numbers_to_str=True))
+@pydantic.dataclasses.dataclass(
+    frozen=True, kw_only=True, config=ConfigDict(extra="forbid", coerce_numbers_to_str=True)
+)
 class AnnotatorsSystem:
-    """What people say: the vote of annotators, one of whose labels is drawn where several are the most frequent.
-
-    Attributes:
-        path: of a CSV, TSV or Parquet file with a row for each text, round trips too; one that it lacks has no score.
-        text: what it calls the column of texts.
-        annotators: its columns of labels, one for each annotator; an empty cell is no label.
-        labels: what a label is worth; None: negative or -1, neutral or 0, and positive or 1.
-    """
+    """What people say: the vote of annotators, one of whose labels is drawn where several are the most frequent."""
 
     kind: Literal["annotators"]
-    path: _Path
+    path: Text
     text: str = "text"
     annotators: Annotated[tuple[str, ...], Field(min_length=2)] = ("annotator_1", "annotator_2", "annotator_3")
     labels: Annotated[dict[str, Annotated[float, Field(ge=-1.0, le=1.0)]], Field(min_length=2)] | None = None
@@ -168,37 +145,37 @@ def find_system(name: str, system: System, seed: int) -> FoundSystem:
         case GRUSystem():
             file = find_file(system.path, f"sentiment.{name}.path")
             _gru(file.uri, system.score, "")  # refuses a damaged file before any work
-            settings = _identity(gru.VERSION, file) | {"tokenizer": Tokenizer(gru.LANGUAGE).identity}
-            return FoundSystem(settings | {"score": system.score}, partial(_gru, file.uri, system.score), file)
+            identity = _identity(gru.VERSION, file) | {"tokenizer": Tokenizer(gru.LANGUAGE).identity}
+            return FoundSystem(identity | {"score": system.score}, partial(_gru, file.uri, system.score), file)
         case TransformerSystem():
             return _transformer(system, f"sentiment.{name}")
         case ScoresSystem():
             columns = [system.text, system.sentiment]
             file = find_table(system.path, f"sentiment.{name}.path", columns, rules=system.rules, once=columns)
-            settings = _identity("score_file/1", file) | {"columns": columns}
-            return FoundSystem(settings, partial(_from_file, file.uri, system), file)
+            identity = _identity("score_file/1", file) | {"columns": columns}
+            return FoundSystem(identity, partial(_from_file, file.uri, system), file)
         case AnnotatorsSystem():
             columns = [system.text, *system.annotators]
             file = find_table(system.path, f"sentiment.{name}.path", columns, rules=system.rules, once=columns)
-            settings = _identity(annotators.VERSION, file) | {"labels": system.values, "seed": seed}
-            settings |= {"columns": columns}
+            identity = _identity(annotators.VERSION, file) | {"labels": system.values, "seed": seed}
+            identity |= {"columns": columns}
             votes = partial(_votes, file.uri, system, seed)
-            return FoundSystem(settings, votes, file, labels=partial(_labels, file.uri, system))
+            return FoundSystem(identity, votes, file, labels=partial(_labels, file.uri, system))
 
 
 def _simple(kind: str, seed: int) -> FoundSystem:
     """Packages with a lexicon of their own may change it from version to version."""
-    settings: dict[str, Any] = {"operator": sentiment.VERSION, "kind": kind}
+    identity: dict[str, Any] = {"operator": sentiment.VERSION, "kind": kind}
     match kind:
         case "random":
-            return FoundSystem(settings | {"seed": seed}, lambda _: _whole(partial(random_scores, seed=seed)))
+            return FoundSystem(identity | {"seed": seed}, lambda _: _whole(partial(random_scores, seed=seed)))
         case "textblob":
-            settings["version"] = importlib.metadata.version("textblob")
-            return FoundSystem(settings, lambda _: _whole(textblob_scores))
+            identity["version"] = importlib.metadata.version("textblob")
+            return FoundSystem(identity, lambda _: _whole(textblob_scores))
         case "vader":
-            settings["version"] = importlib.metadata.version("vaderSentiment")
-            return FoundSystem(settings, lambda _: _whole(vader_scores))
-    return FoundSystem(settings, None)
+            identity["version"] = importlib.metadata.version("vaderSentiment")
+            return FoundSystem(identity, lambda _: _whole(vader_scores))
+    return FoundSystem(identity, None)
 
 
 def _whole(score: Callable[[Sequence[str]], NDArray[np.float64]]) -> Score:
@@ -222,9 +199,9 @@ def _transformer(system: TransformerSystem, name: str) -> FoundSystem:
         label_values(described_labels(checkpoint.folder), system.classifier.labels)
     except ValueError as error:
         raise InputError(f"{name}.classifier.labels: {str(error).replace('sentiment.<name>', name)}") from error
-    settings = {"operator": classifiers.VERSION, "version": checkpoint.version, "classifier": system.classifier}
+    identity = {"operator": classifiers.VERSION, "version": checkpoint.version, "classifier": system.classifier}
     return FoundSystem(
-        settings, partial(_load_transformer, system, checkpoint.version, f"{name}.model"), device=system.device
+        identity, partial(_load_transformer, system, checkpoint.version, f"{name}.model"), device=system.device
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 from tiltmeter.jobs.report.plots import style as figures
 from tiltmeter.jobs.report.plots.heat import MIDDLE
 from tiltmeter.jobs.resolution import figures as resolution_figures
-from tiltmeter.jobs.sentiment.rating.page import figures as rating_figures
+from tiltmeter.jobs.sentiment.rating import page_figures as rating_figures
 
 STYLE = (Path(figures.__file__).parents[1] / "html/page.css").read_text(encoding="utf-8")
 PAPER, TINT = (re.search(rf"--{name}: (#\w+)", STYLE).group(1) for name in ("paper", "tint"))

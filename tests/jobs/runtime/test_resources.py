@@ -14,7 +14,7 @@ from tiltmeter.jobs.embedding.resources import num_tokens
 from tiltmeter.jobs.embedding.vectors.encoding import EncoderEmbedding
 from tiltmeter.jobs.embedding.vectors.vector_files import FileEmbedding
 from tiltmeter.jobs.sentiment.rating.systems import SimpleSystem, TransformerSystem
-from tiltmeter.jobs.sentiment.translation.translators import MarianTranslator
+from tiltmeter.jobs.sentiment.translation.round_trips import MarianTranslator
 from tiltmeter.operators.classifiers.training import TrainingConfig
 from tiltmeter.operators.embedding.fasttext import FastTextConfig
 from tiltmeter.operators.embedding.glove import GloveConfig
@@ -83,8 +83,9 @@ def test_what_jobs_ask_for(bootstrap, association, rating, configured, checkpoin
     (large / "model.safetensors").write_bytes(bytes(7_000_000))
     encoder = association(EncoderEmbedding("encoder", model))
     tiny = {"checkpoints": {"tiny": SimpleNamespace(folder=model)}}
-    systems = {"vader": SimpleSystem("vader"), "bert": TransformerSystem("transformer", model)}
-    rated = replace(rating, sentiment=systems, translator={"es": MarianTranslator("marian", "es", model, str(large))})
+    systems = {"vader": SimpleSystem(kind="vader"), "bert": TransformerSystem(kind="transformer", model=model)}
+    trip = MarianTranslator(kind="marian", language="es", there=model, back=str(large))
+    rated = replace(rating, sentiment=systems, translator={"es": trip})
     pairs = configured("job=entity_resolution", "pairs=pairs.parquet")
     files = {"a": [found_file("a.bin", 100)], "b": [found_file("b.vec.gz", 300)]}
     asks = {

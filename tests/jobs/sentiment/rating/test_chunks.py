@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tiltmeter.jobs.sentiment.rating.chunks import chunks
+from tiltmeter.jobs.sentiment.rating.sentences import chunks
 
 TEXTS = [f"text {number}" for number in range(2000)]
 

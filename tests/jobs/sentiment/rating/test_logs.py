@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from tiltmeter.jobs.sentiment.rating.sources import find_sources
+from tiltmeter.jobs.sentiment.rating.job import find_sources
 from tiltmeter.storage.errors import InputError
 
 TASK = "samples_winogender_all_2026-11-22T12-30-00.123456.jsonl"

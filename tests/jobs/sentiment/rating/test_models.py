@@ -16,8 +16,13 @@ import torch
 import transformers
 
 from tiltmeter.jobs.sentiment.translation.apertium import TranslationError
-from tiltmeter.jobs.sentiment.translation.translation import _round_trip, _trace, _Translating
-from tiltmeter.jobs.sentiment.translation.translators import ApertiumTranslator, find_round_trip
+from tiltmeter.jobs.sentiment.translation.round_trips import (
+    ApertiumTranslator,
+    TraceWords,
+    TranslateTexts,
+    _round_trip,
+    find_round_trip,
+)
 from tiltmeter.operators.sentiment.seq2seq import Seq2SeqConfig, translate_texts
 from tiltmeter.operators.sentiment.transformer_scores import ClassifierConfig, score_texts
 from tiltmeter.storage.models.load import load_classifier, load_translator
@@ -153,8 +158,8 @@ def test_a_text_too_long_for_a_model_has_no_round_trip(tmp_path):
     sentences = sentences.append_column("protected_words", pa.array([["here"]] * 3))
     store = Store(str(tmp_path))
     refs = store.commit(Unit("made/1", "", {}), [("sentences", sentences), ("texts", trip)]).tables
-    inputs = {"sentences": [refs["sentences"]], "texts": [refs["texts"]]}
-    rows = dict(_trace(store, Unit("trace/1", "", {"variant": "es"}, inputs)))["translations"].to_pylist()
+    work = TraceWords(sentences=refs["sentences"], texts=[refs["texts"]], variant="es")
+    rows = dict(work.tables(store))["translations"].to_pylist()
     assert [(row["status"], row["survived"]) for row in rows] == [("too_long", None), ("too_long", None), ("ok", True)]
 
 
@@ -162,7 +167,7 @@ def test_a_text_too_long_for_a_model_has_no_round_trip(tmp_path):
 def spanish():
     if shutil.which("apertium") is None:
         pytest.skip("needs Debian's apertium and apertium-eng-spa")
-    return find_round_trip("es", ApertiumTranslator("apertium", "es"), "en")
+    return find_round_trip("es", ApertiumTranslator(kind="apertium", language="es"), "en")
 
 
 def test_the_real_apertium_makes_round_trips(run_here, spanish, tmp_path):
@@ -180,10 +185,9 @@ def test_an_engine_that_dies_fails_its_unit_and_no_other(spanish, tmp_path):
         name: pa.table({"text": [text]}) for name, text in (("a", "The man."), ("b", "The boy."), ("c", "The girl."))
     }
     refs = store.commit(Unit("texts/1", "", {}), texts.items()).tables
-    translating = _Translating(spanish, "cpu")
 
     def round_trip(name):
-        [(_, tables)] = translating(store, [Unit("round_trip/1", name, {"name": name}, {"texts": [refs[name]]})])
+        tables = TranslateTexts(trip=spanish, texts=refs[name]).tables(store)
         return dict(tables)["texts"]["round_trip"].to_pylist()
 
     assert round_trip("a") == ["The man."]

@@ -3,7 +3,7 @@
 import pytest
 
 from tiltmeter.jobs.runtime.config import ConfigError
-from tiltmeter.jobs.sentiment.rating.sources import find_sources
+from tiltmeter.jobs.sentiment.rating.job import find_sources
 from tiltmeter.storage.errors import Refusal
 
 RATING = "job=sentiment_rating"

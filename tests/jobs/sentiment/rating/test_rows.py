@@ -4,9 +4,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from tiltmeter.jobs.sentiment.rating import tables
-from tiltmeter.jobs.sentiment.rating.rows import rate
-from tiltmeter.jobs.sentiment.rating.rules import LeaveOut, RatingConfig
+from tests.fixtures.tables.rating import settings
+from tiltmeter.jobs.sentiment.rating.raw_scores import rate
+from tiltmeter.jobs.sentiment.rating.tables import TABLES
 from tiltmeter.storage.errors import InputError
 
 CONFOUNDED = [("male", "happy", score) for score in (1.0, 0.8, 0.6)] + [("male", "sad", -0.2), ("female", "happy", 0.4)]
@@ -16,50 +16,50 @@ BALANCED = [(gender, emotion, 0.1 * at) for at in range(4) for gender in ("male"
 
 def rated(texts, *, races=None, kind=None, seed=0, columns=None, **config):
     """Texts of (gender, emotion, score), by a kind of system; None: they were brought."""
-    empty = dict.fromkeys(tables.SCORES.names)
+    empty = dict.fromkeys(TABLES["scores"].names)
     rows = [
         empty | {"group": "g", "dataset": "d", "gender": gender, "emotion": emotion, "sentiment": score, "status": "ok"}
         for gender, emotion, score in texts
     ]
-    frame = pl.DataFrame(rows, schema=pl.DataFrame(tables.SCORES.empty_table()).schema)
+    frame = pl.DataFrame(rows, schema=pl.DataFrame(TABLES["scores"].empty_table()).schema)
     if races:
         frame = frame.with_columns(race=pl.Series(races))
     if columns:
         frame = frame.with_columns(**{name: pl.Series(values, dtype=pl.String) for name, values in columns.items()})
-    settings = RatingConfig(**{"num_resamples": 20} | config)
-    return rate(frame, settings, seed, settings.rounding(kind))
+    rating = settings(**{"num_resamples": 20} | config)
+    return rate(frame, rating, seed, rating.rounding(kind))
 
 
 def by_measure(found):
-    return {row["measure"]: row for row in found.raw_scores}
+    return {row.measure: row for row in found.raw_scores}
 
 
 def test_texts_that_lack_something_are_counted_and_have_no_part_in_what_needs_it():
     design = {"design": "confounded"}
     whole = rated(CONFOUNDED, **design)
     # E[Y|happy] = 2.8 / 4, adjusted by as many men as women (0.8 + 0.4) / 2; E[Y|sad] = -0.5 and -0.4.
-    assert [row["die_percent"] for row in whole.effects] == pytest.approx([100 / 7, 20.0])
-    assert by_measure(whole)["die"]["warning"] == ""
+    assert [row.die_percent for row in whole.effects] == pytest.approx([100 / 7, 20.0])
+    assert by_measure(whole)["die"].warning == ""
     without = [("neutral", "sad", 0.9), (None, "sad", -0.1), (None, "sad", -0.3), ("male", "sad", None)]
-    leave_out = LeaveOut(gender=("neutral",))
+    leave_out = {"gender": ["neutral"], "race": []}
     partly = rated([*CONFOUNDED, ("male", None, 0.9), *without], leave_out=leave_out, **design)
-    assert partly.effects == whole.effects
-    assert partly.raw_scores[0]["num_tests"] == 1
-    assert [test["num_1"] for test in partly.tests] == [5]
+    assert [vars(row) for row in partly.effects] == [vars(row) for row in whole.effects]
+    assert partly.raw_scores[0].num_tests == 1
+    assert [test.num_1 for test in partly.tests] == [5]
     die = by_measure(partly)["die"]
-    assert (die["raw_score"], die["is_confounded"]) == (pytest.approx(20.0), True)
+    assert (die.raw_score.value, die.is_confounded) == (pytest.approx(20.0), True)
     assert partly.resampled[1].size == 20
     assert partly.num_drawn == [9, 8]
     counted = ("2 of 12 texts tell no gender", "1 of 10 texts has no score")
-    assert die["warning"].split("; ") == [*counted, "1 of 9 texts has no emotion and no part in the DIE"]
+    assert die.warning.split("; ") == [*counted, "1 of 9 texts has no emotion and no part in the DIE"]
 
 
 @pytest.mark.parametrize(("measure", "status"), [("auto", []), ("die", ["no_emotions"])])
 def test_a_column_without_any_emotion_says_nothing_of_emotions(measure, status):
     found = rated([(gender, None, score) for gender, _, score in BALANCED], measure=measure)
     assert found.effects == []
-    assert [row["status"] for row in found.raw_scores if row["measure"] == "die"] == status
-    assert by_measure(found)["wrs"]["warning"] == ""
+    assert [row.status for row in found.raw_scores if row.measure == "die"] == status
+    assert by_measure(found)["wrs"].warning == ""
 
 
 @pytest.mark.parametrize(
@@ -71,26 +71,26 @@ def test_a_column_without_any_emotion_says_nothing_of_emotions(measure, status):
 )
 def test_what_can_not_be_compared_keeps_its_row(genders, reasons):
     found = rated([(gender, None, score) for gender in genders for score in (0.1, 0.5, -0.5)])
-    assert {row["protected"]: row["reason"] for row in found.raw_scores} == reasons
-    assert {row["status"] for row in found.raw_scores} == {"incomparable"}
+    assert {row.protected: row.reason for row in found.raw_scores} == reasons
+    assert {row.status for row in found.raw_scores} == {"incomparable"}
     assert (found.tests, found.effects, [values.size for values in found.resampled]) == ([], [], [0] * len(reasons))
 
 
 @pytest.mark.parametrize(
-    ("races", "settings"), [(["r"] * 16, {}), (["r", "s"] * 8, {"leave_out": LeaveOut(race=("r",))})]
+    ("races", "others"), [(["r"] * 16, {}), (["r", "s"] * 8, {"leave_out": {"gender": [], "race": ["r"]}})]
 )
-def test_what_can_not_be_compared_or_is_left_out_of_one_attribute_counts_for_another(races, settings):
+def test_what_can_not_be_compared_or_is_left_out_of_one_attribute_counts_for_another(races, others):
     texts = [(gender, None, score) for gender, _, score in BALANCED]
-    found = rated(texts, races=races, **settings)
-    status = {row["protected"]: row["status"] for row in found.raw_scores}
+    found = rated(texts, races=races, **others)
+    status = {row.protected: row.status for row in found.raw_scores}
     assert status == {"gender": "ok", "race": "incomparable", "gender_race": "incomparable"}
-    assert {test["num_1"] + test["num_2"] for test in found.tests} == {16}
+    assert {test.num_1 + test.num_2 for test in found.tests} == {16}
 
 
 def test_a_system_that_has_scored_nothing_is_untested():
     [row] = rated([(gender, emotion, None) for gender, emotion, _ in BALANCED], design="independent").raw_scores
-    assert (row["status"], row["raw_score"]) == ("untested", None)
-    assert row["warning"] == "16 of 16 texts have no score"
+    assert (row.status, row.raw_score) == ("untested", None)
+    assert row.warning == "16 of 16 texts have no score"
 
 
 THIRDS = [("male", None, score) for score in (0.334, 0.334)] + [("female", None, score) for score in (0.331, 0.331)]
@@ -114,7 +114,7 @@ THIRDS = [("male", None, score) for score in (0.334, 0.334)] + [("female", None,
 )
 def test_settings_beside_the_convention_count(config, expected):
     """Means 0.334 and 0.331 of scores that do not vary; in two decimals both are 0.33."""
-    assert by_measure(rated(THIRDS, **config))["wrs"]["raw_score"] == pytest.approx(expected)
+    assert by_measure(rated(THIRDS, **config))["wrs"].raw_score.value == pytest.approx(expected)
 
 
 # --- whether the emotion depends on the attribute -------------------------------------------------------------------
@@ -123,15 +123,15 @@ def test_settings_beside_the_convention_count(config, expected):
 def test_a_system_that_lacks_a_score_goes_by_the_same_test_as_the_others():
     texts = [(gender, emotion, 0.1) for gender in "fm" for emotion in "ab" for _ in range(10)]
     whole, partly = rated(texts), rated([*texts[1:], ("f", "a", None)])
-    assert [row["dependence_p"] for found in (whole, partly) for row in found.raw_scores] == [1.0] * 4
-    assert not any(row["is_confounded"] for row in partly.raw_scores)
+    assert [row.dependence_p for found in (whole, partly) for row in found.raw_scores] == [1.0] * 4
+    assert not any(row.is_confounded for row in partly.raw_scores)
 
 
 @pytest.mark.parametrize("num_sets", [1, 2])
 def test_dependence_is_found_and_corrected_over_data_sets(num_sets):
     texts = [("fm"[at % 2], "ab"[at % 2 if at < 40 else at // 2 % 2], 0.1 * (at % 3)) for at in range(40 * num_sets)]
     rows = rated(texts, columns={"dataset": [str(at // 40) for at in range(len(texts))]}).raw_scores
-    assert {(row["is_confounded"], row["dependence_p"]) for row in rows} == {(True, 0.0005 * num_sets)}
+    assert {(row.is_confounded, row.dependence_p) for row in rows} == {(True, 0.0005 * num_sets)}
 
 
 def test_a_set_is_taken_for_confounded_at_one_in_twenty():
@@ -139,21 +139,21 @@ def test_a_set_is_taken_for_confounded_at_one_in_twenty():
     for num_alike, is_confounded in ((27, False), (31, True)):
         texts = [("fm"[at % 2], "ab"[at % 2 ^ (at >= num_alike)], 0.1) for at in range(44)]
         [row, _] = rated(texts, num_resamples=0).raw_scores
-        assert (row["dependence_p"] <= 0.05) == row["is_confounded"] == is_confounded
-        assert 0.01 < row["dependence_p"] < 0.3
+        assert (row.dependence_p <= 0.05) == row.is_confounded == is_confounded
+        assert 0.01 < row.dependence_p < 0.3
 
 
 def test_a_set_of_few_texts_is_not_tested_and_says_so():
     row = by_measure(rated(CONFOUNDED))["die"]
-    assert (row["is_confounded"], row["dependence_p"] is None or np.isnan(row["dependence_p"])) == (False, True)
-    assert "8 of the unit" in row["warning"]
-    assert "set rating.design" in row["warning"]
+    assert (row.is_confounded, row.dependence_p is None or np.isnan(row.dependence_p)) == (False, True)
+    assert "8 of the unit" in row.warning
+    assert "set rating.design" in row.warning
 
 
 def test_a_design_is_a_setting_of_all_groups_or_of_each():
     for design, expected in (("confounded", True), ({"g": "confounded"}, True), ("independent", False)):
         rows = rated(BALANCED, design=design).raw_scores
-        assert {(row["is_confounded"], row.get("dependence_p")) for row in rows} == {(expected, None)}
+        assert {(row.is_confounded, row.dependence_p) for row in rows} == {(expected, None)}
     with pytest.raises(InputError, match=r"rating\.design: no text is of the group 'h'; there are 'g'"):
         rated(BALANCED, design={"h": "confounded"})
 
@@ -169,12 +169,12 @@ def test_sentences_from_templates_go_by_names_or_else_by_frames(num_names, expec
         "emotion_word": [f"w{frame % 2}" for *_, frame in rows],
     }
     [test] = rated(texts, num_resamples=0, columns=columns).tests
-    found = (test["p_value"], test["unit"], test["num_units"], test["status"])
+    found = (test.p_value, test.unit, test.num_units, test.status)
     assert found == (pytest.approx(expected[0]), *expected[1:])
 
 
 def test_a_value_that_no_text_has_is_refused():
     with pytest.raises(InputError, match=r"rating\.leave_out\.gender: no text has the gender 'neutrl'; there are 'fem"):
-        rated(CONFOUNDED, leave_out=LeaveOut(gender=("neutrl",)))
+        rated(CONFOUNDED, leave_out={"gender": ["neutrl"], "race": []})
     with pytest.raises(InputError, match=r"rating\.leave_out\.race: no text has the race 'green'; there are none"):
-        rated(CONFOUNDED, leave_out=LeaveOut(race=("green",)))
+        rated(CONFOUNDED, leave_out={"gender": [], "race": ["green"]})

@@ -1,10 +1,14 @@
 """Turns of conversations: whose gender they have, and which of them are told it by words."""
 
+from importlib import resources
+
 import polars as pl
 import pytest
+import yaml
 from pydantic import TypeAdapter
 
-from tiltmeter.jobs.sentiment.rating.turns import FileSentences, read_turns, with_words
+from tiltmeter.jobs.sentiment.rating.config import FileSentences
+from tiltmeter.jobs.sentiment.rating.sentences import find_turns, read_turns, with_words
 from tiltmeter.storage.errors import InputError
 
 PROXIES = {"neutral": "Hey, ", "male": "Hey boy, ", "female": "Hey girl, "}
@@ -24,15 +28,11 @@ def turns(tmp_path):
     def read(rows=TURNS, *, name="turns.csv", **settings):
         frame, path = pl.DataFrame(rows), tmp_path / name
         frame.write_parquet(path) if name.endswith("parquet") else frame.write_csv(path)
-        settings = {
-            "kind": "file",
-            "path": str(path),
-            "columns": COLUMNS,
-            "genders": CODES,
-            "proxies": PROXIES,
-        } | settings
-        config = TypeAdapter(FileSentences).validate_python(settings)
-        config.file()
+        usual = yaml.safe_load(resources.files("tiltmeter.conf").joinpath("sentences/file.yaml").read_text())
+        chosen = {"path": str(path), "columns": COLUMNS, "genders": CODES, "proxies": PROXIES} | settings
+        chosen["columns"] = usual["columns"] | chosen["columns"]
+        config = TypeAdapter(FileSentences).validate_python(usual | chosen)
+        find_turns(config)
         plain = read_turns(config, str(path))
         return plain, plain if config.proxies is None else with_words(plain, config, config.proxies)
 

@@ -3,9 +3,8 @@
 import pytest
 
 from tests.fixtures.figures import drawn
-from tiltmeter.jobs.sentiment.rating.page import figures
-from tiltmeter.jobs.sentiment.rating.page.causal_diagrams import CausalModel, diagram
-from tiltmeter.jobs.sentiment.rating.page.names import amount, rated
+from tiltmeter.jobs.sentiment.rating import page_figures as figures
+from tiltmeter.jobs.sentiment.rating.page_figures import CausalModel, amount, diagram, rated
 
 SYSTEMS = ["calm", "wild"]
 

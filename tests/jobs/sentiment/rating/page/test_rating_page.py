@@ -13,12 +13,9 @@ from tests.fixtures.reports import reported
 from tests.fixtures.tables import rating
 from tests.jobs.report.test_models import lines
 from tiltmeter.jobs.report.html.elements import Page
-from tiltmeter.jobs.sentiment.rating import tables
-from tiltmeter.jobs.sentiment.rating.page.body import page
-from tiltmeter.jobs.sentiment.rating.page.findings import findings
-from tiltmeter.jobs.sentiment.rating.page.sections import sections
-from tiltmeter.jobs.sentiment.rating.rules import RatingConfig
-from tiltmeter.jobs.sentiment.rating.sources import RatingSources
+from tiltmeter.jobs.sentiment.rating.job import RatingSources
+from tiltmeter.jobs.sentiment.rating.page import findings, page, sections
+from tiltmeter.jobs.sentiment.rating.tables import TABLES
 
 MODELS = Path(__file__).parent / "models"
 CAUSES = {
@@ -104,7 +101,7 @@ def test_a_page_says_what_it_said(ratings, name):
     """``TILTMETER_MODELS=write`` writes the text; look at what has changed in it."""
     frames, of = kinds(ratings)[name]
     kind = of.get("kind", "synthetic")
-    config = RatingConfig(**{key: value for key, value in of.items() if key != "kind"})
+    config = ratings.settings(**{key: value for key, value in of.items() if key != "kind"})
     left_out = {"da": "apertium is not installed"} if name == "original texts alone" else {}
     shown = [line for part in findings(frames, left_out).parts for line in lines(part)]
     for section in sections(frames, config, kind):
@@ -120,7 +117,7 @@ def test_a_page_says_what_it_said(ratings, name):
 def test_no_number_is_shown_as_nan_and_every_name_is_escaped(ratings, html_of, figures_of):
     tagged = run_of(ratings, [ratings.raw_score(ratings.TAGGED, math.inf, group=ratings.TAGGED)])
     for frames in (ratings.original_only(), tagged):
-        whole = Page("", {}, findings(frames, {}).parts, sections(frames, RatingConfig(), ""))
+        whole = Page("", {}, findings(frames, {}).parts, sections(frames, ratings.settings(), ""))
         html = html_of(whole)
         assert not {"NaN", "nan", "None", "Infinity"} & set((html + figures_of(whole)).replace(">", " ").split())
         assert ratings.TAGGED not in html
@@ -129,12 +126,11 @@ def test_no_number_is_shown_as_nan_and_every_name_is_escaped(ratings, html_of, f
 
 def test_the_page_of_a_run_on_scores_has_facts_and_the_columns_of_large_tables(ratings, configured):
     published = {
-        name: pa.Table.from_pylist(rows.to_dicts(), getattr(tables, name.upper()))
-        for name, rows in ratings.from_scores().items()
+        name: pa.Table.from_pylist(rows.to_dicts(), TABLES[name]) for name, rows in ratings.from_scores().items()
     }
     config = configured("job=sentiment_rating", "scores=some.csv", "rating.convention=published", "seed=7")
     run = SimpleNamespace(config=config, sources=RatingSources())
-    shown = reported(partial(page, run), published | {"scores": tables.SCORES.empty_table()})
+    shown = reported(partial(page, run), published | {"scores": TABLES["scores"].empty_table()})
     facts = {"variants": "original, es", "convention": "published", "seed": "7"}
     assert shown.facts == {"job": "sentiment_rating", "systems": "calm, wild"} | facts
     assert [section.anchor for section in shown.sections][-2:] == ["missing", "account"]

@@ -12,7 +12,7 @@ from tiltmeter.jobs.report.html.elements import Block, Bullets, Details, Grid, P
 from tiltmeter.jobs.report.sides import Lean, contradictory, on_sides, sides_of
 from tiltmeter.jobs.report.wording import plural, quoted, verb
 from tiltmeter.jobs.runtime.published import Frames
-from tiltmeter.jobs.sentiment.rating.page.names import MEASURES, MOST_ROWS, amount, case_name, scored
+from tiltmeter.jobs.sentiment.rating.page_figures import MEASURES, MOST_ROWS, amount, case_name, scored
 from tiltmeter.operators.statistics.sides import CONTRADICTORY
 
 CHANGE = Lean("change")

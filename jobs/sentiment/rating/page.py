@@ -1,35 +1,217 @@
-"""The sections of the page of `sentiment_rating`, one per question, after Lakkaraju et al. 2023."""
+"""The page of `sentiment_rating`: what was found, and a section for each question, after Lakkaraju et al. 2023."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import polars as pl
 
 from tiltmeter.jobs.report import wording
 from tiltmeter.jobs.report.findings import measured
-from tiltmeter.jobs.report.grids import Column, Row, cell, count, estimate, grid, number, optional, p_value, text
+from tiltmeter.jobs.report.grids import Column, Row, cell, count, estimate, grid, optional, p_value, text
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Chart, Details, Grid, Paragraph, Section
 from tiltmeter.jobs.report.intervals import on_resamples
+from tiltmeter.jobs.report.lead import Lead
+from tiltmeter.jobs.report.page import Body
+from tiltmeter.jobs.report.sides import Lean, contradictory, on_sides
+from tiltmeter.jobs.report.views import Show
 from tiltmeter.jobs.report.wording import listed, plural, verb
+from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.published import Frames
-from tiltmeter.jobs.sentiment.rating.page import figures
-from tiltmeter.jobs.sentiment.rating.page.causal_diagrams import causal_models, diagram, meaning
-from tiltmeter.jobs.sentiment.rating.page.names import (
+from tiltmeter.jobs.sentiment.rating import page_figures as figures
+from tiltmeter.jobs.sentiment.rating.config import FileSentences, RatingConfig, RatingRun
+from tiltmeter.jobs.sentiment.rating.job import RatingSources
+from tiltmeter.jobs.sentiment.rating.page_figures import (
     MEASURES,
     MOST_ROWS,
     amount,
-    attribute,
     by_case,
     case_name,
+    causal_models,
+    diagram,
+    meaning,
     rated,
     variants_of,
 )
-from tiltmeter.jobs.sentiment.rating.page.round_trips import round_trips, words
-from tiltmeter.jobs.sentiment.rating.rows import INCOMPARABLE
-from tiltmeter.jobs.sentiment.rating.rules import RatingConfig
+from tiltmeter.jobs.sentiment.rating.page_trips import changes, lost_words, rated_comparisons, round_trips, words
+from tiltmeter.jobs.sentiment.rating.raw_scores import INCOMPARABLE
+from tiltmeter.jobs.sentiment.rating.tables import (
+    ORIGINAL,
+    Agreement,
+    Annotations,
+    Descriptions,
+    Effects,
+    RawScores,
+    Tests,
+    attribute,
+)
 from tiltmeter.operators.statistics.two_samples import LEVELS
 
+_QUESTION = "Do the scores of sentiment systems depend on whom a text is about?"
+_NOTHING = "Nothing could be rated."
+_MEANINGS = {
+    "wrs": (
+        "WRS, the weighted rejection score, counts the t-tests that find the mean sentiment of two values of a "
+        "protected attribute (such as male and female) to differ, at three levels of confidence: 0 if none does."
+    ),
+    "die": (
+        "DIE, the deconfounding impact, is for groups in which the emotion of a text depends on the protected "
+        "attribute: how far the mean sentiment of an emotion moves, in percent, once that dependence is taken away."
+    ),
+}
+_NUM_NAMED = 3
+_MAX_WARNINGS = 5
+
+_RANK = pl.col("rank")
+_LOWEST = _RANK == 1
+_HIGHEST = (_RANK > 1) & (_RANK.max().over("group", "protected") == _RANK)
 _MAX_BULLETS = 20
 _ALPHA = 0.05
+
+
+def page(run: Run[RatingRun, RatingSources], frames: Frames) -> Body:
+    """What the page of a run shows of its tables, all but those with a row for each text."""
+    config, raw_scores = run.config, frames["raw_scores"]
+    kind = "human" if isinstance(config.sentences, FileSentences) else "synthetic"
+    facts = {
+        "job": config.job.name,
+        **({} if config.has_scores else {"language": config.language}),
+        "systems": ", ".join(raw_scores["system"].unique(maintain_order=True)),
+        "variants": ", ".join(variants_of(raw_scores)),
+        "convention": config.rating.convention,
+        "seed": str(config.seed),
+    }
+    return Body(
+        "Sentiment systems, rated for bias",
+        facts,
+        findings(frames, run.sources.missing),
+        sections(frames, config.rating, "" if config.has_scores else kind),
+    )
+
+
+def findings(frames: Frames, left_out: Mapping[str, str]) -> Lead:
+    """What was asked, what stands out, and how sure it is.
+
+    Args:
+        left_out: round trips that were not made, and why.
+    """
+    rows = rated(frames)
+    trips = [Paragraph(f"The round trip {name} was left out. {why}.", "warning") for name, why in left_out.items()]
+    if measured(rows).is_empty():
+        return Lead([Paragraph(_QUESTION)], [Paragraph(_NOTHING)], [*trips, *_doubts(rows)])
+    # The original, if it was rated.
+    first = rows.filter(variant=variants_of(rows)[0])
+    meanings = [Paragraph(_MEANINGS[name], "note") for name in MEASURES if name in rows["measure"]]
+    sentences = [*_extremes(first), *changes(rated_comparisons(frames)), *lost_words(frames)]
+    return Lead(
+        [Paragraph(f"{_QUESTION} {_extent(rows)}"), *meanings],
+        [Bullets(sentences), _extremes_by_case(first)],
+        [*trips, *_doubts(rows), Paragraph(_intervals(rows))],
+    )
+
+
+def _extent(rows: pl.DataFrame) -> str:
+    num_cases, num_groups = len(by_case(rows)), rows["group"].n_unique()
+    groups = f"{plural(num_groups, 'group')} of texts"
+    protected = listed([attribute(name) for name in rows["protected"].unique(maintain_order=True)])
+    each = f"{num_cases} cases ({groups}, each by every protected attribute that its texts tell)"
+    where = each if num_cases > num_groups else f"{groups}, by {protected}"
+    first, *trips = variants_of(rows)
+    after = f", on the original texts and after {plural(len(trips), 'round trip')} ({', '.join(trips)})"
+    systems = plural(rows["system"].n_unique(), "system")
+    return f"The bias of {systems} was measured in {where}{after if trips and first == ORIGINAL else ''}."
+
+
+# --- who leans least and most, in one variant -----------------------------------------------------------------------
+
+
+def _texts_of(rows: pl.DataFrame) -> str:
+    variant = rows["variant"][0]
+    return "the original texts" if variant == ORIGINAL else f"the texts of the round trip {variant}"
+
+
+def _extremes(rows: pl.DataFrame) -> Iterator[str]:
+    """Who has the lowest and who the highest raw score most often."""
+    groups = measured(rows).filter(pl.len().over("group", "protected") > 1)
+    if groups.is_empty():
+        return
+    num_cases = len(by_case(groups))
+    lowest, highest = (_most_often(groups.filter(extreme), num_cases) for extreme in (_LOWEST, _HIGHEST))
+    most = f"; the highest, that of {highest}" if highest else ""
+    often = " most often" if num_cases > 1 else ""
+    yield f"On {_texts_of(rows)}, the lowest raw score (least bias) is{often} that of {lowest}{most}."
+
+
+def _most_often(rows: pl.DataFrame, num_cases: int) -> str:
+    counted = rows.group_by("system").len("num").sort("num", "system", descending=[True, False]).rows()
+    if num_cases == 1:
+        return listed([system for system, _ in counted])
+    return ", ".join(f"{system} ({num} of {num_cases})" for system, num in counted[:_NUM_NAMED])
+
+
+def _extremes_by_case(rows: pl.DataFrame) -> Grid:
+    cases = [{"case": case, "rows": part} for case, part in by_case(rows).items()]
+    return grid(
+        f"The least and the most biased systems on {_texts_of(rows)}, with raw score and rating (1: least biased). A "
+        "rating orders systems against each other: 1 does not mean unbiased, which is a raw score of 0.",
+        cases,
+        text("case", "group and attribute"),
+        cell("least biased", lambda case: _tied(case["rows"].filter(_LOWEST))),
+        cell("most biased", lambda case: _tied(case["rows"].filter(_HIGHEST))),
+    )
+
+
+def _tied(rows: pl.DataFrame) -> str:
+    if rows.is_empty():
+        return ""
+    first = rows.row(0, named=True)
+    return (
+        f"{listed(rows['system'].to_list())}: {MEASURES[first['measure']]} {amount(first)} (rating {first['rating']})"
+    )
+
+
+# --- how sure it is -------------------------------------------------------------------------------------------------
+
+
+def _doubts(rows: pl.DataFrame) -> Iterator[Block]:
+    """Raw scores that are missing, and the warnings of those that are not, with how many have them."""
+    for reason, num in _counted(rows.filter(pl.col("status") != "ok"), "reason"):
+        yield Paragraph(f"{num} of {_scores(rows)} {verb(num, 'be')} undefined: {reason}.", "warning")
+    for warning, num in _counted(rows, "warning"):
+        yield Paragraph(f"{num} of {_scores(rows)}: {warning}.", "warning")
+
+
+def _scores(rows: pl.DataFrame) -> str:
+    return plural(rows.height, "raw score")
+
+
+def _counted(rows: pl.DataFrame, name: str) -> list[tuple[str, int]]:
+    """The most frequent texts of a column; the rest as one."""
+    counts = rows.filter(pl.col(name) != "").group_by(name, maintain_order=True).len("num")
+    ordered = counts.sort("num", descending=True, maintain_order=True).rows()
+    rest = sum(num for _, num in ordered[_MAX_WARNINGS:])
+    return [*ordered[:_MAX_WARNINGS], *([(f"see the column {name} of the table raw_scores", rest)] if rest else [])]
+
+
+def _intervals(rows: pl.DataFrame) -> str:
+    """How many of the raw scores have an interval, and how many of them lie above 0 with all of it."""
+    scores = measured(rows).drop_nulls("raw_score_low")
+    if scores.is_empty():
+        return "Without resamples of the texts, the numbers have no intervals."
+    sides = on_sides(scores, Lean("raw_score"))
+    above, doubtful = sides.above.height, sides.contradictory.height
+    if scores.height == 1:
+        what = f"1 raw score has an interval from resamples of the texts, which {'lies' if above else 'does not lie'}"
+    else:
+        what = (
+            f"{scores.height:,} raw scores have intervals from resamples of the texts; {above} of them "
+            f"{verb(above, 'lie')}"
+        )
+    return (
+        f"{what} wholly above 0{contradictory('for', doubtful)}. A raw score can't be below 0, so an interval above a "
+        "score near 0 is no proof of bias."
+    )
+
+
+# --- sections -------------------------------------------------------------------------------------------------------
 
 
 def sections(frames: Frames, config: RatingConfig, kind: str) -> list[Section]:
@@ -168,24 +350,18 @@ def _tests(frames: Frames) -> Iterator[Block]:
     impacts = scores.filter(measure="die").select(*key, pl.col("^raw_score.*$").name.replace("raw_score", "impact"))
     both = scores.filter(measure="wrs").join(impacts, on=key, how="left", maintain_order="left")
     places = frames["ratings"].filter("decides").select(*key, "rank", "rating")
+    rejections = map(_rejections, ("", "holm_", "bh_"), ("reject", "after Holm", "after B.–H."))
+    estimates = estimate("raw_score", "WRS", 1), optional(estimate("impact", "DIE", 1, "%"))
+    show = Show(
+        RawScores,
+        "Tests, and how many of them reject at 95 / 70 / 60%: the t-tests over texts, which the score counts, and "
+        "p-values by what was drawn, corrected after Holm and after Benjamini and Hochberg; raw scores with their "
+        "intervals.",
+        ["variant", "system", "num_tests", *rejections, *estimates, count("rank"), count("rating")],
+        most=MOST_ROWS,
+    )
     for case, rows in by_case(both.join(places, on=key, how="left", maintain_order="left")).items():
-        table = grid(
-            "Tests, and how many of them reject at 95 / 70 / 60%: the t-tests over texts, which the score counts, and "
-            "p-values by what was drawn, corrected after Holm and after Benjamini and Hochberg; raw scores with their "
-            "intervals.",
-            rows,
-            "variant",
-            "system",
-            count("num_tests"),
-            *map(_rejections, ("", "holm_", "bh_"), ("reject", "after Holm", "after B.–H.")),
-            estimate("raw_score", "WRS", 1),
-            optional(estimate("impact", "DIE", 1, "%")),
-            count("rank"),
-            count("rating"),
-            most=MOST_ROWS,
-            table="raw_scores",
-        )
-        yield Details(f"{case}: tests, scores and ratings", [table])
+        yield Details(f"{case}: tests, scores and ratings", [show.grid(rows)])
 
 
 def _rejections(kind: str, heading: str) -> Column:
@@ -240,19 +416,13 @@ def _largest(effects: pl.DataFrame) -> Grid:
     """For each variant and system the emotion with the largest impact, which is the raw score."""
     key = ["variant", "system"]
     largest = effects.sort("die_percent", descending=True, maintain_order=True).unique(key, keep="first")
-    means = [number("mean_given", "E[Y|X]"), number("mean_do", "E[Y|do(X)]")]
-    return grid(
+    show = Show(
+        Effects,
         "The emotion with the largest impact, of all data sets.",
-        effects.select(key).unique(maintain_order=True).join(largest, on=key, maintain_order="left"),
-        *key,
-        text("dataset", "data set"),
-        "emotion",
-        count("num_texts"),
-        *means,
-        number("die_percent", "DIE", 1, "%"),
+        "variant system dataset emotion num_texts mean_given mean_do die_percent",
         most=MOST_ROWS,
-        table="effects",
     )
+    return show.grid(effects.select(key).unique(maintain_order=True).join(largest, on=key, maintain_order="left"))
 
 
 def _rejecting(tests: pl.DataFrame) -> Iterator[Block]:
@@ -267,31 +437,21 @@ def _rejecting(tests: pl.DataFrame) -> Iterator[Block]:
     )
     if rejections.is_empty():
         return
-    p_values = {"p_value": "p", "p_holm": "p (Holm)", "p_benjamini_hochberg": "p (B.–H.)"}
-    table = grid(
+    values = cell("values", lambda row: f"{row['value_1']} / {row['value_2']}")
+    numbers = "t degrees_of_freedom p_value p_holm p_benjamini_hochberg unit num_units"
+    show = Show(
+        Tests,
         "Tests of which t rejects equal means at 95%, the smallest p first; p is by the unit, and B.–H.: after "
         "Benjamini and Hochberg.",
-        rejections,
-        "variant",
-        "group",
-        text("dataset", "data set"),
-        "system",
-        text("protected", "attribute", attribute),
-        cell("values", lambda row: f"{row['value_1']} / {row['value_2']}"),
-        cell(
-            "means", lambda row: " / ".join(wording.number(row[f"mean_{side}"], 2) for side in (1, 2)), is_numeric=True
-        ),
-        number("t", digits=2),
-        number("degrees_of_freedom", "d.f.", 1),
-        *(p_value(name, heading) for name, heading in p_values.items()),
-        text("unit"),
-        count("num_units", "units"),
+        [*["variant", "group", "dataset", "system", "protected"], values, _MEANS, *numbers.split()],
         most=MOST_ROWS,
-        table="tests",
     )
-    yield Details("Tests that reject at 95%", [table])
+    yield Details("Tests that reject at 95%", [show.grid(rejections)])
 
 
+_MEANS = cell(
+    "means", lambda row: " / ".join(wording.number(row[f"mean_{side}"], 2) for side in (1, 2)), is_numeric=True
+)
 _NULLS = {
     "name": "names: which have which value has nothing to do with their mean scores",
     "frame": "sentence frames: within each template and emotion word either value is as likely to have the higher mean",
@@ -322,56 +482,33 @@ def _people(frames: Frames) -> Iterator[Block]:
         "The sentiment of annotators is the label that most of them give; where several are the most frequent, one of "
         "these is drawn. A system agrees with it where both are positive, both negative or both 0."
     )
-    yield grid(
+    yield from Show(
+        Annotations,
         "How far annotators agree with each other: texts of which all labels are equal, and pairs of labels that are.",
-        frames["annotations"],
-        "variant",
-        "group",
-        "system",
-        count("num_texts"),
-        count("num_labelled"),
-        number("percent_unanimous", "unanimous", 1, "%"),
-        number("percent_pairwise", "equal pairs", 1, "%"),
-        number("percent_drawn", "drawn", 2, "%"),
+        "variant group system num_texts num_labelled percent_unanimous percent_pairwise percent_drawn",
         most=MOST_ROWS,
-        table="annotations",
-    )
+    ).blocks(frames)
     if not frames["agreement"].is_empty():
-        yield grid(
+        yield from Show(
+            Agreement,
             "How far systems agree with the annotators.",
-            frames["agreement"],
-            "variant",
-            "group",
-            text("annotated", "annotators"),
-            "system",
-            count("num_texts"),
-            count("num_agreeing"),
-            number("percent_agreeing", "agreement", 1, "%"),
+            "variant group annotated system num_texts num_agreeing percent_agreeing",
             most=MOST_ROWS,
-            table="agreement",
-        )
+        ).blocks(frames)
 
 
 def _texts(frames: Frames) -> Iterator[Block]:
     """How much text there is."""
-    if "descriptions" in frames:
-        yield grid(
-            "The original texts. Stop words: those of scikit-learn's English list. In brackets beside a mean: the "
-            "smallest and the largest number.",
-            frames["descriptions"],
-            "group",
-            text("dataset", "data set"),
-            optional("speaker"),
-            count("num_texts"),
-            count("num_words"),
-            _mean_and_ends("words_per_text"),
-            count("num_stop_words"),
-            _mean_and_ends("stop_words_per_text"),
-            optional(count("num_conversations")),
-            optional(_mean_and_ends("texts_per_conversation")),
-            most=MOST_ROWS,
-            table="descriptions",
-        )
+    words, stop_words, texts = map(_mean_and_ends, ("words_per_text", "stop_words_per_text", "texts_per_conversation"))
+    counts: list[str | Column] = ["num_texts", "num_words", words, "num_stop_words", stop_words]
+    conversations = map(optional, (count("num_conversations"), texts))
+    yield from Show(
+        Descriptions,
+        "The original texts. Stop words: those of scikit-learn's English list. In brackets beside a mean: the "
+        "smallest and the largest number.",
+        ["group", "dataset", optional("speaker"), *counts, *conversations],
+        most=MOST_ROWS,
+    ).blocks(frames)
 
 
 def _mean_and_ends(name: str) -> Column:
