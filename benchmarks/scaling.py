@@ -23,8 +23,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
-from benchmarks.bootstrap import count_updates
-from benchmarks.command import DATA, Outcome, run_command
+from benchmarks.command import DATA, Outcome, count_updates, read_corpus, run_command
 from benchmarks.dealing import unit_seconds, waiting_unit
 from tiltmeter.cluster.dealing import Deck, longest_first
 from tiltmeter.cluster.simulation import simulate
@@ -32,7 +31,6 @@ from tiltmeter.operators.embedding.cooccurrence import UNITS_PER_PAIR, Cooccurre
 from tiltmeter.operators.embedding.glove import BYTES_PER_PAIR, GloveConfig, GloveTraining, vector_bytes
 from tiltmeter.operators.embedding.tiles import Tiling, shuffled_in_tiles, tiled_pairs
 from tiltmeter.operators.text.tokens import Tokenizer
-from tiltmeter.storage.corpora.corpora import CorpusConfig, find_sources, read_pages, split
 from tiltmeter.storage.store.runs import read_run_table
 
 EPOCHS = 3
@@ -71,10 +69,8 @@ class Measured:
 def write_corpus(source: str, num_tokens: int, target: Path) -> None:
     """Whole articles from the start of a corpus, as JSON lines, until they have so many tokens."""
     tokenize, written = Tokenizer("en"), 0
-    files = find_sources(CorpusConfig("source", "en", source))
-    pages = (page for file in files for span in split(file, 1e6) for page in read_pages(file, span))
     with target.open("w", encoding="utf-8") as lines:
-        for page in pages:
+        for _, page in read_corpus(source):
             if written >= num_tokens:
                 return
             print(json.dumps({"id": page.id, "title": page.title, "text": page.text}), file=lines)
@@ -302,9 +298,7 @@ def main() -> None:
     parser.add_argument("--full-workers", type=int, default=40, help="of the cluster to project to")
     parser.add_argument("--tokens", type=float, default=4.9e9, help="of the corpus to project to")
     parser.add_argument("--dump-bytes", type=float, default=105e9, help="of its XML")
-    parser.add_argument(
-        "--parse-rate", type=float, default=4e6, help="bytes of XML per second and core: benchmarks/reading.py"
-    )
+    parser.add_argument("--parse-rate", type=float, default=4e6, help="bytes of XML per second and core: docs/scale.md")
     parser.add_argument("overrides", nargs="*", metavar="key=value", help="further settings, before the options")
     known = parser.parse_args()
     runs: dict[float, list[Measured]] = {size: [] for size in [*known.sizes, *known.check_sizes]}

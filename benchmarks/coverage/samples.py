@@ -9,17 +9,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.command import DATA
+from benchmarks.command import DATA, read_corpus
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.compute.philox import Stream, philox
 from tiltmeter.operators.text.tokens import Tokenizer
-from tiltmeter.storage.corpora.corpora import CorpusConfig, Page, find_sources, read_pages, split
 
 TOKENS = 1_000_000
 """Of a sample, less in a corpus that has not so many for each."""
 
 _SEED = 0
-_SPAN_BYTES = 1e6
 
 
 @dataclass(frozen=True)
@@ -85,15 +83,9 @@ def dealt(articles: Sequence[Article], num_samples: int, tokens: int = TOKENS) -
 def read_articles(corpus: Corpus) -> Iterator[Article]:
     """Of the corpus, with ranks drawn by their ids."""
     tokenize = Tokenizer(corpus.language)
-    for page in _pages(corpus):
+    for _, page in read_corpus(str(DATA / corpus.file), corpus.language):
         line = json.dumps({"id": page.id, "title": page.title, "text": page.text}, ensure_ascii=False)
         yield Article(line, sum(len(tokenize(text)) for text in page.text.split("\n")), _rank(page.id))
-
-
-def _pages(corpus: Corpus) -> Iterator[Page]:
-    for file in find_sources(CorpusConfig("source", corpus.language, str(DATA / corpus.file))):
-        for span in split(file, _SPAN_BYTES):
-            yield from read_pages(file, span)
 
 
 def _rank(page_id: str) -> int:

@@ -1,7 +1,7 @@
 """Vadrevu et al. 2021 (xER): entity resolution by clique partitioning, on its data sets and on mentions of ECB+."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
 from typing import NamedTuple
@@ -13,14 +13,15 @@ from numpy.typing import NDArray
 
 from benchmarks.command import DATA
 from benchmarks.papers.figures import Figure, compared
-from benchmarks.xer import chains_of, problem_of
 from tiltmeter.operators.resolution import Problem, partition, partition_metrics
 from tiltmeter.operators.resolution.baselines.cliques import allowed_graph, clustering_coefficient
 from tiltmeter.operators.resolution.clustering import Solver
 from tiltmeter.operators.resolution.explanations import standings
 from tiltmeter.operators.resolution.metrics import PartitionMetrics
+from tiltmeter.operators.resolution.pairs import clean_pairs
 from tiltmeter.operators.resolution.problem import Missing
 from tiltmeter.operators.resolution.solvers import reducing_solver
+from tiltmeter.operators.resolution.synthetic import synthetic_scores
 
 TITLE = "Vadrevu et al. 2021, xER: An Explainable Model for Entity Resolution"
 PAGE = "entity_resolution"
@@ -165,6 +166,23 @@ _TABLE_6 = (
     (-0.2, 228, 0.312, "2491", "108"),
 )
 _NUM_PAIRS = 49 * 48 // 2
+
+
+def chains_of(num: int) -> list[str]:
+    """Gold chains of the first mentions of the smallest topic and class that has so many, or of the largest of all."""
+    mentions = pl.read_parquet(DATA / "er/ecbplus/mentions.parquet")
+    sizes = mentions.group_by("topic", "mention_class").len().sort("len", "topic", "mention_class")
+    fitting = sizes.filter(pl.col("len") >= num)
+    topic, kind, _ = fitting.row(0) if fitting.height else sizes.row(-1)
+    chosen = mentions.filter(topic=topic, mention_class=kind).sort("mention_id")["chain_id"]
+    return chosen.cast(pl.String).to_list()[:num]
+
+
+def problem_of(chains: Sequence[str], threshold: float | None, mean: float = 0.5, sd: float = 0.3) -> Problem:
+    """Mentions whose scores are normal around the mean within a chain, around its negative elsewhere."""
+    pairs = clean_pairs(*synthetic_scores(chains, mean, sd, seed=0, about=f"{len(chains)} mentions"), threshold)
+    left, right = (end.astype(np.int64) for end in pairs[:2])
+    return Problem(len(chains), left, right, pairs.weights, "forbid")
 
 
 def _thresholds() -> Iterator[Figure]:
