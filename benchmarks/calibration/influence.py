@@ -15,8 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from benchmarks.calibration.made import done, holds
-from benchmarks.calibration.registry import Claim, Experiment, Outcome
+from benchmarks.calibration.registry import Claim, Experiment, Outcome, done, holds
 from tiltmeter.jobs.classifiers.influence import evaluating
 from tiltmeter.jobs.classifiers.influence.config import Masking
 from tiltmeter.jobs.classifiers.influence.masking import _METHODS, _coverages
@@ -54,7 +53,6 @@ def _sentences(rng: np.random.Generator, num_contexts: int, mean_size: float, sp
 def interchanged(
     repetition: int,
     num_contexts: int,
-    *,
     side: float = 0.5,
     differing: float = 0.3,
     size: float = 3.0,
@@ -99,31 +97,22 @@ def probed(
     contexts: Contexts, *, whole: bool, num_checked: int = 1000, unit: str = "sentence", level: float = 0.95
 ) -> dict[str, Any]:
     """The row of the pair."""
-    num, random = contexts.codes.size, [word for word in contexts.teacher if word not in PAIR]
-    students = np.stack([contexts.student[word] for word in PAIR], axis=1).tolist()
-    teachers = np.stack([contexts.teacher[word] for word in (*PAIR, *random)], axis=1)
-    flags = {
-        "context": np.arange(num),
-        "cluster": contexts.codes,
-        "step": ["changeable"] * num,
-        "student": students,
-        "teacher": teachers[:, :2].tolist() if whole else [None] * num,
-        "odds": contexts.rng.standard_normal((num, 2)).tolist(),
-        "random": teachers[:, 2:].tolist(),
-    }
+    num, known = contexts.codes.size, [*PAIR, *(word for word in contexts.teacher if word not in PAIR)]
+    teachers = np.stack([contexts.teacher[word] for word in known], axis=1)
+    flags = {"context": np.arange(num), "cluster": contexts.codes, "step": ["changeable"] * num}
+    flags |= {"student": np.stack([contexts.student[word] for word in PAIR], axis=1).tolist()}
+    flags |= {"teacher": teachers[:, :2].tolist() if whole else [None] * num, "random": teachers[:, 2:].tolist()}
+    flags |= {"odds": contexts.rng.standard_normal((num, 2)).tolist()}
     texts = [[str(number), "red"] for number in range(num)]
     made = {"context": range(num), "text": [" ".join(text) for text in texts], "words": texts, "place": [1] * num}
-    known = [*PAIR, *random]
     vocabulary = {"word": known, "written": known, "count": [1] * len(known), "status": ["ok"] * len(known)}
+    vocabulary |= {"part_of_speech": ["ADJ"] * len(known)}
     config: dict[str, Any] = {"teacher": "0", "tag": "ADJ", "class": "positive", "unit": unit, "seed": 0}
     config |= {"control": [PAIR[0]], "probe": [PAIR[1]], "words": {"probed": PAIR}, "max_words": 500, "num_random": 500}
-    config |= {"num_random_checked": len(random), "num_checked": num_checked, "most_claims": 100}
+    config |= {"num_random_checked": len(known) - 2, "num_checked": num_checked, "most_claims": 100}
     config |= {"intervals": replace(INTERVALS, level=level)}
-    inputs = {
-        "flags": [pa.table(flags, schema=FLAGS)],
-        "contexts": [pa.table(made)],
-        "vocabulary": [pa.table(vocabulary | {"part_of_speech": ["ADJ"] * len(known)})],
-    }
+    inputs = {"flags": [pa.table(flags, schema=FLAGS)], "contexts": [pa.table(made)]}
+    inputs |= {"vocabulary": [pa.table(vocabulary)]}
     [row] = done(_Summing({"0": _teacher(contexts)}), config, inputs)["probes"].to_pylist()
     return row
 
@@ -137,19 +126,19 @@ def _probes(num_contexts: int, repetition: int, *, whole: bool = False, **how: A
     claim = 0.8 + 0.2 * differing / 2  # of the student's, the share that the teacher makes too
     return {
         "p_value": row["p_holm"],
-        "rate": holds(row, ("low", "high"), differing / 2),
-        "difference": holds(row, ("difference_low", "difference_high"), 0.0),
-        "moved": holds(other, ("difference_low", "difference_high"), differing * 0.28) if other else None,
-        "claims": holds(row, ("accuracy_joint_low", "accuracy_joint_high"), claim),
+        "rate": holds(row, "", differing / 2),
+        "difference": holds(row, "difference", 0.0),
+        "moved": holds(other, "difference", differing * 0.28) if other else None,
+        "claims": holds(row, "accuracy_joint", claim),
         "power": other["p_holm"] if other else None,
     }
 
 
 def _unusual(num_contexts: int, repetition: int, *, whole: bool) -> dict[str, Outcome]:
-    found = (
-        probed(among_random(repetition, num_contexts, offset), whole=whole, num_checked=200) for offset in (0.0, 2.0)
-    )
-    return {name: row["p_random_holm"] for name, row in zip(("p_random", "power"), found, strict=True)}
+    made = {
+        name: among_random(repetition, num_contexts, offset) for name, offset in (("p_random", 0.0), ("power", 2.0))
+    }
+    return {name: probed(of, whole=whole, num_checked=200)["p_random_holm"] for name, of in made.items()}
 
 
 class Texts(NamedTuple):
@@ -205,24 +194,16 @@ def followed(texts: Texts) -> dict[tuple[str, str], dict[str, Any]]:
         margins = 4.0 * texts.rng.random((said.size, 1))
         return (margins * np.eye(2)[said.ravel()] - np.eye(2)[alone.ravel()]).astype(np.float32)
 
-    teacher = SimpleNamespace(
-        states=states,
-        logits=lambda states: states,
-        labels=lambda asked: states(asked).argmax(axis=1),
-        classes=CLASSES,
-    )
-    student = SimpleNamespace(
-        contexts=lambda _: None, words=lambda _: None, changes=changes, network=SimpleNamespace(margin_error=0.5)
-    )
+    answers = {"states": states, "logits": lambda states: states, "labels": lambda asked: states(asked).argmax(axis=1)}
+    teacher = SimpleNamespace(**answers, classes=CLASSES)
+    network = SimpleNamespace(margin_error=0.5)
+    student = SimpleNamespace(contexts=lambda _: None, words=lambda _: None, changes=changes, network=network)
     taught = SimpleNamespace(load=lambda _: SimpleNamespace(teacher=teacher))
     config = {"teacher": "0", "seed": 0, "run_seed": 0, "unit": "sentence", "language": "en", "intervals": INTERVALS}
     config |= {"student": SimpleNamespace(convention="masked")}
     rows = [*texts.rows, *({**row, "part": "development"} for row in texts.rows)]
-    inputs = {
-        "texts": [pa.Table.from_pylist(rows, PREPARED)],
-        "student_weights": [pa.table({})],
-        "student_words": [pa.table({})],
-    }
+    inputs = {"texts": [pa.Table.from_pylist(rows, PREPARED)]}
+    inputs |= {name: [pa.table({})] for name in ("student_weights", "student_words")}
     with patch.object(evaluating, "load_student", lambda *_: student):
         table = done(evaluating._Evaluating({"0": taught}), config, inputs)["students"]
     return {(row["split"], row["measure"]): row for row in table.to_pylist()}
@@ -230,13 +211,12 @@ def followed(texts: Texts) -> dict[tuple[str, str], dict[str, Any]]:
 
 def _students(num_texts: int, size: float, repetition: int) -> dict[str, Outcome]:
     rows = followed(texts_of(repetition, num_texts, size))
-    ends = ("low", "high")
     return {
-        "per_word": holds(rows["test", "per_word"], ends, FOLLOWED),
-        "context_only": holds(rows["test", "per_word_context_only"], ends, KEPT),
-        "all_correct": holds(rows["test", "all_correct"], ends, _all_of(FOLLOWED)),
-        "teacher": holds(rows["test", "teacher_accuracy"], ends, RIGHT),
-        "calibration": holds(rows["test", "calibration_error_published"], ends, _calibration_error()),
+        "per_word": holds(rows["test", "per_word"], "", FOLLOWED),
+        "context_only": holds(rows["test", "per_word_context_only"], "", KEPT),
+        "all_correct": holds(rows["test", "all_correct"], "", _all_of(FOLLOWED)),
+        "teacher": holds(rows["test", "teacher_accuracy"], "", RIGHT),
+        "calibration": holds(rows["test", "calibration_error_published"], "", _calibration_error()),
     }
 
 
@@ -278,9 +258,9 @@ def masked(texts: Texts, differ: bool) -> dict[str, dict[str, Any]]:
 def _masking(num_texts: int, size: float, repetition: int) -> dict[str, Outcome]:
     rows = masked(texts_of(repetition, num_texts, size), differ=True)
     return {
-        "coverage": holds(rows["influence"], ("coverage_low", "coverage_high"), 0.4),
-        "less_lime": holds(rows["influence"], ("less_lime_low", "less_lime_high"), -0.2),
-        "as_lime": holds(rows["hybrid"], ("less_lime_low", "less_lime_high"), 0.0),
+        "coverage": holds(rows["influence"], "coverage", 0.4),
+        "less_lime": holds(rows["influence"], "less_lime", -0.2),
+        "as_lime": holds(rows["hybrid"], "less_lime", 0.0),
     }
 
 
@@ -296,7 +276,7 @@ def _ratios(repetition: int) -> dict[str, Outcome]:
     config = {"seed": repetition, "level": 0.95, "checks": ["never", 40]}
     loaded: Any = SimpleNamespace(teacher=teacher)
     row = _ratio(Context(("own",), 0), 0, answer, loaded, config)
-    return {"ratio": holds(row, ("teacher_low", "teacher_high"), float(truth.mean()))}
+    return {"ratio": holds(row, "teacher", float(truth.mean()))}
 
 
 _NULL = "a coin per sentence says which word is which"
@@ -322,16 +302,10 @@ def _of_random(power: float) -> tuple[Claim, ...]:
     )
 
 
+_FOLLOWED = dict.fromkeys(("per_word", "context_only"), "share of places of the generator")
+_FOLLOWED |= dict.fromkeys(("all_correct", "teacher"), "share of texts of the generator")
 _OF_STUDENTS = (
-    *(
-        Claim(name, "students", ("low", "high"), "coverage", "sentence", f"{what} of the generator")
-        for name, what in (
-            ("per_word", "share of places"),
-            ("context_only", "share of places"),
-            ("all_correct", "share of texts"),
-            ("teacher", "share of texts"),
-        )
-    ),
+    *(Claim(name, "students", ("low", "high"), "coverage", "sentence", what) for name, what in _FOLLOWED.items()),
     # What bins are off by chance does not cancel, so that it lies above the error of many texts.
     Claim("calibration", "students", ("low", "high"), "coverage", "sentence", "of many texts", documented=True),
 )
@@ -340,35 +314,26 @@ _OF_MASKING = (
     Claim("less_lime", "masking", ("less_lime_*",), "coverage", "sentence", "20 points less than LIME"),
     Claim("as_lime", "masking", ("less_lime_*",), "coverage", "sentence", "as much as LIME"),
 )
+_OF_RATIOS = (Claim("ratio", "unlike_ratios", ("teacher_*",), "coverage", "word", "ratio of these very words"),)
 
 
 def _stages() -> Iterator[Experiment]:
-    stage = partial(Experiment, job=JOB, level="stage")
-    whole = partial(_probes, 300, whole=True)
-    yield stage("probes: teacher judges all itself", repetitions=1000, run=whole, claims=_of_probes(0.3))
-    for num, repetitions, power in (
-        (300, 1000, 0.3),
-        (900, 1000, 0.8),
-        (1500, 1000, 0.8),
-        (5000, 400, 0.8),
-        (20000, 200, 0.8),
-    ):
+    stage = partial(Experiment, JOB)
+    yield stage("probes: teacher judges all itself", 1000, partial(_probes, 300, whole=True), _of_probes(0.3))
+    for num, repetitions in ((300, 1000), (900, 1000), (1500, 1000), (5000, 400), (20000, 200)):
         name = f"probes: checkpoint or exact=never, {num:,} contexts, 1,000 judged"
-        yield stage(name, repetitions=repetitions, run=partial(_probes, num), claims=_of_probes(power))
+        yield stage(name, repetitions, partial(_probes, num), _of_probes(0.3 if num == 300 else 0.8))
     few = partial(_probes, 5000, differing=0.01)
-    yield stage("probes: 1 % of 5,000 contexts differ, 1,000 judged", repetitions=400, run=few, claims=_of_probes(0.15))
+    yield stage("probes: 1 % of 5,000 contexts differ, 1,000 judged", 400, few, _of_probes(0.15))
     groups = partial(_probes, 3000, size=60.0, spread=0.7)
     claims = _of_probes(0.3, "speaker", documented=True)
-    yield stage("probes: about 17 speakers judged of 50", repetitions=400, run=groups, claims=claims)
+    yield stage("probes: about 17 speakers judged of 50", 400, groups, claims)
     for name, is_whole in (("all judged", True), ("200 of 400 judged", False)):
-        run = partial(_unusual, 400, whole=is_whole)
-        yield stage(f"probes: among random words, {name}", repetitions=400, run=run, claims=_of_random(0.8))
+        yield stage(f"probes: among random words, {name}", 400, partial(_unusual, 400, whole=is_whole), _of_random(0.8))
     for name, num, size in (("300 texts of 100 sentences", 300, 3.0), ("240 texts of 12 speakers", 240, 20.0)):
-        students, covered = partial(_students, num, size), partial(_masking, num, size)
-        yield stage(f"students: {name}", repetitions=400, run=students, claims=_OF_STUDENTS)
-        yield stage(f"masking: {name}", repetitions=400, run=covered, claims=_OF_MASKING)
-    ratio = Claim("ratio", "unlike_ratios", ("teacher_*",), "coverage", "word", "ratio of these very words")
-    yield stage("ratios: 40 of 300 words judged", repetitions=1000, run=_ratios, claims=(ratio,))
+        yield stage(f"students: {name}", 400, partial(_students, num, size), _OF_STUDENTS)
+        yield stage(f"masking: {name}", 400, partial(_masking, num, size), _OF_MASKING)
+    yield stage("ratios: 40 of 300 words judged", 1000, _ratios, _OF_RATIOS)
 
 
 EXPERIMENTS = list(_stages())

@@ -11,8 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from benchmarks.calibration.made import holds
-from benchmarks.calibration.registry import Claim, Experiment, Outcome
+from benchmarks.calibration.registry import Claim, Experiment, Outcome, ends, holds
 from tiltmeter.jobs.sentiment.rating import rating, tables
 from tiltmeter.jobs.sentiment.rating.rows import Findings, rate
 from tiltmeter.jobs.sentiment.rating.rules import RatingConfig
@@ -43,15 +42,12 @@ def _tested(repetition: int, units: int, first: int, size: float, kind: str, eff
     scores = shared + 0.2 * rng.standard_normal(codes.size)
     gender = np.where(codes < first, "f", "m")
     names = [f"unit {code}" for code in codes]
-    columns = {"conversation": names} if kind == "conversation" else {}
-    if kind == "name":
-        columns = {
-            "person": names,
-            "template": [f"t{place % 4}" for place in range(codes.size)],
-            "emotion_word": ["w"] * codes.size,
-        }
-    if kind == "text":
-        columns["dataset"] = [f"d{code % 2}" for code in codes]
+    frames = {"template": [f"t{place % 4}" for place in range(codes.size)], "emotion_word": ["w"] * codes.size}
+    columns = {
+        "text": {"dataset": [f"d{code % 2}" for code in codes]},
+        "conversation": {"conversation": names},
+        "name": {"person": names, **frames},
+    }[kind]
     settings = RatingConfig(num_resamples=0, design="independent")
     null = rated(scores, gender.tolist(), settings, repetition, **columns).tests
     moved = rated(scores + effect * (codes < first), gender.tolist(), settings, repetition, **columns).tests
@@ -91,14 +87,8 @@ def _dependent(repetition: int, units: int, size: int) -> dict[str, Outcome]:
     for name, follows in (("dependence_p", 0.0), ("power", 0.7)):
         felt = np.where(rng.random(units) < follows, gender, rng.integers(3, size=units))
         emotion = [f"e{felt[code]}" for code in codes]
-        found = rated(
-            np.zeros(codes.size),
-            ["fm"[gender[code]] for code in codes],
-            settings,
-            repetition,
-            emotion=emotion,
-            **columns,
-        )
+        genders = ["fm"[gender[code]] for code in codes]
+        found = rated(np.zeros(codes.size), genders, settings, repetition, emotion=emotion, **columns)
         outcome[name] = found.raw_scores[0]["dependence_p"]
     return outcome
 
@@ -137,151 +127,53 @@ def _raw(repetition: int) -> dict[str, Outcome]:
         rated(scores, gender, settings, repetition, variant=[name] * len(sets), dataset=sets)
         for name, scores in zip(("original", "es"), _drawn(rng), strict=True)
     ]
-    rows = [
-        found.raw_scores[0] | {"resampled": found.resampled[0].tolist(), "items": None, "num_items": len(sets)}
-        for found in parts
-    ]
+    same = {"items": None, "num_items": len(sets)}
+    rows = [found.raw_scores[0] | {"resampled": found.resampled[0].tolist()} | same for found in parts]
     config = {"level": settings.level, "interval": settings.interval, "weights": settings.rules.weights, "seed": 0}
-    names = dict.fromkeys(tables.RAW_SCORES.names)
-    [first, second] = rating._with_intervals(
-        pl.DataFrame([names | row for row in rows], infer_schema_length=None), config
-    )
-    change = rating._change(rows[0], rows[1], config)
+    frame = pl.DataFrame([dict.fromkeys(tables.RAW_SCORES.names) | row for row in rows], infer_schema_length=None)
+    [first, second] = rating._with_intervals(frame, config)
     before, after = _expected()
-    ends = ("raw_score_low", "raw_score_high")
     return {
-        "raw_score": holds(first, ends, before),
-        "round_trip": holds(second, ends, after),
-        "change": holds(change, ("change_low", "change_high"), after - before),
+        "raw_score": holds(first, "raw_score", before),
+        "round_trip": holds(second, "raw_score", after),
+        "change": holds(rating._change(rows[0], rows[1], config), "change", after - before),
     }
 
 
-def _claims(unit: str, truth: str, power: float, *, documented: bool = False) -> tuple[Claim, ...]:
-    sizes = [Claim(name, "tests", (name,), "size", unit, truth, documented=documented) for name in P_VALUES]
-    return (*sizes, Claim("power", "tests", P_VALUES, "power", unit, "means differ", power))
+def _means(unit: str, units: int, first: int, size: float, effect: float, power: float) -> Any:
+    """Runs and claims of units whose values have nothing to do with their means, or something."""
+    dealt = "which units have which value has nothing to do with their means"
+    claims = [Claim(name, "tests", (name,), "size", unit, dealt) for name in P_VALUES]
+    claims.append(Claim("power", "tests", P_VALUES, "power", unit, "means differ", power))
+    return partial(_tested, units=units, first=first, size=size, kind=unit, effect=effect), tuple(claims)
 
 
-DEALT = "which units have which value has nothing to do with their means"
+def _emotions(unit: str, units: int, size: int, what: str, power: float) -> Any:
+    """Runs and claims of emotions that do not follow the gender, or do."""
+    about = ("raw_scores", ("dependence_p",))
+    null = Claim("dependence_p", *about, "size", unit, f"{what} are dealt whatever the gender")
+    other = Claim("power", *about, "power", unit, f"seven of ten {what} follow the gender", power)
+    return partial(_dependent, units=units, size=size), (null, other)
+
+
+_FRAMES = (
+    Claim("p_value", "tests", ("p_value",), "size", "frame", "a coin per frame says which value is higher"),
+    Claim("power", "tests", ("p_value",), "power", "frame", "one value is higher in every frame", 0.9),
+)
+_COUNT = "mean raw score of such samples; a count of thresholds, whose interval holds about 90 %"
+_RAW = (
+    Claim("raw_score", "raw_scores", ends("raw_score"), "coverage", "text", _COUNT, documented=True),
+    Claim("round_trip", "raw_scores", ends("raw_score"), "coverage", "text", "the same after a round trip"),
+    Claim("change", "comparisons", ends("change"), "coverage", "text", "mean change of such samples"),
+)
+
+_stage = partial(Experiment, JOB)
 EXPERIMENTS = [
-    Experiment(
-        "texts, 12 against 28, in two data sets",
-        JOB,
-        "stage",
-        1000,
-        partial(_tested, units=40, first=12, size=1.0, kind="text", effect=0.3),
-        _claims("text", DEALT, 0.7),
-    ),
-    Experiment(
-        "16 conversations of 8 turns",
-        JOB,
-        "stage",
-        1000,
-        partial(_tested, units=16, first=8, size=8.0, kind="conversation", effect=0.35),
-        _claims("conversation", DEALT, 0.5),
-    ),
-    Experiment(
-        "names, 4 against 10",
-        JOB,
-        "stage",
-        1000,
-        partial(_tested, units=14, first=4, size=8.0, kind="name", effect=0.45),
-        _claims("name", DEALT, 0.4),
-    ),
-    Experiment(
-        "12 frames, two names a side",
-        JOB,
-        "stage",
-        1000,
-        partial(_framed, frames=12),
-        (
-            Claim("p_value", "tests", ("p_value",), "size", "frame", "a coin per frame says which value is higher"),
-            Claim("power", "tests", ("p_value",), "power", "frame", "one value is higher in every frame", 0.9),
-        ),
-    ),
-    Experiment(
-        "emotions of 60 texts",
-        JOB,
-        "stage",
-        1000,
-        partial(_dependent, units=60, size=1),
-        (
-            Claim(
-                "dependence_p",
-                "raw_scores",
-                ("dependence_p",),
-                "size",
-                "text",
-                "emotions are dealt whatever the gender",
-            ),
-            Claim(
-                "power",
-                "raw_scores",
-                ("dependence_p",),
-                "power",
-                "text",
-                "seven of ten emotions follow the gender",
-                0.8,
-            ),
-        ),
-    ),
-    Experiment(
-        "emotions of 50 conversations",
-        JOB,
-        "stage",
-        1000,
-        partial(_dependent, units=50, size=6),
-        (
-            Claim(
-                "dependence_p",
-                "raw_scores",
-                ("dependence_p",),
-                "size",
-                "conversation",
-                "moods are dealt whatever the gender",
-            ),
-            Claim(
-                "power",
-                "raw_scores",
-                ("dependence_p",),
-                "power",
-                "conversation",
-                "seven of ten moods follow the gender",
-                0.6,
-            ),
-        ),
-    ),
-    Experiment(
-        "raw scores of four data sets, and a round trip",
-        JOB,
-        "stage",
-        1000,
-        _raw,
-        (
-            Claim(
-                "raw_score",
-                "raw_scores",
-                ("raw_score_low", "raw_score_high"),
-                "coverage",
-                "text",
-                "mean raw score of such samples; a count of thresholds, whose interval holds about 90 %",
-                documented=True,
-            ),
-            Claim(
-                "round_trip",
-                "raw_scores",
-                ("raw_score_low", "raw_score_high"),
-                "coverage",
-                "text",
-                "the same after a round trip",
-            ),
-            Claim(
-                "change",
-                "comparisons",
-                ("change_low", "change_high"),
-                "coverage",
-                "text",
-                "mean change of such samples",
-            ),
-        ),
-    ),
+    _stage("texts, 12 against 28, in two data sets", 1000, *_means("text", 40, 12, 1.0, 0.3, 0.7)),
+    _stage("16 conversations of 8 turns", 1000, *_means("conversation", 16, 8, 8.0, 0.35, 0.5)),
+    _stage("names, 4 against 10", 1000, *_means("name", 14, 4, 8.0, 0.45, 0.4)),
+    _stage("12 frames, two names a side", 1000, partial(_framed, frames=12), _FRAMES),
+    _stage("emotions of 60 texts", 1000, *_emotions("text", 60, 1, "emotions", 0.8)),
+    _stage("emotions of 50 conversations", 1000, *_emotions("conversation", 50, 6, "moods", 0.6)),
+    _stage("raw scores of four data sets, and a round trip", 1000, _raw, _RAW),
 ]
