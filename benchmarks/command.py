@@ -16,7 +16,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -125,6 +125,11 @@ def read_corpus(file: str, language: str = "en") -> Iterator[tuple[Source, Page]
     for source in find_sources(CorpusConfig("benchmark", language, file)):
         for span in split(source, 1e6):
             yield from ((source, page) for page in read_pages(source, span))
+
+
+def markdown(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table."""
+    return "".join(f"| {' | '.join(line)} |\n" for line in (headings, ["---"] * len(headings), *rows))
 
 
 def print_stages(outcome: Outcome) -> None:

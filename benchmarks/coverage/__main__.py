@@ -11,12 +11,13 @@ tables of docs/how_sure.md, which `--write` puts there. `--replicas` and fewer c
 
 import argparse
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.command import markdown
 from benchmarks.coverage import arithmetic
 from benchmarks.coverage.arithmetic import METHODS, Share
 from benchmarks.coverage.quantities import Values, measure
@@ -37,49 +38,53 @@ VARIANTS = {
 NUMBERS = (8, 32, 100)
 
 _GROUPS = {"simple and es": CHOSEN_ON, "en and de": CONFIRMED_ON}
+_EVERY = ([*KINDS], *([kind] for kind in KINDS))
+_OWN = ("mean of the others", "expected value")
 
-Rows = Iterable[Sequence[str]]
-
-
-def markdown(headings: Sequence[str], rows: Rows) -> str:
-    """A table."""
-    lines = [headings, ["---"] * len(headings), *rows]
-    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+Rows = Iterator[Sequence[str]]
 
 
 def tables(study: Study) -> dict[str, str]:
-    """All of them by name."""
-    makers: Mapping[str, Callable[[Study], str]] = {
-        "coverage_spread": spread,
-        "coverage_noise": noise,
-        "coverage_default": default,
-        "coverage_methods": methods,
-        "coverage_targets": targets,
-        "coverage_kinds": kinds,
-        "coverage_factors": factors,
-        "coverage_jnd": jnd,
-        "coverage_sizes": sizes,
+    """All of them by name; rows without a number are left out."""
+    num_by_group = [f"{group}, {number}" for group in _GROUPS for number in NUMBERS]
+    width_by_group = [f"{group}{of}" for group in _GROUPS for of in ("", ", width needed")]
+    of_targets = [f"{target}, {number}" for target in _OWN for number in NUMBERS]
+    training = ("training in samples", "training in replicas", "means of replicas", "of starts")
+    kinds, drawn = ("corpus", "quantities"), ("drawn", "interval")
+    made = {
+        "spread": ([*kinds, "number", "in every sample", *VARIANTS.values()], _spread(study)),
+        "noise": ([*kinds, *training], _noise(study)),
+        "default": ([*kinds, *of_targets, "its own estimate, 32"], _default(study)),
+        "methods": ([*drawn, *num_by_group], _methods(study)),
+        "targets": ([*drawn, *TARGETS], _targets(study)),
+        "kinds": (["quantities", *drawn, *width_by_group], _kinds(study)),
+        "factors": (["drawn", "replicas", "factor", "en and de", *KINDS.values()], _factors(study)),
+        "jnd": (["corpus", "drawn", "replicas", "samples / noise", "expected value", "another sample"], _jnd(study)),
+        "sizes": (
+            ["quantities", "samples / replicas", "mean of the others is held", "another sample is held"],
+            _sizes(study),
+        ),
     }
-    return {name: make(study) for name, make in makers.items()}
+    return {f"coverage_{name}": markdown(headings, rows) for name, (headings, rows) in made.items()}
 
 
 # --- how far samples and replicas spread ----------------------------------------------------------------------------
 
 
-def spread(study: Study) -> str:
+def _spread(study: Study) -> Rows:
     """Standard deviation between samples over that of replicas."""
-    headings = ["corpus", "quantities", "number", "in every sample", *VARIANTS.values()]
-    return markdown(headings, filter(None, (_spread_row(study, *key) for key in product(study.corpora, KINDS))))
-
-
-def _spread_row(study: Study, corpus: str, kind: str) -> list[str] | None:
-    found = [study.values(corpus, variant, kind) for variant in VARIANTS]
-    known = next((values for values in found if values), None)
-    if known is None:
-        return None
-    num = np.isfinite(arithmetic.sample_spread(known.estimates)).sum()
-    complete = np.isfinite(known.estimates).all(axis=0).sum()
-    return [corpus, KINDS[kind], str(num), str(complete), *(_ratio(values) if values else "–" for values in found)]
+    for corpus, kind in product(study.corpora, KINDS):
+        found = [study.values(corpus, variant, kind) for variant in VARIANTS]
+        if known := next((values for values in found if values), None):
+            num = np.isfinite(arithmetic.sample_spread(known.estimates)).sum()
+            complete = np.isfinite(known.estimates).all(axis=0).sum()
+            yield [
+                corpus,
+                KINDS[kind],
+                str(num),
+                str(complete),
+                *(_ratio(values) if values else "–" for values in found),
+            ]
 
 
 def _ratio(values: Values) -> str:
@@ -88,150 +93,99 @@ def _ratio(values: Values) -> str:
     return f"{ratios.mean:.2f} ({ratios.median:.2f})"
 
 
-def noise(study: Study) -> str:
+def _noise(study: Study) -> Rows:
     """What training alone does, and how far means over replicas spread: medians over the quantities."""
-    headings = ["corpus", "quantities", "training in samples", "training in replicas", "means of replicas", "of starts"]
-    keys = product(study.corpora, KINDS)
-    return markdown(headings, (row for key in keys if (row := _noise_row(study, *key))))
-
-
-def _noise_row(study: Study, corpus: str, kind: str) -> list[str] | None:
-    values = study.values(corpus, "exponential", kind)
-    if values is None or len(values.starts) == 1:
-        return None
-    samples = arithmetic.sample_spread(values.estimates)
-    training = arithmetic.root_mean_square(arithmetic.standard_deviation(values.starts, axis=0), axis=0)
-    shares = [
-        arithmetic.ratios(training, of).median ** 2 for of in (samples, arithmetic.replica_spread(values.replicas))
-    ]
-    means = [arithmetic.mean(values.replicas), arithmetic.mean(values.starts, axis=0)]
-    spreads = [arithmetic.ratios(arithmetic.sample_spread(of), samples).median for of in means]
-    return [corpus, KINDS[kind], *(f"{share:.0%}" for share in shares), *(f"{ratio:.2f}" for ratio in spreads)]
+    for corpus, kind in product(study.corpora, KINDS):
+        values = study.values(corpus, "exponential", kind)
+        if values is None or len(values.starts) == 1:
+            continue
+        samples, replicas = arithmetic.sample_spread(values.estimates), arithmetic.replica_spread(values.replicas)
+        training = arithmetic.root_mean_square(arithmetic.standard_deviation(values.starts, axis=0), axis=0)
+        shares = [arithmetic.ratios(training, of).median ** 2 for of in (samples, replicas)]
+        means = [arithmetic.mean(values.replicas), arithmetic.mean(values.starts, axis=0)]
+        spreads = [arithmetic.ratios(arithmetic.sample_spread(of), samples).median for of in means]
+        yield [corpus, KINDS[kind], *(f"{share:.0%}" for share in shares), *(f"{ratio:.2f}" for ratio in spreads)]
 
 
 # --- coverage -------------------------------------------------------------------------------------------------------
 
 
-def default(study: Study) -> str:
+def _default(study: Study) -> Rows:
     """The product's own intervals, by corpus and quantity."""
-    targets = ("mean of the others", "expected value")
-    headings = ["corpus", "quantities", *(f"{target}, {number}" for target in targets for number in NUMBERS)]
-    keys = product(study.corpora, ([*KINDS], *([kind] for kind in KINDS)))
-    rows = ([corpus, *_default_row(study, corpus, kinds, targets)] for corpus, kinds in keys)
-    return markdown([*headings, "its own estimate, 32"], (row for row in rows if set(row[2:]) != {"–"}))
-
-
-def _default_row(study: Study, corpus: str, kinds: list[str], targets: Sequence[str]) -> list[str]:
     recipes = {number: Recipe("poisson", DEFAULT_METHOD, number) for number in NUMBERS}
-    held = [study.coverage([corpus], kinds, recipe, target) for target in targets for recipe in recipes.values()]
-    held.append(study.coverage([corpus], kinds, recipes[32], "its own estimate"))
-    return ["all" if len(kinds) > 1 else KINDS[kinds[0]], *map(shown, held)]
+    for corpus, kinds in product(study.corpora, _EVERY):
+        held = [study.coverage([corpus], kinds, recipe, target) for target in _OWN for recipe in recipes.values()]
+        held.append(study.coverage([corpus], kinds, recipes[32], "its own estimate"))
+        if _has_number(held):
+            yield [corpus, "all" if len(kinds) > 1 else KINDS[kinds[0]], *map(shown, held)]
 
 
-def methods(study: Study) -> str:
+def _methods(study: Study) -> Rows:
     """Every method with every way of drawing: how often the expected value is held at each number of replicas."""
-    headings = ["drawn", "interval", *(f"{group}, {number}" for group in _GROUPS for number in NUMBERS)]
-    return markdown(
-        headings, filter(None, (_method_row(study, *key) for key in product(VARIANTS, METHODS, (False, True))))
-    )
+    for variant, method, averages in product(VARIANTS, METHODS, (False, True)):
+        recipes = [Recipe(variant, method, number, averages) for number in NUMBERS]
+        groups = product(_GROUPS.values(), recipes)
+        shares = [study.coverage(corpora, [*KINDS], recipe, "expected value") for corpora, recipe in groups]
+        if (method == "centred" or not averages) and _has_number(shares):
+            name = f"{_named(method)}{', estimate averaged over starts' if averages else ''}"
+            yield [VARIANTS[variant], name, *map(shown, shares)]
 
 
-def _method_row(study: Study, variant: str, method: arithmetic.Method, averages: bool) -> list[str] | None:
-    if averages and method != "centred":
-        return None
-    recipes = [Recipe(variant, method, number, averages) for number in NUMBERS]
-    shares = [
-        study.coverage(corpora, list(KINDS), recipe, "expected value")
-        for corpora, recipe in product(_GROUPS.values(), recipes)
-    ]
-    name = f"{_named(method)}{', estimate averaged over starts' if averages else ''}"
-    return (
-        [VARIANTS[variant], name, *map(shown, shares)] if np.isfinite([share.value for share in shares]).any() else None
-    )
-
-
-def targets(study: Study) -> str:
+def _targets(study: Study) -> Rows:
     """At 32 replicas: what else intervals hold, in all corpora."""
-    recipes = [Recipe(variant, method, 32) for variant, method in product(VARIANTS, METHODS)]
-    rows = (
-        [VARIANTS[recipe.variant], _named(recipe.method), *map(shown, shares)]
-        for recipe in recipes
-        if np.isfinite(
-            (shares := [study.coverage(study.corpora, list(KINDS), recipe, target) for target in TARGETS])[0][0]
-        )
-    )
-    return markdown(["drawn", "interval", *TARGETS], rows)
+    for variant, method in product(VARIANTS, METHODS):
+        recipe = Recipe(variant, method, 32)
+        shares = [study.coverage(study.corpora, [*KINDS], recipe, target) for target in TARGETS]
+        if _has_number(shares[:1]):
+            yield [VARIANTS[variant], _named(method), *map(shown, shares)]
 
 
-def kinds(study: Study) -> str:
+def _kinds(study: Study) -> Rows:
     """At 32 replicas, each kind of quantity by itself: the expected value, and how many times as wide it must be."""
     recipes = [Recipe("poisson", "percentile", 32), *(Recipe(variant, "centred", 32) for variant in VARIANTS)]
     recipes += [Recipe(variant, "averaged", 32) for variant in ("poisson", "exponential")]
-    rows = (
-        [KINDS[kind], VARIANTS[recipe.variant], _named(recipe.method), *_by_group(study, [kind], recipe)]
-        for kind, recipe in product(KINDS, recipes)
-    )
-    headings = [f"{group}{of}" for group in _GROUPS for of in ("", ", width needed")]
-    return markdown(["quantities", "drawn", "interval", *headings], (row for row in rows if set(row[3:]) != {"–"}))
+    for kind, recipe in product(KINDS, recipes):
+        cells = []
+        for corpora in _GROUPS.values():
+            factor = study.needed_factor(corpora, [kind], recipe)
+            cells += [shown(study.coverage(corpora, [kind], recipe, "expected value"))]
+            cells += [f"{factor:.2f}" if np.isfinite(factor) else "–"]
+        if set(cells) != {"–"}:
+            yield [KINDS[kind], VARIANTS[recipe.variant], _named(recipe.method), *cells]
 
 
-def _by_group(study: Study, names: Sequence[str], recipe: Recipe) -> list[str]:
-    cells = []
-    for corpora in _GROUPS.values():
-        factor = study.needed_factor(corpora, names, recipe)
-        cells += [
-            shown(study.coverage(corpora, names, recipe, "expected value")),
-            f"{factor:.2f}" if np.isfinite(factor) else "–",
-        ]
-    return cells
-
-
-def factors(study: Study) -> str:
+def _factors(study: Study) -> Rows:
     """The factor at which centred intervals hold 95 % where they are chosen, and what they hold where confirmed."""
-    rows = []
     for variant, number in product(VARIANTS, NUMBERS):
         recipe = Recipe(variant, "centred", number)
-        factor = study.needed_factor(CHOSEN_ON, list(KINDS), recipe)
+        factor = study.needed_factor(CHOSEN_ON, [*KINDS], recipe)
         if np.isfinite(factor):
             wide = recipe._replace(factor=factor)
-            held = [
-                study.coverage(CONFIRMED_ON, kinds, wide, "expected value")
-                for kinds in ([*KINDS], *([k] for k in KINDS))
-            ]
-            rows.append([VARIANTS[variant], str(number), f"{factor:.2f}", *map(shown, held)])
-    return markdown(["drawn", "replicas", "factor", "en and de", *KINDS.values()], rows)
+            held = [study.coverage(CONFIRMED_ON, kinds, wide, "expected value") for kinds in _EVERY]
+            yield [VARIANTS[variant], str(number), f"{factor:.2f}", *map(shown, held)]
 
 
-def jnd(study: Study) -> str:
+def _jnd(study: Study) -> Rows:
     """Intervals of the JND by chi-square, and how far it spreads beyond the noise of so few replicas."""
-    keys = product(study.corpora, VARIANTS, NUMBERS)
-    headings = ["corpus", "drawn", "replicas", "samples / noise", "expected value", "another sample"]
-    return markdown(headings, (row for key in keys if (row := _jnd_row(study, *key))))
+    for corpus, variant, number in product(study.corpora, VARIANTS, NUMBERS):
+        if case := study.jnds(corpus, variant, number):
+            spread = arithmetic.root_mean_square(arithmetic.sample_spread(case.estimates))
+            shares = [arithmetic.share([TARGETS[target](case)]) for target in ("expected value", "another sample")]
+            noise = 1.0 / np.sqrt(2.0 * (number - 1.0))  # of the logarithm of a standard deviation, nearly
+            yield [corpus, VARIANTS[variant], str(number), f"{spread / noise:.2f}", *map(shown, shares)]
 
 
-def _jnd_row(study: Study, corpus: str, variant: str, num_replicas: int) -> list[str] | None:
-    case = study.jnds(corpus, variant, num_replicas)
-    if case is None:
-        return None
-    spread = arithmetic.root_mean_square(arithmetic.sample_spread(case.estimates))
-    shares = [arithmetic.share([TARGETS[target](case)]) for target in ("expected value", "another sample")]
-    # Of the logarithm of a standard deviation, nearly.
-    noise = 1.0 / np.sqrt(2.0 * (num_replicas - 1.0))
-    return [corpus, VARIANTS[variant], str(num_replicas), f"{spread / noise:.2f}", *map(shown, shares)]
-
-
-def sizes(study: Study) -> str:
+def _sizes(study: Study) -> Rows:
     """Vectors of two sizes, 50 dimensions and 10 epochs, and 100 and 15: what should not depend on it."""
-    headings = ["quantities", "samples / replicas", "mean of the others is held", "another sample is held"]
-    return markdown(headings, filter(None, (_size_row(study, kind) for kind in KINDS)))
-
-
-def _size_row(study: Study, kind: str) -> list[str] | None:
     small, large = "poisson", "poisson_large"
-    ones, others = (study.proportions("simple", *names) for names in ((small, kind, large), (large, kind, small)))
-    if ones is None or others is None:
-        return None
-    return [KINDS[kind], *(f"{one:.2f}, {other:.2f}" for one, other in zip(ones, others, strict=True))]
+    for kind in KINDS:
+        ones, others = (study.proportions("simple", *names) for names in ((small, kind, large), (large, kind, small)))
+        if ones and others:
+            yield [KINDS[kind], *(f"{one:.2f}, {other:.2f}" for one, other in zip(ones, others, strict=True))]
+
+
+def _has_number(shares: Sequence[Share]) -> bool:
+    return any(np.isfinite(share.value) for share in shares)
 
 
 def shown(share: Share) -> str:

@@ -11,6 +11,8 @@ from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from benchmarks import command
+
 DOCS = Path(__file__).parents[2] / "docs"
 
 
@@ -62,9 +64,8 @@ def _record(paper: str) -> Path:
 
 def markdown(figures: Iterable[Figure]) -> str:
     """The table, as the page has it."""
-    headings = [field.name for field in fields(Figure)]
-    rows = [headings, ["---"] * len(headings), *map(astuple, figures)]
-    return "".join("| " + " | ".join(cell.replace("|", r"\|") for cell in row) + " |\n" for row in rows)
+    rows = ([cell.replace("|", r"\|") for cell in astuple(figure)] for figure in figures)
+    return command.markdown([field.name for field in fields(Figure)], rows)
 
 
 def table_in(page: str, name: str) -> str:
