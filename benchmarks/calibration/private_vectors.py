@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from benchmarks.calibration.registry import Claim, Experiment, Kind, Outcome, Run, ends
+from benchmarks.calibration.registry import Claim, Experiment, Kind, Outcome, Run, done, ends
 from tiltmeter.jobs.embedding.private_vectors.deniability import _deny
 from tiltmeter.jobs.embedding.private_vectors.read_outs import _read
 from tiltmeter.jobs.embedding.private_vectors.release.audit import _checks, _named, _Subject
@@ -25,38 +25,18 @@ from tiltmeter.operators.embedding.private_release.bounds import Counts, audited
 from tiltmeter.operators.embedding.private_release.deniability import nearest_rows
 from tiltmeter.operators.embedding.private_release.mechanisms import Specification
 from tiltmeter.operators.embedding.private_release.secrets import BLOCK_ROWS, keyed_digest
-from tiltmeter.storage.store.ledger import Unit
 
 JOB = "private_vectors"
 WIDTH, KEPT, EPSILON = 6, 4, 2.0
 LEVEL = 0.95
 
 
-class Ref(str):
-    """Stands for a reference to a table, of whatever columns."""
-
-    def select(self, *_: str) -> "Ref":
-        """The same."""
-        return self
-
-
-class Held:
-    """In place of a store: one vocabulary."""
-
-    def __init__(self, vectors: NDArray[np.float64]) -> None:
-        words = pa.array([f"word{row}" for row in range(len(vectors))])
-        self._table = pa.table({"word": words, "vector": vector_column(vectors)})
-
-    def read(self, _: Ref) -> pa.Table:
-        """It."""
-        return self._table
-
-
-def done(work: Any, vectors: NDArray[np.float64], config: Mapping[str, Any]) -> dict[str, Any]:
-    """First row of the first table that the work of a stage makes of a vocabulary."""
-    unit = Unit("made/1", "made", dict(config), {"vocabulary": [Ref("vocabulary")]})  # type: ignore[list-item]
-    [*tables] = work(Held(vectors), unit)
-    return dict(tables[0][1].to_pylist()[0])
+def first_row(work: Any, vectors: NDArray[np.float64], config: Mapping[str, Any]) -> dict[str, Any]:
+    """Of the first table that the work of a stage makes of a vocabulary."""
+    words = pa.array([f"word{row}" for row in range(len(vectors))])
+    table = pa.table({"word": words, "vector": vector_column(vectors)})
+    row: dict[str, Any] = next(iter(done(work, config, {"vocabulary": [table]}).values())).to_pylist()[0]
+    return row
 
 
 # --- audits of what was written -------------------------------------------------------------------------------------
@@ -112,7 +92,7 @@ def _denied(num: int, scale: float, words: int, repetition: int) -> dict[str, Ou
     row = {"mechanism": "M1", "dimensions": 3, "epsilon": 1 / scale, "compared_at": "nominal"}
     made = Specification("norm", 3, 1.0, scale)._asdict()
     config = {"row": row, "mechanism": made, "words": words, "draws": 20, "level": LEVEL, "seed": repetition}
-    return {"attacker": _holds(done(_deny, vectors, config), "attacker", truth)}
+    return {"attacker": _holds(first_row(_deny, vectors, config), "attacker", truth)}
 
 
 def _given(num: int, scale: float, words: int, repetition: int) -> dict[str, Outcome]:
@@ -157,8 +137,8 @@ def _config(seed: int, runs: int) -> dict[str, Any]:
 def _distances(repetition: int) -> dict[str, Outcome]:
     """The words are the seed's; another run with noise of its own is the last of one more."""
     vectors = np.random.default_rng(repetition).standard_normal((60, WIDTH))
-    row = done(_read, vectors, _config(repetition, NUM_RUNS))
-    more = done(_read, vectors, _config(repetition, NUM_RUNS + 1))
+    row = first_row(_read, vectors, _config(repetition, NUM_RUNS))
+    more = first_row(_read, vectors, _config(repetition, NUM_RUNS + 1))
     other = (NUM_RUNS + 1) * more["error"] - NUM_RUNS * row["error"]
     return {"error": _holds(row, "error", other)}
 

@@ -117,8 +117,16 @@ class Exemption:
 # --- the work of a stage on tables that are made up -------------------------------------------------------------------
 
 
+class Ref(str):
+    """Stands for a reference to a table, of whatever columns."""
+
+    def select(self, *_: str) -> "Ref":
+        """The same."""
+        return self
+
+
 class Held:
-    """In place of a store: tables by their names, which stand for references."""
+    """In place of a store: tables by their names."""
 
     def __init__(self, tables: Mapping[str, pa.Table]) -> None:
         self._tables = tables
@@ -130,8 +138,8 @@ class Held:
 
 def done(work: Any, config: Mapping[str, Any], inputs: Mapping[str, Sequence[pa.Table]]) -> dict[str, pa.Table]:
     """What the work of a stage makes of tables."""
-    held = {f"{role} {place}": table for role, tables in inputs.items() for place, table in enumerate(tables)}
-    names: dict[str, Any] = {role: [f"{role} {place}" for place in range(len(of))] for role, of in inputs.items()}
+    names: dict[str, Any] = {role: [Ref(f"{role} {place}") for place in range(len(of))] for role, of in inputs.items()}
+    held = {name: table for role, tables in inputs.items() for name, table in zip(names[role], tables, strict=True)}
     return dict(work(Held(held), Unit("made/1", "made", dict(config), names)))
 
 

@@ -5,7 +5,7 @@ has been trained is found in the store again.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from itertools import accumulate
@@ -247,7 +247,8 @@ def _keep(places: Mapping[str, Path], costs: Path, run: Run[SamplesRun, Sources]
     for name, embeddings in found.items():
         _models(store, samples[name], embeddings).save(places[name])
     num_trained = sum(record.num_done for record in run.runner.records if record.name == "train")
-    costs.write_text(json.dumps(_cost([costs]).more(num_trained, cpu_seconds() if num_trained else 0.0)))
+    before = json.loads(costs.read_text()) if costs.exists() else Cost()
+    costs.write_text(json.dumps([before[0] + num_trained, before[1] + (cpu_seconds() if num_trained else 0.0)]))
 
 
 def _models(store: Store, sample: TokenisedCorpus, embeddings: Embeddings) -> Models:
@@ -267,24 +268,14 @@ def _vectors(store: Store, ref: TableRef, words: pl.DataFrame) -> NDArray[np.flo
 class Cost(NamedTuple):
     """Models that were trained, and core-seconds of CPU time of all processes, over the runs that it needed."""
 
-    num_models: int
-    core_seconds: float
-
-    def more(self, num_models: int, core_seconds: float) -> "Cost":
-        """With what another run took."""
-        return Cost(self.num_models + num_models, self.core_seconds + core_seconds)
+    num_models: int = 0
+    core_seconds: float = 0.0
 
 
 def total_cost(folder: Path) -> Cost:
     """Of all that was trained into a folder, in however many runs."""
-    return _cost(folder.rglob("models/*/*/costs.json"))
-
-
-def _cost(files: Iterable[Path]) -> Cost:
-    total = Cost(0, 0.0)
-    for file in files:
-        total = total.more(*json.loads(file.read_text())) if file.exists() else total
-    return total
+    costs = [json.loads(file.read_text()) for file in folder.rglob("models/*/*/costs.json")]
+    return Cost(*map(sum, zip(*costs, strict=True)))
 
 
 def cpu_seconds() -> float:
