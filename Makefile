@@ -45,7 +45,7 @@ golden: .venv/ready ## records anew what all runs of the tests give, with the in
 	$(BIN)/python -m tests.golden.tables .golden/one .golden/other
 
 bench: .venv/ready ## the whole path against word2vec, on the Simple English Wikipedia where it is at hand
-	$(BIN)/python -m benchmarks.bootstrap
+	$(BIN)/python -m benchmarks.command
 
 .venv/ready: requirements.lock pyproject.toml
 	$(PYTHON) -m venv .venv

@@ -17,12 +17,10 @@ from pathlib import Path
 
 from gensim.models import KeyedVectors
 
-from benchmarks.command import DATA, Outcome, print_stages, quality, run_command
+from benchmarks.command import NUM_CORES, SIMPLEWIKI, Outcome, print_stages, quality, read_corpus, run_command
 from tiltmeter.operators.text.tokens import Tokenizer
-from tiltmeter.storage.corpora.corpora import CorpusConfig, find_sources, read_pages, split
 
 NUM_REPLICAS = 32
-NUM_CORES = 2
 TOKENS_PER_LINE = 25
 SETTINGS = [
     "job=bootstrap",
@@ -49,16 +47,13 @@ REPLICA = {
 
 def write_lines(corpus: str, target: Path) -> int:
     """The corpus as lines of 25 tokens, none of which crosses from one article into the next; returns the tokens."""
-    tokenize = Tokenizer("en")
-    num_tokens = 0
+    tokenize, num_tokens = Tokenizer("en"), 0
     with target.open("w", encoding="utf-8") as lines:
-        for source in find_sources(CorpusConfig("simplewiki", "en", corpus)):
-            for span in split(source, 1e6):
-                for page in read_pages(source, span):
-                    tokens = [token for line in page.text.split("\n") for token in tokenize(line)]
-                    num_tokens += len(tokens)
-                    for start in range(0, len(tokens), TOKENS_PER_LINE):
-                        print(*tokens[start : start + TOKENS_PER_LINE], file=lines)
+        for _, page in read_corpus(corpus):
+            tokens = [token for line in page.text.split("\n") for token in tokenize(line)]
+            num_tokens += len(tokens)
+            for start in range(0, len(tokens), TOKENS_PER_LINE):
+                print(*tokens[start : start + TOKENS_PER_LINE], file=lines)
     return num_tokens
 
 
@@ -90,7 +85,7 @@ def run_ours(folder: Path, cluster: list[str]) -> Outcome:
 def main() -> None:
     """Run and print the ratio and the quality."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--corpus", default=str(DATA / "corpora/en/simplewiki.jsonl.bz2"))
+    parser.add_argument("--corpus", default=str(SIMPLEWIKI))
     parser.add_argument("--program", type=Path, help="the folder with the reference programs")
     parser.add_argument("cluster", nargs="*", help="settings of the cluster for ours; others would change the work")
     known = parser.parse_args()

@@ -23,15 +23,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
-from benchmarks.bootstrap import count_updates
-from benchmarks.command import DATA, Outcome, run_command
+from benchmarks.command import DATA, Outcome, count_updates, markdown, read_corpus, run_command
 from benchmarks.dealing import unit_seconds, waiting_unit
 from tiltmeter.cluster.dealing import Deck, longest_first, simulate
 from tiltmeter.operators.embedding.cooccurrence import UNITS_PER_PAIR, CooccurrenceConfig
 from tiltmeter.operators.embedding.glove import BYTES_PER_PAIR, GloveConfig, GloveTraining, vector_bytes
 from tiltmeter.operators.embedding.tiles import Tiling, shuffled_in_tiles, tiled_pairs
 from tiltmeter.operators.text.tokens import Tokenizer
-from tiltmeter.storage.corpora.corpora import CorpusConfig, find_sources, read_pages, split
 from tiltmeter.storage.store.runs import read_run_table
 
 EPOCHS = 3
@@ -70,10 +68,8 @@ class Measured:
 def write_corpus(source: str, num_tokens: int, target: Path) -> None:
     """Whole articles from the start of a corpus, as JSON lines, until they have so many tokens."""
     tokenize, written = Tokenizer("en"), 0
-    files = find_sources(CorpusConfig("source", "en", source))
-    pages = (page for file in files for span in split(file, 1e6) for page in read_pages(file, span))
     with target.open("w", encoding="utf-8") as lines:
-        for page in pages:
+        for _, page in read_corpus(source):
             if written >= num_tokens:
                 return
             print(json.dumps({"id": page.id, "title": page.title, "text": page.text}), file=lines)
@@ -83,32 +79,18 @@ def write_corpus(source: str, num_tokens: int, target: Path) -> None:
 def measure(corpus: Path, num_workers: int, overrides: list[str]) -> Measured:
     """Run the command on one corpus."""
     settings = ["job=bootstrap", "corpus=file", "corpus.language=en", f"corpus.path={corpus}"]
+    settings += [f"cluster.num_cpus={num_workers}", f"embedding.trainer.epochs={EPOCHS}", *overrides]
     with tempfile.TemporaryDirectory() as folder:
-        outcome = run_command(
-            Path(folder), *settings, f"cluster.num_cpus={num_workers}", f"embedding.trainer.epochs={EPOCHS}", *overrides
-        )
-        return _measured(outcome, corpus, num_workers)
+        return _measured(run_command(Path(folder), *settings), corpus, num_workers)
 
 
 def _measured(outcome: Outcome, corpus: Path, num_workers: int) -> Measured:
     [row] = read_run_table(outcome.run_dir, "corpora").to_pylist()
-    stages = {stage["name"]: stage for stage in outcome.record["stages"]}
-    return Measured(
-        num_workers,
-        row["num_tokens"],
-        corpus.stat().st_size,
-        row["num_words"],
-        _num_rows(outcome.store / "units/cooccurrence"),
-        _num_rows(outcome.store / "units/merge"),
-        count_updates(outcome.store, EPOCHS),
-        outcome.seconds,
-        outcome.peak_bytes,
-        {name: stage["peak_worker_memory_bytes"] for name, stage in stages.items()},
-        {name: stage["num_done"] for name, stage in stages.items()},
-        {name: stage["seconds"] for name, stage in stages.items()},
-        {name: stage["worker_seconds"] for name, stage in stages.items()},
-        {name: stage["num_bytes"] for name, stage in stages.items()},
-    )
+    columns = ("peak_worker_memory_bytes", "num_done", "seconds", "worker_seconds", "num_bytes")
+    by_stage = [{stage["name"]: stage[column] for stage in outcome.record["stages"]} for column in columns]
+    counted = [_num_rows(outcome.store / f"units/{operator}") for operator in ("cooccurrence", "merge")]
+    sizes = [row["num_tokens"], corpus.stat().st_size, row["num_words"], *counted, count_updates(outcome.store, EPOCHS)]
+    return Measured(num_workers, *sizes, outcome.seconds, outcome.peak_bytes, *by_stage)
 
 
 def _num_rows(folder: Path) -> int:
@@ -148,8 +130,7 @@ def print_model(runs: list[Measured]) -> None:
     print("\n| stage | grows with | core-seconds per million | largest error on these runs | bytes stored |")
     print("|---|---|---|---|---|")
     for stage, quantity in STAGES.items():
-        errors = [fitted[stage] * getattr(run, quantity) / run.core_seconds[stage] - 1 for run in runs]
-        worst = max(map(abs, errors))
+        worst = max(abs(fitted[stage] * getattr(run, quantity) / run.core_seconds[stage] - 1) for run in runs)
         stored = f"{stored_per_unit(runs, stage):,.2f} per unit of {STORED[stage]}"
         print(f"| {stage} | {quantity} | {1e6 * fitted[stage]:.3f} | {worst:.0%} | {stored} |")
     for quantity in ("words", "rows", "pairs", "updates"):
@@ -202,9 +183,8 @@ def print_check(runs: list[Measured], others: list[Measured]) -> None:
     print("|---|---|---|---|---|---|")
     for run in [*runs, *others]:
         expected = modelled_seconds(runs, run.tokens, run.text_bytes, run.num_workers)
-        error = f"{expected / run.seconds - 1:+.0%}"
-        fitted = "yes" if run in runs else "no"
-        print(f"| {run.tokens:,} | {run.num_workers} | {fitted} | {run.seconds:.0f} | {expected:.0f} | {error} |")
+        known, times = "yes" if run in runs else "no", f"{run.seconds:.0f} | {expected:.0f}"
+        print(f"| {run.tokens:,} | {run.num_workers} | {known} | {times} | {expected / run.seconds - 1:+.0%} |")
 
 
 def stored_per_unit(runs: list[Measured], stage: str) -> float:
@@ -248,47 +228,35 @@ def print_projection(
     runs: list[Measured], tokens: float, dump_bytes: float, parse_rate: float, num_workers: int
 ) -> None:
     """What the model says of a corpus far larger than any that was measured."""
-    fitted = constants(runs)
+    fitted, largest, markup = constants(runs), max(runs, key=lambda run: run.tokens), "documents (markup)"
     text_bytes = float(tokens * np.mean([run.text_bytes / run.tokens for run in runs]))
     amounts = expected_amounts(runs, tokens, text_bytes)
     combined = combined_rows(tokens, text_bytes, power_law(runs, "pairs"))
+    here = updates_per_second(largest.words, largest.pairs)
+    there = updates_per_second(amounts["words"], amounts["pairs"])
     hours = {stage: fitted[stage] * amounts[quantity] / 3600 for stage, quantity in STAGES.items()}
-    largest = max(runs, key=lambda run: run.tokens)
-    rates = [
-        updates_per_second(*size) for size in ((largest.words, largest.pairs), (amounts["words"], amounts["pairs"]))
-    ]
-    hours["train"] *= FULL_EPOCHS / EPOCHS * rates[0] / rates[1]
-    hours["documents (markup)"] = dump_bytes / parse_rate / 3600
-    hours["combine"] = fitted["merge"] * combined / 3600
+    hours["train"] *= FULL_EPOCHS / EPOCHS * here / there
+    hours |= {markup: dump_bytes / parse_rate / 3600, "combine": fitted["merge"] * combined / 3600}
     stored = {stage: stored_per_unit(runs, stage) * amounts[STORED[stage]] for stage in STAGES}
-    stored["documents (markup)"] = stored.pop("read")
-    counts = {stage: num_units(runs, stage, amounts[quantity]) for stage, quantity in STAGES.items()}
-    counts |= {
-        "documents (markup)": counts["tokens"],
-        "combine": int(np.ceil(counts["merge"] * combined / amounts["rows"])),
-    }
-    walls = {stage: dealt_seconds(spent, counts[stage], num_workers) for stage, spent in hours.items()}
+    stored[markup] = stored.pop("read")
     # Between those of the parts and those of all: rows have more zeros the smaller the part.
     stored["combine"] = combined * max(stored_per_unit(runs, stage) for stage in ("co-occurrence", "merge"))
-    print(f"\n{tokens:,.0f} tokens; {dump_bytes / 1e9:.0f} GB of XML at {parse_rate / 1e6:.1f} MB per core-second:")
-    print(f"\n| stage | core-hours | share | units | hours on {num_workers} workers | stored |")
-    print("|---|---|---|---|---|---|")
+    counts = {stage: num_units(runs, stage, amounts[quantity]) for stage, quantity in STAGES.items()}
+    counts |= {markup: counts["tokens"], "combine": int(np.ceil(counts["merge"] * combined / amounts["rows"]))}
+    walls = {stage: dealt_seconds(spent, counts[stage], num_workers) for stage, spent in hours.items()}
+    total, rows = sum(hours.values()), []
     for stage, spent in sorted(hours.items(), key=lambda item: -item[1]):
-        size = stored.get(stage, 0.0) / 1e9
-        share, wall = f"{spent / sum(hours.values()):.0%}", f"{walls[stage]:.2f}"
-        print(f"| {stage} | {spent:,.1f} | {share} | {counts[stage]:,} | {wall} | {size:,.0f} GB |")
-    print(
-        f"| all | {sum(hours.values()):,.0f} | | | {sum(walls.values()):.1f} | {sum(stored.values()) / 1e12:.1f} TB |"
-    )
-    print(
-        f"\n{amounts['words']:,.0f} words, {amounts['pairs']:,.0f} pairs, {sum(hours.values()):,.0f} core-hours in all"
-    )
-    print(
-        f"\nmillion updates per second, one core by itself: {rates[0] / 1e6:.1f} at {largest.tokens:,} tokens, ", end=""
-    )
-    print(f"{rates[1] / 1e6:.1f} there; {1e-6 / fitted['train']:.1f} in the runs")
+        size = f"{stored.get(stage, 0.0) / 1e9:,.0f} GB"
+        rows.append([stage, f"{spent:,.1f}", f"{spent / total:.0%}", f"{counts[stage]:,}", f"{walls[stage]:.2f}", size])
+    in_all = f"{sum(stored.values()) / 1e12:.1f} TB"
+    rows.append(["all", f"{total:,.0f}", "", "", f"{sum(walls.values()):.1f}", in_all])
+    print(f"\n{tokens:,.0f} tokens; {dump_bytes / 1e9:.0f} GB of XML at {parse_rate / 1e6:.1f} MB per core-second:\n")
+    print(markdown(["stage", "core-hours", "share", "units", f"hours on {num_workers} workers", "stored"], rows))
+    print(f"{amounts['words']:,.0f} words, {amounts['pairs']:,.0f} pairs, {total:,.0f} core-hours in all\n")
+    print(f"million updates per second, one core by itself: {here / 1e6:.1f} at {largest.tokens:,} tokens,", end=" ")
+    print(f"{there / 1e6:.1f} there; {1e-6 / fitted['train']:.1f} in the runs\n")
     vectors = vector_bytes(int(amounts["words"]), GloveConfig.dimensions)
-    print(f"\na worker: {vectors / 1e9:.1f} GB of vectors, {BYTES_PER_PAIR * amounts['pairs'] / 1e9:.0f} GB of scratch")
+    print(f"a worker: {vectors / 1e9:.1f} GB of vectors, {BYTES_PER_PAIR * amounts['pairs'] / 1e9:.0f} GB of scratch")
 
 
 def main() -> None:
@@ -301,9 +269,7 @@ def main() -> None:
     parser.add_argument("--full-workers", type=int, default=40, help="of the cluster to project to")
     parser.add_argument("--tokens", type=float, default=4.9e9, help="of the corpus to project to")
     parser.add_argument("--dump-bytes", type=float, default=105e9, help="of its XML")
-    parser.add_argument(
-        "--parse-rate", type=float, default=4e6, help="bytes of XML per second and core: benchmarks/reading.py"
-    )
+    parser.add_argument("--parse-rate", type=float, default=4e6, help="bytes of XML per second and core: docs/scale.md")
     parser.add_argument("overrides", nargs="*", metavar="key=value", help="further settings, before the options")
     known = parser.parse_args()
     runs: dict[float, list[Measured]] = {size: [] for size in [*known.sizes, *known.check_sizes]}

@@ -12,8 +12,7 @@ import argparse
 import sys
 
 from benchmarks.calibration.registry import Experiment, experiments
-from benchmarks.calibration.running import Figure, figures, keep, kept
-from benchmarks.calibration.tables import exempt, row, table, verdict_of
+from benchmarks.calibration.running import Figure, exempt, figures, keep, kept, row, table, verdict_of
 from benchmarks.papers.figures import write_marked
 
 _PAGE = "how_sure"

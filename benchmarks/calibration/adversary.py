@@ -1,38 +1,238 @@
 """`gender_adversary`: victims that can't know gender, a planted word, and texts in groups whose rates are known.
 
-The victims are in :mod:`.adversary_worlds`. Of the texts, flips, falls and controls are made up and go through the work
-of the last stage: in each group either of the two ways flips more, by a coin, and a direction differs from the next as
-controls differ among themselves.
+The victims read sentences of the sample of Wikipedia that gensim carries, half of them with gendered words, and vectors
+of it. Candidates, replacements, training, attacks and evaluation are the job's own work, on five victims of each of
+many draws of pair, controls and sentences. Labels of three classes are dealt anew, so that there is nothing to know; or
+they say which words a sentence has, and the victim neither learns nor reads gendered words. Planted, 30 of 100
+sentences begin with *man* or *woman*, which decides their class, and those that are attacked with *man*.
+
+Of the texts, flips, falls and controls are made up and go through the work of the last stage: in each group either of
+the two ways flips more, by a coin, and a direction differs from the next as controls differ among themselves.
 """
 
+import bz2
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache, lru_cache, partial
+from types import SimpleNamespace
 from typing import Any, NamedTuple, cast
 
+import hydra
 import numpy as np
 import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from benchmarks.calibration.adversary_worlds import (
-    RANKS,
-    SETTINGS,
-    SUMMARY,
-    Held,
-    attacked,
-    configured,
-    drawn_labels,
-    planted_labels,
-    told_labels,
-)
-from benchmarks.calibration.registry import Claim, Experiment, Outcome
-from tiltmeter.cluster.stages import Runner
-from tiltmeter.jobs.adversary import tables
-from tiltmeter.jobs.adversary.config import GenderAdversaryRun
+from benchmarks.calibration.registry import Claim, Experiment, Kind, Outcome, Run, ends, holds
+from tiltmeter.cluster.stages import Runner, Stage
+from tiltmeter.jobs.adversary import attacking, tables
+from tiltmeter.jobs.adversary.config import AdversarySources, GenderAdversaryRun
 from tiltmeter.jobs.adversary.evaluating import stage as evaluating
+from tiltmeter.jobs.adversary.finding import find_candidates
+from tiltmeter.jobs.adversary.labelling import label_candidates
+from tiltmeter.jobs.adversary.spaces import find_spaces
+from tiltmeter.jobs.adversary.texts import AttackedTexts, cut_texts
+from tiltmeter.jobs.adversary.training import train_victims
 from tiltmeter.jobs.adversary.vectors import WholeVectors
+from tiltmeter.jobs.adversary.victims import find_victim
+from tiltmeter.jobs.classifiers.tables import LABELLED, SPLIT
+from tiltmeter.jobs.composing import build
+from tiltmeter.jobs.embedding.vectors.selection import vector_column
+from tiltmeter.jobs.runtime.files import Files
+from tiltmeter.jobs.upkeep.plan.config import read_command
+from tiltmeter.storage.store.ledger import Finished, TableRef
 
 JOB = "gender_adversary"
+SUMMARY = "summary"
+RANKS = ("p_value", "fall_p_value", "size_p_value", "asymmetry_control_p")
+PAIRS = (
+    *(("man", "woman"), ("father", "mother"), ("son", "daughter"), ("king", "queen"), ("brother", "sister")),
+    *(("husband", "wife"), ("male", "female"), ("he", "she")),
+)
+DUMP = "enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2"
+VICTIMS, TRAINING, ATTACKED, CONTROLS = 5, 600, 16, 19
+SETTINGS = (
+    *("job=gender_adversary", "data.path=made.csv", "direction.kinds=[pair]", "job.num_resamples=2"),
+    *(f"controls.number={CONTROLS}", "controls.few=true", "search.greedy=false", "search.max_share=0.05"),
+    "victim=[linear,linear_masked]",
+)
+MIN_COUNTS = ("victim.linear.linear.min_count=2", "victim.linear_masked.linear.min_count=2")
+
+
+class Held:
+    """A store and a runner in one process, which keep tables in memory."""
+
+    def __init__(self) -> None:
+        self._tables: dict[tuple[str, str], pa.Table] = {}
+        self._num = 0
+        self.pool, self.failures = SimpleNamespace(num_gpus=0), dict[str, Any]()
+
+    def put(self, table: pa.Table, name: str = "table") -> TableRef:
+        """Keep a table."""
+        self._num += 1
+        place = f"held/{self._num}"
+        self._tables[place, name] = table
+        return TableRef(place, name, table.num_rows, {column: f"{place}/{column}" for column in table.column_names})
+
+    def read(self, ref: TableRef) -> pa.Table:
+        """Give it back."""
+        return self._tables[ref.unit, ref.name].select(list(ref.columns))
+
+    def run_whole(self, stage: Stage) -> dict[str, list[Finished]]:
+        """Do the work of a stage."""
+        store = cast(Any, self)
+        return {
+            group: [
+                Finished(unit.place, unit.name, 0, {name: self.put(table, name) for name, table in made})
+                for unit, made in stage.work(store, units)
+            ]
+            for group, units in stage.units.items()
+        }
+
+    def branch(self) -> "Held":
+        """Another with the same tables; what it keeps goes with it."""
+        other = Held()
+        other._tables, other._num = dict(self._tables), self._num
+        return other
+
+
+@cache
+def sentences() -> list[list[str]]:
+    """Of the sample, in small letters."""
+    from gensim.corpora.wikicorpus import extract_pages, filter_wiki
+    from gensim.test.utils import datapath
+
+    found: list[list[str]] = []
+    with bz2.open(datapath(DUMP)) as file:
+        for _, text, _ in extract_pages(file, ("0",)):
+            if text and not text[:9].upper().startswith("#REDIRECT"):
+                found += [re.findall("[a-z]+", line.lower()) for line in re.split(r"[.\n]", filter_wiki(text))]
+    return found
+
+
+@cache
+def vectors(dims: int = 50, window: int = 4, most: int = 5000) -> pa.Table:
+    """Of its most frequent words: positive pointwise mutual information, by its first singular vectors."""
+    from scipy import sparse
+    from sklearn.utils.extmath import randomized_svd
+
+    words = [word for word, _ in Counter(word for line in sentences() for word in line).most_common(most)]
+    rows = {word: row for row, word in enumerate(words)}
+    lines = [np.array([rows.get(word, most) for word in line]) for line in sentences()]
+    steps = [(line[:-step], line[step:]) for line in lines for step in range(1, window + 1) if len(line) > step]
+    first, second = (np.concatenate([pair[side] for pair in steps]) for side in (0, 1))
+    known = (first < most) & (second < most)
+    ends = np.concatenate([first[known], second[known]]), np.concatenate([second[known], first[known]])
+    pairs = sparse.coo_matrix((np.ones(ends[0].size), ends), (most, most)).tocsr().tocoo()
+    near, contexts = np.asarray(pairs.sum(1)).ravel(), np.asarray(pairs.sum(0)).ravel() ** 0.75
+    values = np.log(pairs.data * contexts.sum() / (near[pairs.row] * contexts[pairs.col]))
+    left, sizes, _ = randomized_svd(
+        sparse.csr_matrix((np.maximum(values, 0.0), (pairs.row, pairs.col)), pairs.shape), dims, random_state=0
+    )
+    return pa.table({"word": pa.array(words), "vector": vector_column(left * np.sqrt(sizes))})
+
+
+class World(NamedTuple):
+    """Sentences with their replacements along a direction and its controls, which victims are asked about."""
+
+    held: Held
+    config: GenderAdversaryRun
+    sources: AdversarySources
+    texts: pa.Table
+    cut: AttackedTexts
+    candidates: TableRef
+    spaces: Sequence[TableRef]
+    pairs: Sequence[TableRef]
+    vectors: WholeVectors
+
+
+@lru_cache(maxsize=2)
+def world(number: int, planted: bool) -> World:
+    """Its pair, controls and sentences are drawn by its number."""
+    pair = PAIRS[0] if planted else PAIRS[number % len(PAIRS)]
+    config = configured(*SETTINGS, *MIN_COUNTS, f"seed={number}", f"direction.pair=[{','.join(pair)}]")
+    held, texts = Held(), chosen(number, planted, config)
+    split = held.put(texts)
+    status = {"gender": None, "group": None, "status": "ok", "reason": ""}
+    labelled = held.put(pa.Table.from_pylist([row | status for row in texts.to_pylist()], LABELLED))
+    victims = {name: find_victim(name, victim, config.seed) for name, victim in config.victim.items()}
+    sources, runner = cast(AdversarySources, SimpleNamespace(lists=Files({}), victims=victims)), cast(Runner, held)
+    cut = cut_texts(runner, config, labelled, split)
+    embedding = WholeVectors([held.put(vectors())], {"number": 0})
+    near = find_candidates(runner, config, sources, cut.words, cut.counts, embedding.tables)
+    candidates = label_candidates(runner, config, near)
+    spaces = find_spaces(runner, config, near, split, cut)
+    return World(held, config, sources, texts, cut, candidates, spaces, near.pairs, embedding)
+
+
+def configured(*overrides: str) -> GenderAdversaryRun:
+    """Settings, as the command has them."""
+    command = read_command(list(overrides))
+    with hydra.initialize_config_module("tiltmeter.conf", version_base="1.3"):
+        return cast(GenderAdversaryRun, command.config(build(hydra.compose("tiltmeter", command.words), command.words)))
+
+
+def chosen(number: int, planted: bool, config: GenderAdversaryRun) -> pa.Table:
+    """Sentences by their part; two in three of those that are attacked, and half of the others, have gendered words."""
+    draws, genders = np.random.default_rng([number, 5]), config.words.gendered().genders
+    usual = [line for line in sentences() if 6 <= len(line) <= 16]
+    order = [usual[place] for place in draws.permutation(len(usual))]
+    told, others = (
+        [line for line in order if (not genders.keys().isdisjoint(line)) == is_told] for is_told in (True, False)
+    )
+    num = 2 * ATTACKED // 3
+    test = [*told[:num], *others[: ATTACKED - num]]
+    training = [*told[num : num + TRAINING // 2], *others[ATTACKED - num : ATTACKED - num + TRAINING // 2]]
+    sides = draws.choice(["man", "woman", ""], len(training), p=[0.15, 0.15, 0.7]) if planted else [""] * len(training)
+    lines = [("training", [side, *line] if side else line) for side, line in zip(sides, training, strict=True)]
+    lines += [("test", ["man", *line] if planted else line) for line in test]
+    rows = [{"row": row, "part": part, "text": " ".join(line), "label": ""} for row, (part, line) in enumerate(lines)]
+    return pa.Table.from_pylist(rows, SPLIT)
+
+
+def drawn_labels(texts: Sequence[str], draws: np.random.Generator) -> NDArray[np.str_]:
+    """Of three classes, whatever a text says: as if labels were dealt out anew."""
+    return np.array(["a", "b", "c"])[draws.integers(0, 3, len(texts))]
+
+
+def told_labels(texts: Sequence[str], draws: np.random.Generator) -> NDArray[np.str_]:
+    """By a score that each word has."""
+    scores = {word: draws.normal() for word in sorted({word for text in texts for word in text.split()})}
+    sums = np.array([sum(map(scores.__getitem__, text.split())) / len(text.split()) ** 0.5 for text in texts])
+    return np.array(["a", "b", "c"])[np.digitize(sums, np.quantile(sums, [1 / 3, 2 / 3]))]
+
+
+def planted_labels(texts: Sequence[str], draws: np.random.Generator) -> NDArray[np.str_]:
+    """By the first word, where it is the planted one."""
+    ties = {"man": "b", "woman": "c"}
+    return np.array([ties.get(text.split()[0], "") or str(draws.choice(["a", "b", "c"])) for text in texts])
+
+
+Labels = Callable[[Sequence[str], np.random.Generator], NDArray[np.str_]]
+
+
+def attacked(repetition: int, labels: Labels, victim: str, *, planted: bool = False) -> dict[str, Outcome]:
+    """P-values of a victim, to women and to men in turn; to women where a man's word is planted."""
+    made = world(repetition // VICTIMS, planted)
+    held = made.held.branch()
+    classes = labels(made.texts["text"].to_pylist(), np.random.default_rng([repetition, 6]))
+    place = made.texts.schema.get_field_index("label")
+    texts = held.put(made.texts.set_column(place, SPLIT.field("label"), pa.array(classes.tolist(), pa.string())))
+    one = cast(AdversarySources, SimpleNamespace(victims={victim: made.sources.victims[victim]}))
+    runner = cast(Runner, held)
+    models = train_victims(runner, made.config, made.sources, texts)
+    found = attacking.attack_texts(runner, made.config, one, models, made.cut.parts, made.spaces, made.candidates)
+    summary = evaluating.evaluate(runner, made.config, found, made.pairs, made.vectors)[SUMMARY]
+    gender = "female" if planted or repetition % 2 else "male"
+    [row] = pl.DataFrame(held.read(summary[0])).filter(direction=f"pair_to_{gender}", stratum="all").to_dicts()
+    both = [row[name] for name in ("asymmetry_p_adjusted", "asymmetry_control_p")]
+    return {name: row[name] for name in RANKS} | {"side": 1.0 if None in both else max(both)}
+
+
+# --- texts whose rates are known --------------------------------------------------------------------------------------
+
 DIRECTIONS = ("pair_to_female", "pair_to_male")
 BASE, ABLE, NUM_CONTROLS = 0.25, 0.75, 39
 
@@ -52,7 +252,7 @@ def rated_config() -> GenderAdversaryRun:
     return configured(*SETTINGS, f"controls.number={NUM_CONTROLS}", "victim=linear")
 
 
-def rated(repetition: int, case: Case) -> dict[str, Outcome]:
+def rated(case: Case, repetition: int) -> dict[str, Outcome]:
     """What the last stage makes of flips whose chances are known."""
     draws = np.random.default_rng([repetition, case.num_groups, case.num_replicas, 7])
     sizes = 1 + draws.poisson(case.group_size - 1.0, case.num_groups)
@@ -60,23 +260,16 @@ def rated(repetition: int, case: Case) -> dict[str, Outcome]:
     able = draws.random(groups.size) < ABLE
     kinds = np.clip(draws.normal(1.0, 0.15, 1 + NUM_CONTROLS), 0.5, 1.5)
     replicas = np.clip(draws.normal(1.0, 0.1, 1 + case.num_replicas), 0.7, 1.3) if case.num_replicas else np.ones(1)
-    parts = [
-        part
-        for control in range(-1, NUM_CONTROLS)
-        for part in _both_ways(
-            draws, groups, kinds[control + 1], replicas[: 1 if control >= 0 else None], control, case
-        )
-    ]
-    summary = _summary_of(
-        groups, able, pl.concat(parts).filter(pl.col("row").is_in(np.flatnonzero(able).tolist())), case
-    )
+    parts = []
+    for control in range(-1, NUM_CONTROLS):
+        asked = replicas if control < 0 else replicas[:1]
+        parts += _both_ways(draws, groups, kinds[control + 1], asked, control, case)
+    outcomes = pl.concat(parts).filter(pl.col("row").is_in(np.flatnonzero(able).tolist()))
+    summary = _summary_of(groups, able, outcomes, case)
     [row] = [row for row in summary if (row["direction"], row["stratum"]) == (DIRECTIONS[0], "all")]
     rate = BASE * (kinds[0] + case.lead)
     truths = {"changeable_rate": rate, "flip_rate": ABLE * rate, "excess": ABLE * (rate - BASE * kinds[1:].mean())}
-    held = {
-        name: None if row[f"{name}_low"] is None else bool(row[f"{name}_low"] <= truth <= row[f"{name}_high"])
-        for name, truth in truths.items()
-    }
+    held = {name: holds(row, name, truth) for name, truth in truths.items()}
     adjusted = min(one["p_adjusted"] for one in summary if one["stratum"] == "all")
     return held | {name: row[name] for name in SIGNS + RANKS} | {"p_adjusted": adjusted}
 
@@ -85,12 +278,7 @@ SIGNS = ("asymmetry_p", "asymmetry_p_adjusted")
 
 
 def _both_ways(
-    draws: np.random.Generator,
-    groups: NDArray[np.int64],
-    kind: float,
-    replicas: NDArray[np.float64],
-    control: int,
-    case: Case,
+    draws: np.random.Generator, groups: NDArray[np.int64], kind: float, replicas: Any, control: int, case: Case
 ) -> list[pl.DataFrame]:
     """Of every text along a direction and back; which way a group flips more, a coin says."""
     ways = np.clip(draws.normal(1.0, 0.3, (2, case.num_groups)), 0.4, 1.6)
@@ -100,13 +288,8 @@ def _both_ways(
         luck = draws.random(groups.size)
         for number, replica in enumerate(replicas):
             columns = {"row": np.arange(groups.size), "is_flip": luck < chances * replica, "fall": chances}
-            same: dict[str, Any] = {
-                "victim": pl.lit("linear"),
-                "direction": pl.lit(name),
-                "control": control,
-                "replica": number,
-            }
-            sizes: dict[str, Any] = {"num_candidates": pl.lit(2, pl.Int32), "log10_size": draws.normal(1.0, 0.1)}
+            same = {"victim": pl.lit("linear"), "direction": pl.lit(name), "control": control, "replica": number}
+            sizes = {"num_candidates": pl.lit(2, pl.Int32), "log10_size": draws.normal(1.0, 0.1)}
             found.append(pl.DataFrame(columns).with_columns(**same, **sizes))
     return found
 
@@ -115,15 +298,12 @@ def _summary_of(
     groups: NDArray[np.int64], able: NDArray[np.bool_], outcomes: pl.DataFrame, case: Case
 ) -> list[dict[str, Any]]:
     held, named = Held(), [None if case.group_size == 1.0 else f"group {group}" for group in groups]
-    texts = [
-        {"row": row, "victim": "linear", "text": f"text {row}", "group": group, "predicted": "a", "has_female": False}
-        | {"has_male": False}
-        for row, group in enumerate(named)
-    ]
+    same = {"victim": "linear", "predicted": "a", "has_female": False, "has_male": False}
+    texts = [same | {"row": row, "text": f"text {row}", "group": group} for row, group in enumerate(named)]
+    statuses = np.where(able, "robust_proven", "no_candidate").tolist()
     attacks = [
-        {"row": row, "victim": "linear", "direction": name, "search": "ladder"}
-        | {"status": "robust_proven" if able[row] else "no_candidate", "num_changes": 0}
-        for row in range(groups.size)
+        {"row": row, "victim": "linear", "direction": name, "search": "ladder", "status": status, "num_changes": 0}
+        for row, status in enumerate(statuses)
         for name in DIRECTIONS
     ]
     made = {
@@ -132,9 +312,8 @@ def _summary_of(
         "substitutions": tables.SUBSTITUTIONS.empty_table(),
         "outcomes": outcomes.select(tables.OUTCOMES.names).to_arrow().cast(tables.OUTCOMES),
     }
-    embedding = WholeVectors(
-        [held.put(tables.PAIRS.empty_table())] * (1 + case.num_replicas), {"number": case.num_replicas}
-    )
+    pairs = [held.put(tables.PAIRS.empty_table())] * (1 + case.num_replicas)
+    embedding = WholeVectors(pairs, {"number": case.num_replicas})
     refs = {name: [held.put(table, name)] for name, table in made.items()}
     [found] = evaluating.evaluate(cast(Runner, held), rated_config(), refs, [], embedding)[SUMMARY]
     return pl.DataFrame(held.read(found)).to_dicts()
@@ -149,68 +328,51 @@ ALIKE = "the direction is one like its controls"
 EITHER = "in each group either way is as likely to flip more"
 
 
-def _ranks(kind: str, truth: str, bound: float | None = None) -> tuple[Claim, ...]:
-    return tuple(Claim(name, SUMMARY, (name,), cast(Any, kind), "direction", truth, bound) for name in RANKS)
+def _ranks(kind: Kind, truth: str, bound: float | None = None) -> tuple[Claim, ...]:
+    return tuple(Claim(name, SUMMARY, (name,), kind, "direction", truth, bound) for name in RANKS)
 
 
-def _planted() -> tuple[Claim, ...]:
-    """At equal size, to which a line through controls of nearly one size leads, there is little to find."""
-    claims = _victims("power", PLANTED, 0.8)
-    return tuple(replace(claim, bound=0.2) if claim.name == "size_p_value" else claim for claim in claims)
-
-
-def _victims(kind: str, truth: str, bound: float | None = None) -> tuple[Claim, ...]:
+def _victims(kind: Kind, truth: str, bound: float | None = None) -> tuple[Claim, ...]:
     """Ranks, and a side as the page names it: where both p-values are small."""
     both = ("asymmetry_p_adjusted", "asymmetry_control_p")
-    return (
-        *_ranks(kind, truth, bound),
-        Claim("side", SUMMARY, both, cast(Any, kind), "text and direction", truth, bound),
-    )
+    return (*_ranks(kind, truth, bound), Claim("side", SUMMARY, both, kind, "text and direction", truth, bound))
 
 
-def _rated(unit: str) -> tuple[Claim, ...]:
-    ends = [
-        Claim(name, SUMMARY, (f"{name}_low", f"{name}_high"), "coverage", unit, "chances that were drawn")
-        for name in ("flip_rate", "changeable_rate", "excess")
+def _rated(name: str, unit: str, case: Case) -> Experiment:
+    held = [
+        Claim(column, SUMMARY, ends(column), "coverage", unit, "chances that were drawn")
+        for column in ("flip_rate", "changeable_rate", "excess")
     ]
-    signs = [Claim(name, SUMMARY, (name,), "size", unit, EITHER) for name in SIGNS]
+    signs = [Claim(column, SUMMARY, (column,), "size", unit, EITHER) for column in SIGNS]
     adjusted = Claim("p_adjusted", SUMMARY, ("p_adjusted",), "size", "direction", ALIKE)
-    return (*ends, *signs, *_ranks("size", ALIKE), adjusted)
+    return _stage(name, 400, partial(rated, case), (*held, *signs, *_ranks("size", ALIKE), adjusted))
 
 
-def _experiment(name: str, repetitions: int, run: Any, claims: tuple[Claim, ...]) -> Experiment:
-    return Experiment(f"{JOB}: {name}", JOB, "stage", repetitions, run, claims)
+def _stage(name: str, repetitions: int, run: Run, claims: tuple[Claim, ...]) -> Experiment:
+    return Experiment(JOB, f"{JOB}: {name}", repetitions, run, claims)
 
 
+# At equal size, to which a line through controls of nearly one size leads, there is little to find.
+_KNOWN = tuple(
+    replace(claim, bound=0.2) if claim.name == "size_p_value" else claim for claim in _victims("power", PLANTED, 0.8)
+)
 MORE = "to women flips 2.5 times as many"
 _POWER = tuple(Claim(name, SUMMARY, (name,), "power", "group", MORE, 0.5) for name in (*SIGNS, "p_adjusted"))
+_dealt = partial(attacked, labels=drawn_labels, victim="linear")
+_masked = partial(attacked, labels=told_labels, victim="linear_masked")
+_planted = partial(attacked, labels=planted_labels, victim="linear", planted=True)
 EXPERIMENTS = [
-    _experiment(
-        "labels dealt anew",
-        200,
-        partial(attacked, labels=drawn_labels, victim="linear"),
-        _victims("size", LABELS_DEALT),
-    ),
-    _experiment(
-        "gendered words masked",
-        200,
-        partial(attacked, labels=told_labels, victim="linear_masked"),
-        _victims("size", MASKED),
-    ),
-    _experiment(
-        "a planted word",
-        200,
-        partial(attacked, labels=planted_labels, victim="linear", planted=True),
-        _planted(),
-    ),
-    _experiment("texts alone", 400, partial(rated, case=Case(80, 1.0)), _rated("text")),
-    _experiment("20 groups of about 5", 400, partial(rated, case=Case(20, 5.0)), _rated("group")),
-    _experiment("8 groups of about 10", 400, partial(rated, case=Case(8, 10.0)), _rated("group")),
-    _experiment("20 groups, 8 replicas", 400, partial(rated, case=Case(20, 5.0, 8)), _rated("group")),
-    _experiment(
+    _stage("labels dealt anew", 200, _dealt, _victims("size", LABELS_DEALT)),
+    _stage("gendered words masked", 200, _masked, _victims("size", MASKED)),
+    _stage("a planted word", 200, _planted, _KNOWN),
+    _rated("texts alone", "text", Case(80, 1.0)),
+    _rated("20 groups of about 5", "group", Case(20, 5.0)),
+    _rated("8 groups of about 10", "group", Case(8, 10.0)),
+    _rated("20 groups, 8 replicas", "group", Case(20, 5.0, 8)),
+    _stage(
         "20 groups, more flips to women",
         200,
-        partial(rated, case=Case(20, 5.0, 0, 1.5)),
-        (*_POWER, *_ranks("power", MORE, 0.5)),
+        partial(rated, Case(20, 5.0, 0, 1.5)),
+        _POWER + _ranks("power", MORE, 0.5),
     ),
 ]

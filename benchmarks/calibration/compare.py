@@ -8,8 +8,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from benchmarks.calibration.made import holds
-from benchmarks.calibration.registry import Claim, Exemption, Experiment, Outcome
+from benchmarks.calibration.registry import Claim, Exemption, Experiment, Outcome, ends, holds
 from tiltmeter.jobs.changes.differences import Draws, _groups, _judgement, corrected
 from tiltmeter.jobs.changes.tables import DIFFERENCES
 from tiltmeter.jobs.classifiers.intervals import mean_of_texts
@@ -21,7 +20,6 @@ from tiltmeter.operators.statistics.text_intervals import KeyedResampleSettings
 from tiltmeter.operators.statistics.units import each
 
 JOB = "compare"
-ENDS = ("difference_low", "difference_high")
 
 
 def _compared(first: Any, second: Any, clusters: list[str] | None) -> list[dict[str, Any]]:
@@ -55,7 +53,7 @@ def _systems(repetition: int, units: int, size: float, share: float, *, is_right
         rows = _compared(first, second, clusters)
         if name == "null":
             outcome |= {"p": rows[0]["p"], "q": min((row["q"] for row in rows if row["q"] is not None), default=None)}
-            outcome |= {"mcnemar_p": rows[0]["mcnemar_p"], "difference": holds(rows[0], ENDS, 0.0)}
+            outcome |= {"mcnemar_p": rows[0]["mcnemar_p"], "difference": holds(rows[0], "difference", 0.0)}
         else:
             outcome |= {"power": rows[0]["p"], "mcnemar power": rows[0]["mcnemar_p"]}
     return outcome
@@ -98,11 +96,7 @@ def _nights(repetition: int, num_texts: int, other: float) -> dict[str, Outcome]
             numbers.append((rows[0][key], rows[1][key]))
         found = _judged(draws, numbers)
         if name == "null":
-            outcome |= {
-                "p": found[0]["p"],
-                "q": min(row["q"] for row in found),
-                "difference": holds(found[0], ("low", "high"), 0.0),
-            }
+            outcome |= {"p": found[0]["p"], "q": min(row["q"] for row in found), "difference": holds(found[0], "", 0.0)}
         else:
             outcome["power"] = found[0]["p"]
     changes = {"change": "difference", "p of a change": "p", "power of a change": "power"}  # the same judgement
@@ -126,112 +120,52 @@ def _replicas(repetition: int, num: int) -> dict[str, Outcome]:
     return outcome
 
 
-COIN = "in every cluster either system is as likely to be ahead"
-
-
-def _claims(power: float, *, exact: bool, few: bool = False) -> tuple[Claim, ...]:
+def _claims(power: float, *, exact: bool = True, few: bool = False) -> tuple[Claim, ...]:
+    coin, moved = "in every cluster either system is as likely to be ahead", "one system is ahead in most clusters"
     claims = [
-        Claim("difference", "systems", ENDS, "coverage", "cluster", "0", documented=few),
-        Claim("p", "systems", ("p",), "size", "cluster", COIN),
-        Claim("q", "systems", ("q",), "size", "cluster", COIN),
-        Claim("power", "systems", ("p", "q"), "power", "cluster", "one system is ahead in most clusters", power),
+        Claim("difference", "systems", ends("difference"), "coverage", "cluster", "0", documented=few),
+        Claim("p", "systems", ("p",), "size", "cluster", coin),
+        Claim("q", "systems", ("q",), "size", "cluster", coin),
+        Claim("power", "systems", ("p", "q"), "power", "cluster", moved, power),
+        Claim("mcnemar_p", "systems", ("mcnemar_p",), "size", "cluster", coin),
+        Claim("mcnemar power", "systems", ("mcnemar_p",), "power", "cluster", moved, power),
     ]
-    if exact:
-        claims += [
-            Claim("mcnemar_p", "systems", ("mcnemar_p",), "size", "cluster", COIN),
-            Claim(
-                "mcnemar power",
-                "systems",
-                ("mcnemar_p",),
-                "power",
-                "cluster",
-                "one system is ahead in most clusters",
-                power,
-            ),
-        ]
-    return tuple(claims)
+    return tuple(claims if exact else claims[:4])
 
 
-UNCHANGED = "no night differs but by chance"
+UNCHANGED, WRONG = "no night differs but by chance", "15 % of right outcomes become wrong"
+_NIGHTS = (
+    Claim("difference", "differences", ("low", "high"), "coverage", "text", "0"),
+    Claim("p", "differences", ("p",), "size", "text", UNCHANGED),
+    Claim("q", "differences", ("q",), "size", "text", UNCHANGED),
+    Claim("power", "differences", ("p", "q"), "power", "text", WRONG, 0.5),
+    Claim("change", "changes", ends("difference"), "coverage", "text", "0"),
+    Claim("p of a change", "changes", ("p",), "size", "text", UNCHANGED),
+    Claim("power of a change", "changes", ("p",), "power", "text", WRONG, 0.5),
+)
+_REPLICAS = (
+    Claim("p_texts", "differences", ("p_texts",), "size", "replica", UNCHANGED),
+    Claim("p", "differences", ("p",), "size", "replica", UNCHANGED),
+    Claim("power", "differences", ("p_texts",), "power", "replica", "all replicas move by 1 sd", 0.6),
+)
+
+_stage = partial(Experiment, JOB)
+_right = partial(_systems, is_right=True)
+_score = partial(_systems, units=12, size=10, share=0.95, is_right=False)
+_other = partial(_nights, num_texts=150, other=0.3)
 EXPERIMENTS = [
-    Experiment(
-        "60 items apart",
-        JOB,
-        "stage",
-        1000,
-        partial(_systems, units=60, size=1, share=0.85, is_right=True),
-        _claims(0.6, exact=True),
-    ),
-    Experiment(
-        "20 clusters of 10 items",
-        JOB,
-        "stage",
-        1000,
-        partial(_systems, units=20, size=10, share=0.9, is_right=True),
-        _claims(0.6, exact=True),
-    ),
-    Experiment(
-        "8 clusters of 10 items",
-        JOB,
-        "stage",
-        1000,
-        partial(_systems, units=8, size=10, share=1.0, is_right=True),
-        _claims(0.7, exact=True, few=True),
-    ),
-    Experiment(
-        "12 clusters, scores that are no shares",
-        JOB,
-        "stage",
-        1000,
-        partial(_systems, units=12, size=10, share=0.95, is_right=False),
-        _claims(0.6, exact=False, few=True),
-    ),
-    Experiment(
-        "nights on 150 texts, three in ten outcomes drawn anew",
-        JOB,
-        "stage",
-        400,
-        partial(_nights, num_texts=150, other=0.3),
-        (
-            Claim("difference", "differences", ("low", "high"), "coverage", "text", "0"),
-            Claim("p", "differences", ("p",), "size", "text", UNCHANGED),
-            Claim("q", "differences", ("q",), "size", "text", UNCHANGED),
-            Claim("power", "differences", ("p", "q"), "power", "text", "15 % of right outcomes become wrong", 0.5),
-            Claim("change", "changes", ("difference_low", "difference_high"), "coverage", "text", "0"),
-            Claim("p of a change", "changes", ("p",), "size", "text", UNCHANGED),
-            Claim("power of a change", "changes", ("p",), "power", "text", "15 % of right outcomes become wrong", 0.5),
-        ),
-    ),
-    Experiment(
-        "nights of 16 replicas that train alike",
-        JOB,
-        "stage",
-        1000,
-        partial(_replicas, num=16),
-        (
-            Claim("p_texts", "differences", ("p_texts",), "size", "replica", UNCHANGED),
-            Claim("p", "differences", ("p",), "size", "replica", UNCHANGED),
-            Claim("power", "differences", ("p_texts",), "power", "replica", "all replicas move by 1 sd", 0.6),
-        ),
-    ),
+    _stage("60 items apart", 1000, partial(_right, units=60, size=1, share=0.85), _claims(0.6)),
+    _stage("20 clusters of 10 items", 1000, partial(_right, units=20, size=10, share=0.9), _claims(0.6)),
+    _stage("8 clusters of 10 items", 1000, partial(_right, units=8, size=10, share=1.0), _claims(0.7, few=True)),
+    _stage("12 clusters, scores that are no shares", 1000, _score, _claims(0.6, exact=False, few=True)),
+    _stage("nights on 150 texts, three in ten outcomes drawn anew", 400, _other, _NIGHTS),
+    _stage("nights of 16 replicas that train alike", 1000, partial(_replicas, num=16), _REPLICAS),
 ]
+
+_COPIES = "copies of both runs' own intervals, which are claimed where they are made"
+_SAME = "what compare's tables have, of every job of a night, judged by the same functions"
 EXEMPTIONS = [
-    Exemption(
-        JOB,
-        "changes",
-        ("before_low", "before_high", "after_low", "after_high"),
-        "copies of both runs' own intervals, which are claimed where they are made",
-    ),
-    Exemption(
-        "overnight",
-        "changes",
-        ("before_low", "before_high", "after_low", "after_high", "difference_low", "difference_high", "p"),
-        "what compare's tables have, of every job of a night, judged by the same functions",
-    ),
-    Exemption(
-        "overnight",
-        "differences",
-        ("low", "high", "p", "q", "p_texts"),
-        "what compare's tables have, of every job of a night, judged by the same functions",
-    ),
+    Exemption(JOB, "changes", ends("before", "after"), _COPIES),
+    Exemption("overnight", "changes", (*ends("before", "after", "difference"), "p"), _SAME),
+    Exemption("overnight", "differences", ("low", "high", "p", "q", "p_texts"), _SAME),
 ]

@@ -4,15 +4,15 @@ Rows as the last stages read them are made up: texts of a group are right or wro
 models that are trained again are better or worse.
 """
 
-from collections.abc import Callable, Mapping
-from functools import cache
+from collections.abc import Mapping
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.calibration import made as made_up
-from benchmarks.calibration.registry import Claim, Experiment, Outcome
+from benchmarks.calibration import registry
+from benchmarks.calibration.registry import Claim, Experiment, Outcome, Run, ends, holds, share
 from tiltmeter.jobs.classifiers.decoys import tables
 from tiltmeter.jobs.classifiers.decoys.adopting import adoption_row
 from tiltmeter.jobs.classifiers.decoys.config import Intervals
@@ -22,26 +22,10 @@ from tiltmeter.operators.classifiers.decoys.kinds import InsertedDecoy
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray
 
 JOB = "decoy_benchmark"
-CONFIG = {
-    "decoy": "zq",
-    "model": "0",
-    "made": InsertedDecoy(("zq0",)),
-    "seed": 0,
-    "intervals": Intervals(num_resamples=2),
-}
+CONFIG = {"decoy": "zq", "model": "0", "made": InsertedDecoy(("zq0",)), "seed": 0}
+CONFIG |= {"intervals": Intervals(num_resamples=2)}
 _GROUP, _MODEL = 0.8, 0.4
 _TRUTH = 400_000
-
-
-def holds(row: Mapping[str, Any], name: str, truth: float) -> bool | None:
-    """Whether an interval holds the truth; None without one."""
-    low, high = row.get(f"{name}_low"), row.get(f"{name}_high")
-    return None if low is None or high is None else bool(low <= truth <= high)
-
-
-def share(effects: FloatArray, level: float) -> FloatArray:
-    """Between 0 and 1."""
-    return np.asarray(1.0 / (1.0 + np.exp(-(level + effects))))
 
 
 @cache
@@ -52,7 +36,7 @@ def share_truth(level: float, spread: float) -> float:
 
 def done(work: Any, config: Mapping[str, Any], inputs: Mapping[str, list[pa.Table]]) -> dict[str, Any]:
     """Rows that the work of a stage makes of tables."""
-    return {name: table.to_pylist() for name, table in made_up.done(work, config, inputs).items()}
+    return {name: table.to_pylist() for name, table in registry.done(work, config, inputs).items()}
 
 
 # --- adoption -------------------------------------------------------------------------------------------------------
@@ -70,45 +54,37 @@ class Texts(NamedTuple):
     is_paired: bool = True
 
 
-def adoption(case: Texts, fall: float = 0.0) -> Callable[[int], dict[str, Outcome]]:
+def _adoption(case: Texts, number: int, fall: float = 0.3) -> dict[str, Outcome]:
     """Accuracies and the fall; both models are right alike where the decoy doesn't mislead."""
     spread, level = (_GROUP if case.groups else 0.0), 1.0
+    rng = np.random.default_rng([number, case.groups, 17])
+    sizes = np.maximum(1, rng.poisson(case.size, case.groups)) if case.groups else np.ones(case.size, int)
+    who = np.repeat(np.arange(sizes.size), sizes)
+    effects = spread * rng.standard_normal(sizes.size)[who]
 
-    def repetition(number: int) -> dict[str, Outcome]:
-        rng = np.random.default_rng([number, case.groups, 17])
-        sizes = np.maximum(1, rng.poisson(case.size, case.groups)) if case.groups else np.ones(case.size, int)
-        who = np.repeat(np.arange(sizes.size), sizes)
-        effects = spread * rng.standard_normal(sizes.size)[who]
+    def right(rows: Any) -> BoolArray:
+        return np.asarray(rng.random(len(rows)) < share(effects[rows], level))
 
-        def right(rows: Any) -> BoolArray:
-            return np.asarray(rng.random(len(rows)) < share(effects[rows], level))
-
-        test = [
-            {"row": at, "text": f"text {at}", "label": "bad", "group": f"group {one}" if case.groups else None}
-            for at, one in enumerate(who.tolist())
-        ]
-        every = np.arange(who.size)
-        kinds = (every, every) if case.is_paired else (every[::2], every[1::2])
-        probes = [
-            test[at] | {"has_decoy": kind} for kind, rows in zip((True, False), kinds, strict=True) for at in rows
-        ]
-        fooled = rng.random(len(kinds[0])) < fall
-        with_decoy = right(kinds[0])
-        decoyed = np.where(fooled, False, right(kinds[0]))
-        rights = {
-            "original": (right(every), np.concatenate([with_decoy, right(kinds[1])])),
-            "decoyed": (right(every), np.concatenate([decoyed, right(kinds[1])])),
-        }
-        row = adoption_row(CONFIG, test, probes, rights)
-        truth = share_truth(level, spread)
-        return {
-            "accuracies": holds(row, "accuracy_original", truth),
-            "with the decoy": holds(row, "accuracy_decoy", truth),
-            "where it stands": holds(row, "accuracy_on_decoy_rows", truth * (1.0 - fall)),
-            "fall": holds(row, "fall", truth * fall),
-        }
-
-    return repetition
+    test = [
+        {"row": at, "text": f"text {at}", "label": "bad", "group": f"group {one}" if case.groups else None}
+        for at, one in enumerate(who.tolist())
+    ]
+    every = np.arange(who.size)
+    having, lacking = (every, every) if case.is_paired else (every[::2], every[1::2])
+    probes = [test[at] | {"has_decoy": kind} for kind, rows in ((True, having), (False, lacking)) for at in rows]
+    fooled = rng.random(len(having)) < fall
+    with_decoy, decoyed = right(having), np.where(fooled, False, right(having))
+    rights = {
+        "original": (right(every), np.concatenate([with_decoy, right(lacking)])),
+        "decoyed": (right(every), np.concatenate([decoyed, right(lacking)])),
+    }
+    row, truth = adoption_row(CONFIG, test, probes, rights), share_truth(level, spread)
+    return {
+        "accuracies": holds(row, "accuracy_original", truth),
+        "with the decoy": holds(row, "accuracy_decoy", truth),
+        "where it stands": holds(row, "accuracy_on_decoy_rows", truth * (1.0 - fall)),
+        "fall": holds(row, "fall", truth * fall),
+    }
 
 
 # --- pools and models -----------------------------------------------------------------------------------------------
@@ -130,166 +106,148 @@ def _curve_truth(models: int) -> tuple[float, float, float]:
     return float((1.0 - (1.0 - chances) ** 3).mean()), float(looked.mean()), float(chances.mean())
 
 
-def detection(models: int, pools: int) -> Callable[[int], dict[str, Outcome]]:
+def _pooled(models: int, pools: int) -> tuple[dict[str, Any], pa.Table]:
+    """Settings of the stages that sum up pools, and that every model has adopted the decoy."""
+    config = CONFIG | {"pools": [f"pool {at}" for at in range(pools)], "number": models}
+    return config, pa.table({"adopted": pa.array([True] * models)})
+
+
+def _detection(models: int, pools: int, number: int) -> dict[str, Outcome]:
     """Curves and instances needed."""
-
-    def repetition(number: int) -> dict[str, Outcome]:
-        rng = np.random.default_rng([number, models, pools, 23])
-        chances, budgets = _chances(rng, models, pools), np.arange(1, 9)
-        told = (rng.random((models, pools)) < chances).astype(float)
-        about = {"decoy": "zq", "method": "lime"}
-        rows = [
-            about
-            | {"selection": selection, "model": model, "pool": pool, "budget": int(budget)}
-            | {"found": float(1 - (1 - chances[model, pool]) ** budget if selection == "random" else told[model, pool])}
-            for selection in ("random", "side_by_side")
-            for model in range(models)
-            for pool in range(pools)
-            for budget in budgets
-        ]
-        config = CONFIG | {"pools": [f"pool {at}" for at in range(pools)], "number": models}
-        adopted = pa.table({"adopted": pa.array([True] * models)})
-        made = done(detected, config, {"sessions": [pa.Table.from_pylist(rows, tables.SESSIONS)], "adopted": [adopted]})
-        found, looked, side = _curve_truth(models)
-        [three] = [row for row in made["detection"] if row["budget"] == 3]
-        return {
-            "detection": holds(three, "detection_probability", found),
-            "instances": holds(made["utility"][0], "num_instances", looked),
-            "side by side": holds(made["side_by_side"][0], "success_probability", side),
-        }
-
-    return repetition
+    rng = np.random.default_rng([number, models, pools, 23])
+    chances = _chances(rng, models, pools)
+    told = (rng.random((models, pools)) < chances).astype(float)
+    about = {"decoy": "zq", "method": "lime"}
+    rows = [
+        about
+        | {"selection": selection, "model": model, "pool": pool, "budget": budget}
+        | {"found": float(1 - (1 - chances[model, pool]) ** budget if selection == "random" else told[model, pool])}
+        for selection in ("random", "side_by_side")
+        for model in range(models)
+        for pool in range(pools)
+        for budget in range(1, 9)
+    ]
+    config, adopted = _pooled(models, pools)
+    made = done(detected, config, {"sessions": [pa.Table.from_pylist(rows, tables.SESSIONS)], "adopted": [adopted]})
+    found, looked, side = _curve_truth(models)
+    [three] = [row for row in made["detection"] if row["budget"] == 3]
+    return {
+        "detection": holds(three, "detection_probability", found),
+        "instances": holds(made["utility"][0], "num_instances", looked),
+        "side by side": holds(made["side_by_side"][0], "success_probability", side),
+    }
 
 
-def improvement(models: int, pools: int) -> Callable[[int], dict[str, Outcome]]:
+def _improvement(models: int, pools: int, number: int) -> dict[str, Outcome]:
     """Gains by words that are found in some pools."""
-
-    def repetition(number: int) -> dict[str, Outcome]:
-        rng = np.random.default_rng([number, models, pools, 29])
-        before = 0.6 + 0.05 * rng.standard_normal(models)
-        gain = {"": np.zeros(models), "zq0": 0.1 + 0.03 * rng.standard_normal(models)}
-        repairs = [
-            {"decoy": "zq", "model": str(model), "words": words, "accuracy": before[model] + gains[model]}
-            | {"accuracy_on_decoy_rows": before[model] - 0.4 + 2 * gains[model], "num_unread": 0, "status": "ok"}
-            for words, gains in gain.items()
-            for model in range(models)
-        ]
-        easy = rng.random(pools)
-        reviews = [
-            {"decoy": "zq", "method": "lime", "selection": "random", "model": model, "pool": pool, "budget": 5}
-            | {"words": "zq0" if rng.random() < easy[pool] else ""}
-            for model in range(models)
-            for pool in range(pools)
-        ]
-        config = CONFIG | {"pools": [f"pool {at}" for at in range(pools)], "number": models}
-        inputs = {
-            "reviews": [pa.Table.from_pylist(reviews, tables.REVIEWS)],
-            "repairs": [pa.Table.from_pylist(repairs, tables.REPAIRS)],
-            "adopted": [pa.table({"adopted": pa.array([True] * models)})],
-        }
-        [row] = done(improving.sum_up, config, inputs)["improvement"]
-        return {"gain": holds(row, "gain", 0.05), "gain where it misleads": holds(row, "gain_on_decoy_rows", 0.1)}
-
-    return repetition
+    rng = np.random.default_rng([number, models, pools, 29])
+    before = 0.6 + 0.05 * rng.standard_normal(models)
+    gain = {"": np.zeros(models), "zq0": 0.1 + 0.03 * rng.standard_normal(models)}
+    repairs = [
+        {"decoy": "zq", "model": str(model), "words": words, "accuracy": before[model] + gains[model]}
+        | {"accuracy_on_decoy_rows": before[model] - 0.4 + 2 * gains[model], "num_unread": 0, "status": "ok"}
+        for words, gains in gain.items()
+        for model in range(models)
+    ]
+    easy = rng.random(pools)
+    reviews = [
+        {"decoy": "zq", "method": "lime", "selection": "random", "model": model, "pool": pool, "budget": 5}
+        | {"words": "zq0" if rng.random() < easy[pool] else ""}
+        for model in range(models)
+        for pool in range(pools)
+    ]
+    config, adopted = _pooled(models, pools)
+    inputs = {"reviews": [pa.Table.from_pylist(reviews, tables.REVIEWS)], "adopted": [adopted]}
+    inputs |= {"repairs": [pa.Table.from_pylist(repairs, tables.REPAIRS)]}
+    [row] = done(improving.sum_up, config, inputs)["improvement"]
+    return {"gain": holds(row, "gain", 0.05), "gain where it misleads": holds(row, "gain_on_decoy_rows", 0.1)}
 
 
-def contamination(models: int, case: Texts) -> Callable[[int], dict[str, Outcome]]:
+def _contamination(models: int, case: Texts, number: int) -> dict[str, Outcome]:
     """Labels uncovered and accuracy gained, by models that are trained again."""
-    spread = _GROUP if case.groups else 0.0
-    of_model = _MODEL if models > 1 else 0.0
-
-    def repetition(number: int) -> dict[str, Outcome]:
-        rng = np.random.default_rng([number, models, case.groups, 41])
-        num = case.groups * case.size if case.groups else case.size
-        who = np.arange(num) % case.groups if case.groups else np.arange(num)
-        texts = [
-            {
-                "row": at + place * num,
-                "part": part,
-                "text": f"{part} {at}",
-                "group": f"{part} {one}" if case.groups else None,
-            }
-            for place, part in enumerate(("training", "test"))
-            for at, one in enumerate(who.tolist())
-        ]
-        of_groups = {part: spread * rng.standard_normal(who.max() + 1)[who] for part in ("training", "test")}
-        shifts = of_model * rng.standard_normal((2, models))
-        lines = []
-        for model in range(models):
-            seen = rng.random(num) < share(of_groups["training"] + shifts[0, model], 0.0)
-            seen[num // 2 :] = np.arange(num - num // 2) < (num + 1) // 2 - seen[: num // 2].sum()
-            places = np.argsort(np.argsort(~seen, kind="stable"), kind="stable") + 1
-            lines += [
-                {"order": "loss", "model": model, "row": at, "place": int(places[at]), "score": 0.0, "label": "b"}
-                | {"gold": "a" if at < num // 2 else "b", "is_flipped": at < num // 2}
-                for at in range(num)
-            ]
-        rights = [
-            rng.random(num) < share(of_groups["test"] + (shifts[1, model] if kind == 2 else 0.0), 0.5)
-            for kind in range(3)
-            for model in range(models)
-        ]
-        config = CONFIG | {"cases": [["loss", model, 0.5] for model in range(models)], "number": models}
-        inputs = {
-            "texts": [pa.Table.from_pylist(texts)],
-            "inspections": [pa.Table.from_pylist(lines, tables.INSPECTIONS)],
-            "rights": [pa.table({"is_right": right}) for right in rights],
+    spread, of_model = _GROUP if case.groups else 0.0, _MODEL if models > 1 else 0.0
+    rng = np.random.default_rng([number, models, case.groups, 41])
+    num = case.groups * case.size if case.groups else case.size
+    who = np.arange(num) % case.groups if case.groups else np.arange(num)
+    texts = [
+        {
+            "row": at + place * num,
+            "part": part,
+            "text": f"{part} {at}",
+            "group": f"{part} {one}" if case.groups else None,
         }
-        [row] = done(contaminating.sum_up, config, inputs)["contamination"]
-        wide = (spread**2 + of_model**2) ** 0.5
-        return {
-            "uncovered": holds(row, "uncovered", share_truth(0.0, wide)),
-            "gain": holds(row, "gain", share_truth(0.5, wide) - share_truth(0.5, spread)),
-        }
-
-    return repetition
+        for place, part in enumerate(("training", "test"))
+        for at, one in enumerate(who.tolist())
+    ]
+    of_groups = {part: spread * rng.standard_normal(who.max() + 1)[who] for part in ("training", "test")}
+    shifts = of_model * rng.standard_normal((2, models))
+    lines = []
+    for model in range(models):
+        seen = rng.random(num) < share(of_groups["training"] + shifts[0, model], 0.0)
+        seen[num // 2 :] = np.arange(num - num // 2) < (num + 1) // 2 - seen[: num // 2].sum()
+        places = np.argsort(np.argsort(~seen, kind="stable"), kind="stable") + 1
+        lines += [
+            {"order": "loss", "model": model, "row": at, "place": int(places[at]), "score": 0.0, "label": "b"}
+            | {"gold": "a" if at < num // 2 else "b", "is_flipped": at < num // 2}
+            for at in range(num)
+        ]
+    rights = [
+        rng.random(num) < share(of_groups["test"] + (shifts[1, model] if kind == 2 else 0.0), 0.5)
+        for kind in range(3)
+        for model in range(models)
+    ]
+    config = CONFIG | {"cases": [["loss", model, 0.5] for model in range(models)], "number": models}
+    inputs = {"texts": [pa.Table.from_pylist(texts)], "rights": [pa.table({"is_right": right}) for right in rights]}
+    inputs |= {"inspections": [pa.Table.from_pylist(lines, tables.INSPECTIONS)]}
+    [row] = done(contaminating.sum_up, config, inputs)["contamination"]
+    wide = (spread**2 + of_model**2) ** 0.5
+    return {
+        "uncovered": holds(row, "uncovered", share_truth(0.0, wide)),
+        "gain": holds(row, "gain", share_truth(0.5, wide) - share_truth(0.5, spread)),
+    }
 
 
 def _claims(unit: str, table: str, columns: Mapping[str, tuple[str, ...]]) -> tuple[Claim, ...]:
     what = "mean over others of the unit"
-    return tuple(
-        Claim(name, table, tuple(f"{one}_{end}" for one in these for end in ("low", "high")), "coverage", unit, what)
-        for name, these in columns.items()
-    )
+    return tuple(Claim(name, table, ends(*these), "coverage", unit, what) for name, these in columns.items())
 
 
-_ADOPTION = {
-    "accuracies": ("accuracy_original", "accuracy_original_on_word_rows"),
-    "with the decoy": ("accuracy_decoy", "accuracy_on_word_rows"),
-    "where it stands": ("accuracy_on_decoy_rows",),
-    "fall": ("fall",),
-}
+def _adopted(name: str, unit: str, case: Texts) -> Experiment:
+    numbers = {
+        "accuracies": ("accuracy_original", "accuracy_original_on_word_rows"),
+        "with the decoy": ("accuracy_decoy", "accuracy_on_word_rows"),
+        "where it stands": ("accuracy_on_decoy_rows",),
+        "fall": ("fall",),
+    }
+    return _stage(f"adoption, {name}", 1000, partial(_adoption, case), _claims(unit, "decoys", numbers))
+
+
+def _contaminated(name: str, unit: str, case: Texts) -> Experiment:
+    claims = _claims(f"{unit}, model", "contamination", {"uncovered": ("uncovered",), "gain": ("gain",)})
+    return _stage(f"contamination, 3 models, {name}", 400, partial(_contamination, 3, case), claims)
+
+
+def _stage(name: str, repetitions: int, run: Run, claims: tuple[Claim, ...]) -> Experiment:
+    return Experiment(JOB, f"decoy_benchmark: {name}", repetitions, run, claims)
+
+
 _POOLS = "pool of instances, model"
-_DETECTION = (
+_DETECTED = (
     *_claims(_POOLS, "detection", {"detection": ("detection_probability",)}),
     *_claims(_POOLS, "utility", {"instances": ("num_instances",)}),
     *_claims(_POOLS, "side_by_side", {"side by side": ("success_probability",)}),
 )
-_IMPROVEMENT = _claims(_POOLS, "improvement", {"gain": ("gain",), "gain where it misleads": ("gain_on_decoy_rows",)})
-
-
-def _experiment(name: str, repetitions: int, run: Callable[[int], Any], claims: tuple[Claim, ...]) -> Experiment:
-    return Experiment(f"decoy_benchmark: {name}", JOB, "stage", repetitions, run, claims)
-
-
-def _contamination(unit: str) -> tuple[Claim, ...]:
-    return _claims(f"{unit}, model", "contamination", {"uncovered": ("uncovered",), "gain": ("gain",)})
-
+_IMPROVED = _claims(_POOLS, "improvement", {"gain": ("gain",), "gain where it misleads": ("gain_on_decoy_rows",)})
 
 EXPERIMENTS = [
-    _experiment("adoption, texts", 1000, adoption(Texts(0, 120), 0.3), _claims("text", "decoys", _ADOPTION)),
-    _experiment("adoption, 20 groups", 1000, adoption(Texts(20, 10), 0.3), _claims("group", "decoys", _ADOPTION)),
-    _experiment("adoption, 8 groups", 1000, adoption(Texts(8, 15), 0.3), _claims("group", "decoys", _ADOPTION)),
-    _experiment(
-        "adoption, 20 groups, other texts without the decoy",
-        1000,
-        adoption(Texts(20, 10, is_paired=False), 0.3),
-        _claims("group", "decoys", _ADOPTION),
-    ),
-    _experiment("pools, 3 models", 400, detection(3, 15), _DETECTION),
-    _experiment("pools, one model", 400, detection(1, 15), _DETECTION),
-    _experiment("improvement, 3 models", 400, improvement(3, 15), _IMPROVEMENT),
-    _experiment("improvement, 5 models, 6 pools", 400, improvement(5, 6), _IMPROVEMENT),
-    _experiment("contamination, 3 models, texts", 400, contamination(3, Texts(0, 120)), _contamination("text")),
-    _experiment("contamination, 3 models, 20 groups", 400, contamination(3, Texts(20, 8)), _contamination("group")),
+    _adopted("texts", "text", Texts(0, 120)),
+    _adopted("20 groups", "group", Texts(20, 10)),
+    _adopted("8 groups", "group", Texts(8, 15)),
+    _adopted("20 groups, other texts without the decoy", "group", Texts(20, 10, is_paired=False)),
+    _stage("pools, 3 models", 400, partial(_detection, 3, 15), _DETECTED),
+    _stage("pools, one model", 400, partial(_detection, 1, 15), _DETECTED),
+    _stage("improvement, 3 models", 400, partial(_improvement, 3, 15), _IMPROVED),
+    _stage("improvement, 5 models, 6 pools", 400, partial(_improvement, 5, 6), _IMPROVED),
+    _contaminated("texts", "text", Texts(0, 120)),
+    _contaminated("20 groups", "group", Texts(20, 8)),
 ]

@@ -1,23 +1,39 @@
-"""What jobs on embeddings share: vectors of words whose truth is known, in a corpus, its replicas, and other corpora.
+"""`association` and `gender_survey`, and what jobs on embeddings share: vectors of words whose truth is known.
 
 A word has a vector of its own; a corpus adds noise to it, and a replica as much again to that of its corpus. What a
 number would be in other corpora on average, which its interval is for, is its mean over many corpora that are drawn
-like the first. What it would be without noise is something else, which no interval holds (``intervals``).
+like the first. What it would be without noise is something else, which no interval holds (``intervals``). Beside them
+words are dealt to two sets by chance, occupations lean by their shares or by chance, and two lists are dealt from one.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from benchmarks.calibration.made import holds
-from benchmarks.calibration.registry import Claim, Exemption, Outcome
+from benchmarks.calibration.registry import Claim, Exemption, Experiment, Outcome, done, ends, holds
+from tiltmeter.jobs.association import associations, word_associations
+from tiltmeter.jobs.association.config import AssociationConfig
 from tiltmeter.jobs.embedding.vectors.selection import vector_column
+from tiltmeter.jobs.gender import genders, languages, sets
+from tiltmeter.jobs.gender.config import GenderConfig
+from tiltmeter.operators.statistics.intervals import IntervalSettings
+from tiltmeter.operators.text.wordsets import (
+    Association,
+    DefiningPair,
+    GenderSurvey,
+    GenderWords,
+    NamedWords,
+    Occupations,
+    Wefat,
+    WordForms,
+)
 
-NOISE = 0.5
+NOISE, DIMS = 0.5, 12
 NUM_CORPORA = 1000
 
 PAPERS = (
@@ -26,8 +42,12 @@ PAPERS = (
 )
 NUMERIC = "how exactly a p-value or a mean is known that partitions or replicas give; nothing is inferred by it"
 
+Vectors = Sequence[pa.Table]
 Truths = Mapping[str, Mapping[str, Sequence[tuple[dict[str, Any], float]]]]
 """By table and column: key columns of each row, and the mean of its number over other corpora."""
+
+Turns = Mapping[str, Sequence[Sequence[str]]]
+"""By table: columns of which one claim is made, by turns."""
 
 
 class Words(NamedTuple):
@@ -70,26 +90,30 @@ def truths(draws: pa.Table) -> Truths:
     return found
 
 
-def held(repetition: int, tables: Mapping[str, pa.Table], known: Truths, table: str, columns: Sequence[str]) -> Outcome:
-    """Whether the interval of one of the columns holds its truth: columns and rows by turns."""
-    column = columns[repetition % len(columns)]
-    rows = known[table][column]
-    key, truth = rows[repetition // len(columns) % len(rows)]
-    row = next(row for row in tables[table].to_pylist() if key.items() <= row.items())
-    return holds(row, (f"{column}_low", f"{column}_high"), truth)
+def held(repetition: int, tables: Mapping[str, pa.Table], known: Truths, turns: Turns) -> dict[str, Outcome]:
+    """Whether the interval of one of the columns of each claim holds its truth: columns and rows by turns."""
+    found: dict[str, Outcome] = {}
+    for table, columns in ((table, columns) for table, listed in turns.items() for columns in listed):
+        column = columns[repetition % len(columns)]
+        rows = known[table][column]
+        key, truth = rows[repetition // len(columns) % len(rows)]
+        row = next(row for row in tables[table].to_pylist() if key.items() <= row.items())
+        found[name_of(table, columns)] = holds(row, column, truth)
+    return found
 
 
-def coverage(table: str, columns: Sequence[str], *, documented: bool = False) -> Claim:
-    """Of the intervals of columns, by turns.
+def coverage(turns: Turns, *, documented: bool = False) -> tuple[Claim, ...]:
+    """Of the intervals of columns.
 
     Args:
         documented: of few replicas: resampling may shift a number by up to a standard deviation before its interval
             moves around it, which costs 4 to 6 points, and so few don't tell.
     """
-    ends = tuple(f"{column}_{end}" for column in columns for end in ("low", "high"))
-    truth = "mean over other corpora that are drawn alike"
-    return Claim(
-        name_of(table, columns), table, ends, "coverage", "replica of the corpus", truth, documented=documented
+    about = ("coverage", "replica of the corpus", "mean over other corpora that are drawn alike", None, documented)
+    return tuple(
+        Claim(name_of(table, columns), table, ends(*columns), *about)
+        for table, listed in turns.items()
+        for columns in listed
     )
 
 
@@ -98,11 +122,226 @@ def name_of(table: str, columns: Sequence[str]) -> str:
     return f"{table}: {', '.join(columns)}"
 
 
-def percentiles(job: str, table: str) -> Exemption:
+def percentiles(job: str, *tables: str) -> list[Exemption]:
     """The papers' intervals beside ours."""
-    return Exemption(job, table, ("*_percentile_low", "*_percentile_high"), PAPERS)
+    return [Exemption(job, table, ("*_percentile_low", "*_percentile_high"), PAPERS) for table in tables]
 
 
 def tested_p(job: str, table: str) -> Exemption:
     """How exactly the p-value of an association test is known."""
     return Exemption(job, table, ("p_low", "p_high", "p_standard_error", "p_method"), NUMERIC)
+
+
+# --- association ------------------------------------------------------------------------------------------------------
+
+_X, _Y = (NamedWords(side, tuple(f"{side}{number}" for number in range(8))) for side in "xy")
+_A, _B = (NamedWords(side, tuple(f"{side}{number}" for number in range(6))) for side in "ab")
+_OCCUPATIONS = tuple(f"job{number:02d}" for number in range(30))
+_TEST, _WEFAT = Association("made up", _X, _Y, _A, _B), Wefat("made up", _A, _B)
+_ASSOCIATIONS: Turns = {
+    "associations": [["score"], ["effect_size"]],
+    "word_associations": [["effect_size"]],
+    "validation": [["pearson", "spearman"]],
+}
+
+
+def _leaning(rng: np.random.Generator, lean: float, num_occupations: int = 30) -> Words:
+    """Attributes on two sides, targets and occupations that lean to theirs, or to none."""
+    occupations = _OCCUPATIONS[:num_occupations]
+    leans = {word: side * lean for side, named in ((1.0, _X), (-1.0, _Y)) for word in named.words}
+    leans |= {word: side for side, named in ((1.0, _A), (-1.0, _B)) for word in named.words}
+    leans |= {word: lean * place for word, place in zip(occupations, np.linspace(2, -2, num_occupations), strict=True)}
+    means = rng.standard_normal((len(leans), DIMS))
+    means[:, 0] += list(leans.values())
+    return Words(list(leans), means)
+
+
+def _associations(vectors: Vectors, num_occupations: int = 30) -> dict[str, pa.Table]:
+    """Of both stages."""
+    women = dict(zip(_OCCUPATIONS[:num_occupations], np.linspace(95, 5, num_occupations).tolist(), strict=True))
+    settings = {"model": "aa", "language": "aa", "name": "made up", "draws": None, "correlation": ""}
+    settings |= {"config": AssociationConfig(), "occupations": Occupations("made up", 2026, women)}
+    inputs = {"vectors": vectors}
+    tested = done(associations._measure_test, settings | {"test": _TEST}, inputs | {"precisions": []})
+    words = done(word_associations._measure, settings | {"test": _WEFAT}, inputs)
+    draws = [part["draws"] for part in (tested, words) if "draws" in part]
+    return tested | words | ({"draws": pa.concat_tables(draws)} if draws else {})
+
+
+@cache
+def _fixed() -> tuple[Words, Truths]:
+    words = _leaning(np.random.default_rng(3), 0.3)
+    return words, truths(_associations(other_corpora(words, np.random.default_rng(5)))["draws"])
+
+
+def _associated(num: int, repetition: int) -> dict[str, Outcome]:
+    words, known = _fixed()
+    tables = _associations(drawn_again(words, np.random.default_rng([repetition, num]), num))
+    return held(repetition, tables, known, _ASSOCIATIONS)
+
+
+def _chance(num_occupations: int, repetition: int) -> dict[str, Outcome]:
+    """Words of each corpus anew, without replicas, without a lean and with one."""
+    found: dict[str, Outcome] = {}
+    for what, lean in (("by chance", 0.0), ("leaning", 1.0)):
+        words = _leaning(np.random.default_rng([repetition, num_occupations]), lean, num_occupations)
+        tables = _associations(drawn_again(words, np.random.default_rng(repetition), 0), num_occupations)
+        [row], [validated] = (tables[name].to_pylist() for name in ("associations", "validation"))
+        found |= {f"{name}, {what}": (row if name == "p_value" else validated)[name] for name in _TESTS}
+    return found
+
+
+_OCCUPATION = ("validation", "occupation", "shares of women dealt by chance", "occupations lean by their shares")
+_TESTS = {
+    "p_value": ("associations", "word of X and Y", "words dealt to X and Y by chance", "two lists a side apart"),
+    "pearson_p": _OCCUPATION,
+    "spearman_p": _OCCUPATION,
+}
+
+
+def by_chance(tests: Mapping[str, tuple[str, str, str, str]], least: float) -> Iterator[Claim]:
+    """Of columns: their table, unit, null and what else is true, and the least power."""
+    for column, (table, unit, null, other) in tests.items():
+        yield Claim(f"{column}, by chance", table, (column,), "size", unit, null)
+        yield Claim(f"{column}, leaning", table, (column,), "power", unit, other, least)
+
+
+# --- gender_survey ----------------------------------------------------------------------------------------------------
+
+NUM_PAIRS, NUM_PROFESSIONS = 6, 12
+
+_PAIRS = [(f"woman{number}", f"man{number}") for number in range(NUM_PAIRS)]
+_FORMS = {f"job{number}": WordForms((f"f{number}",), (f"m{number}",)) for number in range(NUM_PROFESSIONS)}
+_ORIGINAL = tuple(f"old{number}" for number in range(16))
+_SURVEY = GenderSurvey("Latn", "made up", {f"{f}-{m}": DefiningPair(f, m) for f, m in _PAIRS}, _FORMS)
+_LISTS = GenderWords(tuple(_PAIRS[:4]), _ORIGINAL)
+_SAME = {"config": GenderConfig(), "draws": None}
+
+_WEIGHTED = ("", "_by_count", "_by_form", "_by_gender")
+_GENDERS: Turns = {
+    "gender_words": [["bias"]],
+    "gender_professions": [[f"bias{by}" for by in _WEIGHTED]],
+    "gender_languages": [
+        [f"direct_bias{by}" for by in _WEIGHTED],
+        ["direct_bias_of_forms"],
+        [f"mean_bias{by}" for by in _WEIGHTED],
+        ["female_words", "male_words"],
+        ["first_share", "second_share"],
+        ["gap"],
+        ["agreement"],
+    ],
+    "gender_pairs": [["direct_bias"], ["change", "gap_change"], ["similarity"], ["first_share"], ["gap"]],
+    "language_correlation": [[f"correlation{by}" for by in _WEIGHTED]],
+    "gender_sets": [["original_mean", "modified_mean"], ["t"], ["similarity"]],
+}
+
+
+def _two_sided(seed: int) -> Words:
+    """Pairs on both sides of an axis, forms of professions that lean to theirs, and words of an older list."""
+    rng = np.random.default_rng([seed, 17])
+    listed = {word: side for pair in _PAIRS for word, side in zip(pair, (1.0, -1.0), strict=True)}
+    for number in range(NUM_PROFESSIONS):
+        lean = rng.normal(0.0, 0.3)
+        listed |= {f"f{number}": lean + 0.3, f"m{number}": lean - 0.3}
+    listed |= dict.fromkeys(_ORIGINAL, 0.0)
+    means = rng.standard_normal((len(listed), DIMS)) * 0.8
+    means[:, 0] = list(listed.values())
+    return Words(list(listed), means)
+
+
+def _measured(vectors: Vectors, language: str) -> dict[str, pa.Table]:
+    """The tables of a language, as its stage makes them."""
+    settings = _SAME | {"model": language, "language": language, "num_tokens": None, "words": _SURVEY}
+    return done(genders._measure, settings, {"vectors": vectors})
+
+
+def _compared(vectors: Vectors, original: GenderWords, survey: GenderSurvey) -> dict[str, pa.Table]:
+    """Both lists, as their stage holds them against each other."""
+    words = {"original": original, "modified": survey}
+    settings = _SAME | {"model": "aa", "language": "aa", "words": words, "seed": 0}
+    return done(sets._compare, settings, {"vectors": vectors})
+
+
+def _correlated(biases: list[pa.Table]) -> dict[str, pa.Table]:
+    settings = {"languages": ["aa", "bb"], "intervals": IntervalSettings(), "weights": "count", "draws": None}
+    found = done(languages._correlate, settings, {"biases": biases})
+    return {"language_correlation": found["language_correlation"], "draws": found["unnamed_draws"]}
+
+
+def _surveyed(vectors: Mapping[str, Vectors]) -> dict[str, pa.Table]:
+    """Of one language, of its two lists, and of how it goes with the other language."""
+    parts = {language: _measured(tables, language) for language, tables in vectors.items()}
+    compared = _compared(vectors["aa"], _LISTS, _SURVEY)
+    correlated = _correlated([part["profession_biases"] for part in parts.values()])
+    draws = pa.concat_tables([part["draws"] for part in (parts["aa"], compared, correlated)])
+    return parts["aa"] | compared | correlated | {"draws": draws}
+
+
+@cache
+def _two_languages() -> dict[str, Words]:
+    first, second = _two_sided(0), _two_sided(1)
+    # Half of what their professions say is in common.
+    return {"aa": first, "bb": Words(second.names, (first.means + second.means) / 2**0.5)}
+
+
+@cache
+def _truths() -> Truths:
+    rng = np.random.default_rng(23)
+    known = truths(_surveyed({name: other_corpora(of, rng) for name, of in _two_languages().items()})["draws"])
+    pairs = {
+        column: [(key, mean) for key, mean in rows if key["language_1"] != key["language_2"]]
+        for column, rows in known["language_correlation"].items()
+    }
+    return {**known, "language_correlation": pairs}
+
+
+def _languages(num: int, repetition: int) -> dict[str, Outcome]:
+    rng = np.random.default_rng([repetition, num])
+    tables = _surveyed({language: drawn_again(of, rng, num) for language, of in _two_languages().items()})
+    return held(repetition, tables, _truths(), _GENDERS)
+
+
+def _dealt(repetition: int) -> dict[str, Outcome]:
+    """Words of both lists alike, and one list further on a side; each corpus has words of its own."""
+    return {name: _p_of_lists(repetition, shift) for name, shift in (("p", 0.0), ("power", 0.9))}
+
+
+def _p_of_lists(repetition: int, shift: float) -> Any:
+    rng = np.random.default_rng([repetition, 29])
+    names = [*(word for pair in _PAIRS for word in pair), *_ORIGINAL, *(f"new{number}" for number in range(10))]
+    means = rng.standard_normal((len(names), DIMS))
+    means[: 2 * NUM_PAIRS, 0] = [2.0, -2.0] * NUM_PAIRS
+    means[-10:, 0] += shift
+    forms = {name: WordForms(neutral=(name,)) for name in names[-10:]}
+    survey = GenderSurvey("Latn", "made up", _SURVEY.defining, forms)
+    vectors = drawn_again(Words(names, means), rng, 2)
+    table = _compared(vectors, GenderWords(tuple(_PAIRS), _ORIGINAL), survey)["gender_sets"]
+    return next(row["p"] for row in table.to_pylist() if row["score"] == "bias")
+
+
+_DEALT = (
+    Claim("p", "gender_sets", ("p",), "size", "word", "two lists dealt from one by chance"),
+    Claim("power", "gender_sets", ("p",), "power", "word", "ten words 0.9 standard deviations on one side", 0.35),
+)
+
+
+def _experiments(job: str, repetitions: int, run: Callable[[int, int], Any], turns: Turns) -> Iterator[Experiment]:
+    """A corpus drawn again, of few replicas and of more."""
+    for num in (8, 32):
+        claims = coverage(turns, documented=num < 32)
+        yield Experiment(job, f"{job}: {num} replicas", repetitions, partial(run, num), claims)
+
+
+_ASSOCIATION, _SEVEN = (tuple(by_chance(_TESTS, least)) for least in (0.6, 0.25))
+EXPERIMENTS = [
+    *_experiments("association", 400, _associated, _ASSOCIATIONS),
+    Experiment("association", "association: words dealt by chance", 1000, partial(_chance, 30), _ASSOCIATION),
+    Experiment("association", "association: seven occupations", 1000, partial(_chance, 7), _SEVEN),
+    *_experiments("gender_survey", 200, _languages, _GENDERS),
+    Experiment("gender_survey", "gender_survey: two lists of words", 400, _dealt, _DEALT),
+]
+EXEMPTIONS = [
+    *percentiles("association", *_ASSOCIATIONS),
+    tested_p("association", "associations"),
+    *percentiles("gender_survey", *_GENDERS),
+]

@@ -4,15 +4,14 @@ Tables as the last stages read them are made up, and the stages' own work is don
 deviation of 0.2, ten features are of the group (what its texts are about) and five of the text.
 """
 
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from benchmarks.calibration.made import Held, done, holds
-from benchmarks.calibration.registry import Claim, Experiment, Outcome
+from benchmarks.calibration.registry import Claim, Experiment, Held, Outcome, done, holds
 from tiltmeter.jobs.classifiers.errors import means, rounds
 from tiltmeter.jobs.classifiers.errors.base import PREDICTED
 from tiltmeter.jobs.classifiers.errors.config import Guarantees
@@ -65,27 +64,23 @@ def texts_of(repetition: int, num_texts: int, group_size: int) -> Texts:
 
 def tables_of(texts: Texts, errors: NDArray[np.bool_], previous: NDArray[np.bool_] | None) -> dict[str, list[pa.Table]]:
     """Inputs of the stages: what was read, predicted and counted. Labels are drawn; errors say what is predicted."""
-    num = len(errors)
-    label = texts.rng.random(num) < 0.5
-    named = np.array(["no", "yes"])
-    predicted, before = (
-        named[(label ^ wrong).astype(int)] for wrong in (errors, errors if previous is None else previous)
-    )
+    label, named = texts.rng.random(len(errors)) < 0.5, np.array(["no", "yes"])
+    said, before = (named[(label ^ of).astype(int)] for of in (errors, errors if previous is None else previous))
+    same = {"status": "ok", "reason": ""}
     rows = [
-        {"row": row, "text": f"text {row}", "label": named[int(label[row])], "group": name, "id": str(row)}
-        | {"status": "ok", "reason": ""}
+        same | {"row": row, "text": f"text {row}", "label": named[int(label[row])], "group": name, "id": str(row)}
         for row, name in enumerate(texts.names)
     ]
     guesses = [
-        {"row": row, "predicted": predicted[row], "previous": None if previous is None else before[row]}
-        for row in range(num)
+        {"row": row, "predicted": said[row], "previous": None if previous is None else before[row]}
+        for row in range(len(errors))
     ]
-    having = [{"row": int(row), "feature": NAMES[column]} for row, column in np.argwhere(texts.features)]
-    return {
-        "texts": [pa.Table.from_pylist(rows, READ)],
-        "predicted": [pa.Table.from_pylist(guesses, PREDICTED)],
-        "features": [pa.Table.from_pylist([one | {"count": 1.0, "value": 0.1} for one in having], FEATURES)],
-    }
+    having = [
+        {"row": int(row), "feature": NAMES[column], "count": 1.0, "value": 0.1}
+        for row, column in np.argwhere(texts.features)
+    ]
+    made = {"texts": (rows, READ), "predicted": (guesses, PREDICTED), "features": (having, FEATURES)}
+    return {name: [pa.Table.from_pylist(lines, schema)] for name, (lines, schema) in made.items()}
 
 
 def sliced(texts: Texts, errors: NDArray[np.bool_]) -> dict[str, pa.Table]:
@@ -130,8 +125,8 @@ def _slices(group_size: int, num_texts: int, repetition: int) -> dict[str, Outco
     row = row_of(null, "g0") or {}
     outcome: dict[str, Outcome] = {
         "p_value": least(null, "p_value"),
-        "rate": holds(row, ("low", "high"), _MEAN),
-        "confirmed_rate": holds(row, ("confirmed_low", "confirmed_high"), _MEAN),
+        "rate": holds(row, "", _MEAN),
+        "confirmed_rate": holds(row, "confirmed", _MEAN),
     }
     if repetition % 2:
         return outcome | dict.fromkeys(("confirmed_p", "power", "confirmed_power"))
@@ -147,23 +142,6 @@ def _slices(group_size: int, num_texts: int, repetition: int) -> dict[str, Outco
     }
 
 
-def _slices_alone(repetition: int) -> dict[str, Outcome]:
-    return _slices(1, 800, repetition)
-
-
-def _slices_of_five(repetition: int) -> dict[str, Outcome]:
-    return _slices(5, 1000, repetition)
-
-
-def _slices_of_twenty(repetition: int) -> dict[str, Outcome]:
-    return _slices(20, 1200, repetition)
-
-
-def _slices_of_few(repetition: int) -> dict[str, Outcome]:
-    """Eight groups that explore, or about so: the fewest that get a test."""
-    return _slices(20, 340, repetition)
-
-
 def _versions(group_size: int, repetition: int) -> dict[str, Outcome]:
     """Two versions wrong in 15 % each, whatever the text; then one that is worse where a text has a feature."""
     texts = texts_of(repetition, 800, group_size)
@@ -175,7 +153,7 @@ def _versions(group_size: int, repetition: int) -> dict[str, Outcome]:
     known = [row["p_value"] for row in rows if row["p_value"] is not None and not np.isnan(row["p_value"])]
     outcome: dict[str, Outcome] = {
         "p_value": min(known, default=None),
-        "change": holds(rows[0], ("change_low", "change_high"), 0.0),
+        "change": holds(rows[0], "change", 0.0),
         "power": None,
     }
     if repetition % 2 == 0:
@@ -183,14 +161,6 @@ def _versions(group_size: int, repetition: int) -> dict[str, Outcome]:
         found = [row["p_value"] for row in compared(texts, worse, before) if row["slice"] == "t2"]
         outcome["power"] = found[0] if found else None
     return outcome
-
-
-def _versions_alone(repetition: int) -> dict[str, Outcome]:
-    return _versions(1, repetition)
-
-
-def _versions_of_groups(repetition: int) -> dict[str, Outcome]:
-    return _versions(10, repetition)
 
 
 def _of_slices(unit: str, power: float) -> tuple[Claim, ...]:
@@ -209,9 +179,7 @@ def _of_versions(unit: str, power: float) -> tuple[Claim, ...]:
     return (
         Claim("p_value", "versions", ("p_value",), "size", unit, "independent versions, wrong in 15 % each; any slice"),
         Claim("change", "versions", ("change_*",), "coverage", unit, "no change of all texts"),
-        Claim(
-            "power", "versions", ("p_value",), "power", unit, "25 points worse in a feature of the text", bound=power
-        ),
+        Claim("power", "versions", ("p_value",), "power", unit, "25 points worse in a feature of the text", power),
     )
 
 
@@ -273,14 +241,6 @@ def _promises(group_size: int, num_texts: int, repetition: int) -> dict[str, Out
         checks = list(_checks(later.scores, later.errors, known, later.units, rows, repetition))
         outcome[name] = next(row["exchangeable_p"] for row in checks if row["level"] == 0.2)
     return outcome
-
-
-def _promises_alone(repetition: int) -> dict[str, Outcome]:
-    return _promises(1, 1200, repetition)
-
-
-def _promises_of_groups(repetition: int) -> dict[str, Outcome]:
-    return _promises(10, 4000, repetition)
 
 
 def _of_promises(unit: str) -> tuple[Claim, ...]:
@@ -353,9 +313,8 @@ def summed(made: Signals, seed: list[int]) -> dict[str, pa.Table]:
         tables["coverage"].append(_coverage(scores, part.errors, split))
         power = {"feature": "first", "split": split, "share": 1.0, "part": "first", "gini_importance": 0.5}
         power |= {"auroc": auroc(part.signals[:, 0], part.errors), "importance": _fall(part, rng)}
-        tables["features"].append(
-            pa.Table.from_pylist([power | {"num_units": float(units_of_both(part.errors, part.units))}])
-        )
+        power |= {"num_units": float(units_of_both(part.errors, part.units))}
+        tables["features"].append(pa.Table.from_pylist([power]))
     settings = {"test": TEST, "level": LEVEL, "number": NUM_SPLITS, "draws": {"paired_by": "items"}}
     return done(means._sum, settings, tables)
 
@@ -379,47 +338,27 @@ def _splits(group_size: int, num_texts: int, rate: float, repetition: int) -> di
     made = signals_of([repetition, group_size], num_texts, group_size, rate)
     tables = summed(made, [repetition, 11])
     truth = _truth(group_size, num_texts, rate)
-    measures = {
-        row["measure"]: row
-        for row in tables["error_models"].to_pylist()
-        if (row["score"], row["split"]) == ("readable", "all")
-    }
-    precision = {row["split"]: row for row in tables["precision_at_k"].to_pylist() if row["score"] == "readable"}
-    [difference] = [
-        row
-        for row in tables["precision_differences"].to_pylist()
-        if (row["score"], row["baseline"]) == ("readable", "least_confidence")
-    ]
-    [power] = tables["feature_power"].to_pylist()
+
+    def rows(table: str, key: str, **of: str) -> dict[Any, dict[str, Any]]:
+        return {row[key]: row for row in tables[table].to_pylist() if of.items() <= row.items()}
+
+    measures = rows("error_models", "measure", score="readable", split="all")
+    precision = rows("precision_at_k", "split", score="readable")
+    difference = rows("precision_differences", "baseline", score="readable")["least_confidence"]
+    power = rows("feature_power", "feature")["first"]
     fresh = tested_part(made, np.random.default_rng([repetition, 11, NUM_SPLITS]))
     one_more = float(first_weights(fresh.signals[:, 0], _K) @ fresh.errors / _K)
-    band = ("precision_band_low", "precision_band_high")
     return {
-        "auroc": holds(measures["auroc"], ("low", "high"), truth["auroc"]),
-        "error_rate": holds(measures["error_rate"], ("low", "high"), truth["error_rate"]),
-        "auroc_band": holds(
-            measures["auroc"], ("value_band_low", "value_band_high"), auroc(fresh.signals[:, 0], fresh.errors)
-        ),
-        "precision": holds(precision["all"], ("low", "high"), truth["precision"]),
-        "one_split": holds(precision["0"], ("low", "high"), truth["precision"]),
-        "band": holds(precision["all"], band, one_more),
-        "difference": holds(difference, ("difference_low", "difference_high"), 0.0),
-        "feature": holds(power, ("auroc_low", "auroc_high"), truth["auroc"]),
-        "importance": holds(power, ("importance_low", "importance_high"), truth["importance"]),
+        "auroc": holds(measures["auroc"], "", truth["auroc"]),
+        "error_rate": holds(measures["error_rate"], "", truth["error_rate"]),
+        "auroc_band": holds(measures["auroc"], "value_band", auroc(fresh.signals[:, 0], fresh.errors)),
+        "precision": holds(precision["all"], "", truth["precision"]),
+        "one_split": holds(precision["0"], "", truth["precision"]),
+        "band": holds(precision["all"], "precision_band", one_more),
+        "difference": holds(difference, "difference", 0.0),
+        "feature": holds(power, "auroc", truth["auroc"]),
+        "importance": holds(power, "importance", truth["importance"]),
     }
-
-
-def _splits_alone(repetition: int) -> dict[str, Outcome]:
-    return _splits(1, 500, 0.3, repetition)
-
-
-def _splits_of_groups(repetition: int) -> dict[str, Outcome]:
-    return _splits(5, 1000, 0.3, repetition)
-
-
-def _splits_of_few_errors(repetition: int) -> dict[str, Outcome]:
-    """An error rate of one in a hundred or so: P@K of 0 in many splits."""
-    return _splits(1, 600, 0.01, repetition)
 
 
 def _of_splits(unit: str, *, has_band: bool = True) -> tuple[Claim, ...]:
@@ -451,54 +390,40 @@ def _rounds(rate: float, gain: float, repetition: int) -> dict[str, Outcome]:
         trained = 0.01 * rng.standard_normal(2) * (rate > 0.05)
         for place, strategy in enumerate(("errors", "random")):
             right = (wrong[place][tested] >= rate - trained[place] - gain * (place == 0)).mean()
-            rows.append(
-                {"round": 1, "num_labels": 300, "accuracy": float(right), "errors_found": 0.5}
-                | {"strategy": strategy, "seed": seed, "num_groups": num}
-            )
+            row = {"round": 1, "num_labels": 300, "accuracy": float(right), "errors_found": 0.5}
+            rows.append(row | {"strategy": strategy, "seed": seed, "num_groups": num})
     settings = {"level": LEVEL, "test": test, "draws": {"paired_by": "items"}}
     table = done(rounds._sum, settings, {"played": [pa.Table.from_pylist(rows)]})["rounds"]
     row = next(row for row in table.to_pylist() if row["strategy"] == "errors")
     return {
-        "accuracy": holds(row, ("accuracy_low", "accuracy_high"), 1.0 - rate + gain),
-        "over_random": holds(row, ("over_random_low", "over_random_high"), gain),
+        "accuracy": holds(row, "accuracy", 1.0 - rate + gain),
+        "over_random": holds(row, "over_random", gain),
         "power": float(row["over_random_low"] <= 0.0),
     }
 
 
-def _rounds_alike(repetition: int) -> dict[str, Outcome]:
-    return _rounds(0.25, 0.0, repetition)
+_OF_ROUNDS = (
+    Claim("accuracy", "rounds", ("accuracy_*",), "coverage", "text", "accuracy of the generator"),
+    Claim("over_random", "rounds", ("over_random_*",), "coverage", "text", "difference of the generator"),
+)
+_BETTER = Claim("power", "rounds", ("over_random_*",), "power", "text", "15 points more, shown above 0", bound=0.5)
 
-
-def _rounds_right(repetition: int) -> dict[str, Outcome]:
-    return _rounds(0.01, 0.0, repetition)
-
-
-def _rounds_better(repetition: int) -> dict[str, Outcome]:
-    return _rounds(0.25, 0.15, repetition)
-
-
-def _of_rounds(*, is_better: bool) -> tuple[Claim, ...]:
-    held = (
-        Claim("accuracy", "rounds", ("accuracy_*",), "coverage", "text", "accuracy of the generator"),
-        Claim("over_random", "rounds", ("over_random_*",), "coverage", "text", "difference of the generator"),
-    )
-    found = Claim("power", "rounds", ("over_random_*",), "power", "text", "15 points more, shown above 0", bound=0.5)
-    return (*held, found) if is_better else held
-
-
+_stage = partial(Experiment, JOB)
 EXPERIMENTS = [
-    Experiment("slices: texts alone", JOB, "stage", 400, _slices_alone, _of_slices("text", 0.5)),
-    Experiment("slices: groups of 5", JOB, "stage", 400, _slices_of_five, _of_slices("group", 0.5)),
-    Experiment("slices: groups of 20", JOB, "stage", 400, _slices_of_twenty, _of_slices("group", 0.5)),
-    Experiment("slices: eight groups that explore", JOB, "stage", 400, _slices_of_few, _of_slices("group", 0.06)),
-    Experiment("versions: texts alone", JOB, "stage", 400, _versions_alone, _of_versions("text", 0.5)),
-    Experiment("versions: groups of 10", JOB, "stage", 400, _versions_of_groups, _of_versions("group", 0.5)),
-    Experiment("promises: texts alone", JOB, "stage", 2000, _promises_alone, _of_promises("text")),
-    Experiment("promises: groups of 10", JOB, "stage", 2000, _promises_of_groups, _of_promises("group")),
-    Experiment("splits: texts alone", JOB, "stage", 400, _splits_alone, _of_splits("text")),
-    Experiment("splits: groups of 5", JOB, "stage", 400, _splits_of_groups, _of_splits("group")),
-    Experiment("splits: few errors", JOB, "stage", 400, _splits_of_few_errors, _of_splits("text", has_band=False)),
-    Experiment("rounds: strategies of equal worth", JOB, "stage", 1000, _rounds_alike, _of_rounds(is_better=False)),
-    Experiment("rounds: nearly all right", JOB, "stage", 1000, _rounds_right, _of_rounds(is_better=False)),
-    Experiment("rounds: one strategy teaches more", JOB, "stage", 400, _rounds_better, _of_rounds(is_better=True)),
+    _stage("slices: texts alone", 400, partial(_slices, 1, 800), _of_slices("text", 0.5)),
+    _stage("slices: groups of 5", 400, partial(_slices, 5, 1000), _of_slices("group", 0.5)),
+    _stage("slices: groups of 20", 400, partial(_slices, 20, 1200), _of_slices("group", 0.5)),
+    # Or about so: the fewest that get a test.
+    _stage("slices: eight groups that explore", 400, partial(_slices, 20, 340), _of_slices("group", 0.06)),
+    _stage("versions: texts alone", 400, partial(_versions, 1), _of_versions("text", 0.5)),
+    _stage("versions: groups of 10", 400, partial(_versions, 10), _of_versions("group", 0.5)),
+    _stage("promises: texts alone", 2000, partial(_promises, 1, 1200), _of_promises("text")),
+    _stage("promises: groups of 10", 2000, partial(_promises, 10, 4000), _of_promises("group")),
+    _stage("splits: texts alone", 400, partial(_splits, 1, 500, 0.3), _of_splits("text")),
+    _stage("splits: groups of 5", 400, partial(_splits, 5, 1000, 0.3), _of_splits("group")),
+    # One in a hundred or so: P@K of 0 in many splits.
+    _stage("splits: few errors", 400, partial(_splits, 1, 600, 0.01), _of_splits("text", has_band=False)),
+    _stage("rounds: strategies of equal worth", 1000, partial(_rounds, 0.25, 0.0), _OF_ROUNDS),
+    _stage("rounds: nearly all right", 1000, partial(_rounds, 0.01, 0.0), _OF_ROUNDS),
+    _stage("rounds: one strategy teaches more", 400, partial(_rounds, 0.25, 0.15), (*_OF_ROUNDS, _BETTER)),
 ]

@@ -14,8 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from benchmarks.calibration.made import Held, holds
-from benchmarks.calibration.registry import Claim, Experiment, Outcome
+from benchmarks.calibration.registry import Claim, Experiment, Held, Outcome, holds
 from tiltmeter.jobs.classifiers.influence.config import Masking
 from tiltmeter.jobs.classifiers.influence.probes import SumUpProbes
 from tiltmeter.jobs.classifiers.influence.questions import (
@@ -165,10 +164,10 @@ def _probes(num_contexts: int, repetition: int, *, whole: bool = False, **how: A
     claim = 0.8 + 0.2 * differing / 2  # of the student's, the share that the teacher makes too
     return {
         "p_value": row["p_holm"],
-        "rate": holds(row, ("low", "high"), differing / 2),
-        "difference": holds(row, ("difference_low", "difference_high"), 0.0),
-        "moved": holds(other, ("difference_low", "difference_high"), differing * 0.28) if other else None,
-        "claims": holds(row, ("accuracy_joint_low", "accuracy_joint_high"), claim),
+        "rate": holds(row, "", differing / 2),
+        "difference": holds(row, "difference", 0.0),
+        "moved": holds(other, "difference", differing * 0.28) if other else None,
+        "claims": holds(row, "accuracy_joint", claim),
         "power": other["p_holm"] if other else None,
     }
 
@@ -257,13 +256,12 @@ def followed(texts: Texts) -> dict[tuple[str, str], dict[str, Any]]:
 
 def _students(num_texts: int, size: float, repetition: int) -> dict[str, Outcome]:
     rows = followed(texts_of(repetition, num_texts, size))
-    ends = ("low", "high")
     return {
-        "per_word": holds(rows["test", "per_word"], ends, FOLLOWED),
-        "context_only": holds(rows["test", "per_word_context_only"], ends, KEPT),
-        "all_correct": holds(rows["test", "all_correct"], ends, _all_of(FOLLOWED)),
-        "teacher": holds(rows["test", "teacher_accuracy"], ends, RIGHT),
-        "calibration": holds(rows["test", "calibration_error_published"], ends, _calibration_error()),
+        "per_word": holds(rows["test", "per_word"], "", FOLLOWED),
+        "context_only": holds(rows["test", "per_word_context_only"], "", KEPT),
+        "all_correct": holds(rows["test", "all_correct"], "", _all_of(FOLLOWED)),
+        "teacher": holds(rows["test", "teacher_accuracy"], "", RIGHT),
+        "calibration": holds(rows["test", "calibration_error_published"], "", _calibration_error()),
     }
 
 
@@ -317,9 +315,9 @@ def masked(texts: Texts, differ: bool) -> dict[str, dict[str, Any]]:
 def _masking(num_texts: int, size: float, repetition: int) -> dict[str, Outcome]:
     rows = masked(texts_of(repetition, num_texts, size), differ=True)
     return {
-        "coverage": holds(rows["influence"], ("coverage_low", "coverage_high"), 0.4),
-        "less_lime": holds(rows["influence"], ("less_lime_low", "less_lime_high"), -0.2),
-        "as_lime": holds(rows["hybrid"], ("less_lime_low", "less_lime_high"), 0.0),
+        "coverage": holds(rows["influence"], "coverage", 0.4),
+        "less_lime": holds(rows["influence"], "less_lime", -0.2),
+        "as_lime": holds(rows["hybrid"], "less_lime", 0.0),
     }
 
 
@@ -333,7 +331,7 @@ def _ratios(repetition: int) -> dict[str, Outcome]:
     teacher = SimpleNamespace(labels=lambda texts: np.array([by_word[text[0]] for text in texts]))
     answer = Judged(words, np.ones(300, bool), np.zeros(2), np.zeros((300, 1), np.float32), said, None)
     row = ratio(Context(("own",), 0), answer, teacher, seed=repetition, level=0.95, num_checked=40)
-    return {"ratio": holds(row, ("teacher_low", "teacher_high"), float(truth.mean()))}
+    return {"ratio": holds(row, "teacher", float(truth.mean()))}
 
 
 def ratio(
@@ -401,7 +399,7 @@ _OF_MASKING = (
 
 
 def _stages() -> Iterator[Experiment]:
-    stage = partial(Experiment, job=JOB, level="stage")
+    stage = partial(Experiment, JOB)
     whole = partial(_probes, 300, whole=True)
     yield stage("probes: teacher judges all itself", repetitions=1000, run=whole, claims=_of_probes(0.3))
     for num, repetitions, power in (

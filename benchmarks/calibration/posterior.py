@@ -11,8 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from benchmarks.calibration.made import done, holds
-from benchmarks.calibration.registry import Claim, Experiment, Outcome
+from benchmarks.calibration.registry import Claim, Experiment, Outcome, done, ends, holds
 from tiltmeter.jobs.runtime.rows import table_of
 from tiltmeter.jobs.sentiment.posterior import comparisons, cues
 from tiltmeter.jobs.sentiment.posterior.comparisons import MEASURES
@@ -43,13 +42,11 @@ def _grouped(repetition: int, spread: float) -> dict[str, Outcome]:
         listed[name] = [[], []]
         for place, (side, num) in enumerate((("first", first), ("second", second))):
             words = [f"{'qx'[place]}{name}{'bcdfghjkl'[lemma]}a" for lemma in range(num)]
-            for word in words:
+            written = [(word, f"{word}s")[:forms] for word in words]
+            for lemma in written:
                 shared = rng.standard_normal() * (spread if name == "unlike" and not place else 1.0)
-                effects |= {
-                    form: shared + (0.3 * rng.standard_normal() if forms > 1 else 0.0)
-                    for form in (word, f"{word}s")[:forms]
-                }
-            listed[name][place] = [side, [form for word in words for form in (word, f"{word}s")[:forms]]]
+                effects |= {form: shared + (0.3 * rng.standard_normal() if forms > 1 else 0.0) for form in lemma}
+            listed[name][place] = [side, [form for lemma in written for form in lemma]]
     frame = pl.DataFrame({"word": list(effects), "count": rng.integers(5, 5000, len(effects))})
     config = {"groups": listed, "lemmas": {}, "level": 0.95, "seed": 0}
     outcome: dict[str, Outcome] = {}
@@ -64,10 +61,9 @@ def _grouped(repetition: int, spread: float) -> dict[str, Outcome]:
             parts.append(table_of([{"prior": prior, "sampler": "exact"} | row for row in rows], GROUPS))
         rows = done(comparisons._correct, {}, {"groups": parts})["groups"].to_pylist()
         if name == "null":
-            for row in rows[:6]:
-                if row["measure"] == "contrast":
-                    ends = holds(row, ("difference_low", "difference_high"), 0.0)
-                    outcome |= {row["comparison"]: row["p"], f"{row['comparison']} ends": ends}
+            judged = {row["comparison"]: row for row in rows[:6] if row["measure"] == "contrast"}
+            outcome |= {comparison: row["p"] for comparison, row in judged.items()}
+            outcome |= {f"{comparison} ends": holds(row, "difference", 0.0) for comparison, row in judged.items()}
             outcome["p_holm"] = min(row["p_holm"] for row in rows if row["measure"] == "contrast")
         else:
             outcome["power"] = next(row["p_holm"] for row in rows if row["comparison"] == "even")
@@ -98,7 +94,7 @@ def _listed(repetition: int, lemmas: int) -> dict[str, Outcome]:
         row, *_ = comparisons._lexicon([part, part], {"lemmas": {}, "level": 0.95, "seed": 0})
     share = float(is_positive.mean())
     truth = GAP * np.sqrt(share * (1 - share)) / np.sqrt(1.0 + GAP**2 * share * (1 - share))
-    return {"pearson": holds(table_of([row], LEXICON).to_pylist()[0], ("low", "high"), float(truth))}
+    return {"pearson": holds(table_of([row], LEXICON).to_pylist()[0], "", float(truth))}
 
 
 # --- cues -----------------------------------------------------------------------------------------------------------
@@ -144,11 +140,11 @@ def _asked(repetition: int, classifiers: int, differing: float) -> dict[str, Out
     row, apart = (cues._row(borders, contents, known, ("one", "other"), config) for known in (KNOWN, APART))
     pse, effect = _truth(differing)
     return {
-        "pse": holds(row, ("pse_low", "pse_high"), pse),
-        "effect": holds(row, ("effect_low", "effect_high"), effect),
+        "pse": holds(row, "pse", pse),
+        "effect": holds(row, "effect", effect),
         "power": row["p"],
         "p": apart["p"],
-        "null effect": holds(apart, ("effect_low", "effect_high"), 0.0),
+        "null effect": holds(apart, "effect", 0.0),
     }
 
 
@@ -171,92 +167,50 @@ def _chained(repetition: int, lag: float) -> dict[str, Outcome]:
 DEALT = "which lemmas are in which group has nothing to do with their values"
 
 
-def _group_claims(*, documented: bool) -> tuple[Claim, ...]:
-    claims = []
+def _group_claims(*, documented: bool = False) -> tuple[Claim, ...]:
+    unit, claims = "word (lemma)", []
     for name in COMPARISONS:
-        is_wide = documented and name == "unlike"
+        wide = documented and name == "unlike"
         claims += [
-            Claim(name, "groups", ("p",), "size", "word (lemma)", f"{DEALT} ({name})", documented=is_wide),
-            Claim(
-                f"{name} ends",
-                "groups",
-                ("difference_low", "difference_high"),
-                "coverage",
-                "word (lemma)",
-                "0",
-                documented=is_wide,
-            ),
+            Claim(name, "groups", ("p",), "size", unit, f"{DEALT} ({name})", documented=wide),
+            Claim(f"{name} ends", "groups", ends("difference"), "coverage", unit, "0", documented=wide),
         ]
-    claims.append(
-        Claim("p_holm", "groups", ("p_holm",), "size", "word (lemma)", f"{DEALT}, of all six", documented=documented)
-    )
-    claims.append(Claim("power", "groups", ("p", "p_holm"), "power", "word (lemma)", "two deviations apart", 0.3))
-    return tuple(claims)
-
-
-def _cue_claims(trainings: str) -> tuple[Claim, ...]:
-    unit = "text, training"
     return (
-        Claim("pse", "cues", ("pse_low", "pse_high"), "coverage", unit, "of 1,500 trainings"),
-        Claim("effect", "cues", ("effect_low", "effect_high"), "coverage", unit, "of 1,500 trainings"),
+        *claims,
+        Claim("p_holm", "groups", ("p_holm",), "size", unit, f"{DEALT}, of all six", documented=documented),
+        Claim("power", "groups", ("p", "p_holm"), "power", unit, "two deviations apart", 0.3),
+    )
+
+
+def _cues(trainings: int) -> Experiment:
+    unit, many = "text, training", "of 1,500 trainings"
+    claims = (
+        Claim("pse", "cues", ends("pse"), "coverage", unit, many),
+        Claim("effect", "cues", ends("effect"), "coverage", unit, many),
         Claim(
-            "null effect",
-            "cues",
-            ("effect_low", "effect_high"),
-            "coverage",
-            unit,
-            f"0, of {trainings} that lean either way",
+            "null effect", "cues", ends("effect"), "coverage", unit, f"0, of {trainings} trainings that lean either way"
         ),
-        Claim("p", "cues", ("p",), "size", unit, f"{trainings} lean either way"),
+        Claim("p", "cues", ("p",), "size", unit, f"{trainings} trainings lean either way"),
         Claim("power", "cues", ("p",), "power", unit, "cues of different sides", 0.5),
     )
+    return _stage(
+        f"cues of {trainings} trainings", 1000, partial(_asked, classifiers=trainings, differing=0.15), claims
+    )
 
 
+_LEXICON = (Claim("pearson", "lexicon", ("low", "high"), "coverage", "word (lemma)", "correlation of the population"),)
+_CHAINS = (
+    Claim("ks_p", "diagnostics", ("ks_p",), "size", "draw, thinned", "chains are of what exact draws are of"),
+    Claim("power", "diagnostics", ("ks_p",), "power", "draw, thinned", "a fifth of a deviation off", 0.9),
+)
+
+_stage = partial(Experiment, JOB)
+_alike, _unlike = (partial(_grouped, spread=spread) for spread in (1.0, 2.0))
 EXPERIMENTS = [
-    Experiment(
-        "groups of 4 to 12 words", JOB, "stage", 400, partial(_grouped, spread=1.0), _group_claims(documented=False)
-    ),
-    Experiment(
-        "groups, 4 words of twice the spread",
-        JOB,
-        "stage",
-        400,
-        partial(_grouped, spread=2.0),
-        _group_claims(documented=True),
-    ),
-    Experiment(
-        "a lexicon of 60 lemmas, 90 words",
-        JOB,
-        "stage",
-        1000,
-        partial(_listed, lemmas=60),
-        (Claim("pearson", "lexicon", ("low", "high"), "coverage", "word (lemma)", "correlation of the population"),),
-    ),
-    Experiment(
-        "cues of 5 trainings",
-        JOB,
-        "stage",
-        1000,
-        partial(_asked, classifiers=5, differing=0.15),
-        _cue_claims("5 trainings"),
-    ),
-    Experiment(
-        "cues of 3 trainings",
-        JOB,
-        "stage",
-        1000,
-        partial(_asked, classifiers=3, differing=0.15),
-        _cue_claims("3 trainings"),
-    ),
-    Experiment(
-        "chains with a lag of 0.6",
-        JOB,
-        "operator",
-        1000,
-        partial(_chained, lag=0.6),
-        (
-            Claim("ks_p", "diagnostics", ("ks_p",), "size", "draw, thinned", "chains are of what exact draws are of"),
-            Claim("power", "diagnostics", ("ks_p",), "power", "draw, thinned", "a fifth of a deviation off", 0.9),
-        ),
-    ),
+    _stage("groups of 4 to 12 words", 400, _alike, _group_claims()),
+    _stage("groups, 4 words of twice the spread", 400, _unlike, _group_claims(documented=True)),
+    _stage("a lexicon of 60 lemmas, 90 words", 1000, partial(_listed, lemmas=60), _LEXICON),
+    _cues(5),
+    _cues(3),
+    _stage("chains with a lag of 0.6", 1000, partial(_chained, lag=0.6), _CHAINS, "operator"),
 ]

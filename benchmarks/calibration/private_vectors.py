@@ -3,8 +3,8 @@
 Rows are planted and written by the code of a release, under keys told by the repetition.
 """
 
-from collections.abc import Callable, Mapping
-from functools import cache
+from collections.abc import Mapping
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from benchmarks.calibration.registry import Claim, Experiment, Kind, Outcome
+from benchmarks.calibration.registry import Claim, Experiment, Kind, Outcome, Run, done, ends
 from tiltmeter.jobs.embedding.private_vectors.deniability import _deny
 from tiltmeter.jobs.embedding.private_vectors.read_outs import _read
 from tiltmeter.jobs.embedding.private_vectors.release.audit import _checks, _named, _Subject
@@ -25,39 +25,18 @@ from tiltmeter.operators.embedding.private_release.bounds import Counts, audited
 from tiltmeter.operators.embedding.private_release.deniability import nearest_rows
 from tiltmeter.operators.embedding.private_release.mechanisms import Specification
 from tiltmeter.operators.embedding.private_release.secrets import BLOCK_ROWS, keyed_digest
-from tiltmeter.storage.store.ledger import Unit
 
 JOB = "private_vectors"
-Columns = tuple[str, str, str]
 WIDTH, KEPT, EPSILON = 6, 4, 2.0
 LEVEL = 0.95
 
 
-class Ref(str):
-    """Stands for a reference to a table, of whatever columns."""
-
-    def select(self, *_: str) -> "Ref":
-        """The same."""
-        return self
-
-
-class Held:
-    """In place of a store: one vocabulary."""
-
-    def __init__(self, vectors: NDArray[np.float64]) -> None:
-        words = pa.array([f"word{row}" for row in range(len(vectors))])
-        self._table = pa.table({"word": words, "vector": vector_column(vectors)})
-
-    def read(self, _: Ref) -> pa.Table:
-        """It."""
-        return self._table
-
-
-def done(work: Any, vectors: NDArray[np.float64], config: Mapping[str, Any]) -> dict[str, Any]:
-    """First row of the first table that the work of a stage makes of a vocabulary."""
-    unit = Unit("made/1", "made", dict(config), {"vocabulary": [Ref("vocabulary")]})  # type: ignore[list-item]
-    [*tables] = work(Held(vectors), unit)
-    return dict(tables[0][1].to_pylist()[0])
+def first_row(work: Any, vectors: NDArray[np.float64], config: Mapping[str, Any]) -> dict[str, Any]:
+    """Of the first table that the work of a stage makes of a vocabulary."""
+    words = pa.array([f"word{row}" for row in range(len(vectors))])
+    table = pa.table({"word": words, "vector": vector_column(vectors)})
+    row: dict[str, Any] = next(iter(done(work, config, {"vocabulary": [table]}).values())).to_pylist()[0]
+    return row
 
 
 # --- audits of what was written -------------------------------------------------------------------------------------
@@ -77,31 +56,12 @@ def release_of(repetition: int, num: int, factor: float) -> tuple[_Subject, byte
     return subject, key, certificate, written(secret.images(vectors), key, about, 0)
 
 
-def _audited(num: int, factor: float) -> Callable[[int], dict[str, Outcome]]:
-    def run(repetition: int) -> dict[str, Outcome]:
-        subject, key, certificate, vectors = release_of(repetition, num, factor)
-        checks = [row for row in _checks(subject, key, certificate, vectors) if "p_value" in row]
-        # The noise is one check's to see, its scale; honest releases are looked at by each in turn.
-        place = repetition % len(checks) if factor == 1.0 else 0
-        return {
-            "p_value": checks[place]["p_value"],
-            "p_holm": min(row["p_holm"] for row in checks),
-        }
-
-    return run
-
-
-def _audits(name: str, run: Callable[[int], dict[str, Outcome]], num: int, power: float | None = None) -> Experiment:
-    if power is None:
-        truth = "noise is the certificate's"
-        claims = [_claim(column, "size", truth) for column in ("p_value", "p_holm")]
-    else:
-        claims = [_claim(column, "power", "noise is 10 % too small", power) for column in ("p_value", "p_holm")]
-    return Experiment(f"{JOB}: {name}", JOB, "stage", num, run, tuple(claims))
-
-
-def _claim(column: str, kind: Kind, truth: str, bound: float | None = None) -> Claim:
-    return Claim(column, "release_audits", (column,), kind, "row of the release", truth, bound)
+def _audited(num: int, factor: float, repetition: int) -> dict[str, Outcome]:
+    subject, key, certificate, vectors = release_of(repetition, num, factor)
+    checks = [row for row in _checks(subject, key, certificate, vectors) if "p_value" in row]
+    # The noise is one check's to see, its scale; honest releases are looked at by each in turn.
+    place = repetition % len(checks) if factor == 1.0 else 0
+    return {"p_value": checks[place]["p_value"], "p_holm": min(row["p_holm"] for row in checks)}
 
 
 def _bounded(repetition: int) -> dict[str, Outcome]:
@@ -127,54 +87,42 @@ def vocabulary(num: int, scale: float) -> tuple[NDArray[np.float64], float]:
     return vectors, float(np.mean(named))
 
 
-def _denied(num: int, scale: float, words: int) -> Callable[[int], dict[str, Outcome]]:
-    def run(repetition: int) -> dict[str, Outcome]:
-        vectors, truth = vocabulary(num, scale)
-        row = {"mechanism": "M1", "dimensions": 3, "epsilon": 1 / scale, "compared_at": "nominal"}
-        made = Specification("norm", 3, 1.0, scale)._asdict()
-        config = {"row": row, "mechanism": made, "words": words, "draws": 20, "level": LEVEL, "seed": repetition}
-        return {"attacker": _holds(done(_deny, vectors, config), "attacker", truth)}
-
-    return run
+def _denied(num: int, scale: float, words: int, repetition: int) -> dict[str, Outcome]:
+    vectors, truth = vocabulary(num, scale)
+    row = {"mechanism": "M1", "dimensions": 3, "epsilon": 1 / scale, "compared_at": "nominal"}
+    made = Specification("norm", 3, 1.0, scale)._asdict()
+    config = {"row": row, "mechanism": made, "words": words, "draws": 20, "level": LEVEL, "seed": repetition}
+    return {"attacker": _holds(first_row(_deny, vectors, config), "attacker", truth)}
 
 
-def _given(num: int, scale: float, words: int) -> Callable[[int], dict[str, Outcome]]:
-    def run(repetition: int) -> dict[str, Outcome]:
-        vectors, truth = vocabulary(num, scale)
-        key = keyed_digest(bytes(32), {"repetition": repetition})
-        about = {"law": "norm", "scale": scale, "step": 2.0**-12 * scale, "sensitivity": 1.0}
-        secret = Secret(Path(), RowFiles("", "auto", False, None, None, None), about, None)
-        subject = _Subject.of(secret, Rows(vectors[:20], None), None)
-        subject = _Subject(secret, vectors, vectors, subject.rows)
-        released = written(subject.rows, key, about, 0)
-        found = _named(subject, key, {"words": words, "draws": 20, "level": LEVEL}, released)
-        return {"attacker": _holds(found, "attacker", truth)}
-
-    return run
+def _given(num: int, scale: float, words: int, repetition: int) -> dict[str, Outcome]:
+    vectors, truth = vocabulary(num, scale)
+    key = keyed_digest(bytes(32), {"repetition": repetition})
+    about = {"law": "norm", "scale": scale, "step": 2.0**-12 * scale, "sensitivity": 1.0}
+    secret = Secret(Path(), RowFiles("", "auto", False, None, None, None), about, None)
+    rows = _Subject.of(secret, Rows(vectors[:20], None), None).rows
+    subject, released = _Subject(secret, vectors, vectors, rows), written(rows, key, about, 0)
+    found = _named(subject, key, {"words": words, "draws": 20, "level": LEVEL}, released)
+    return {"attacker": _holds(found, "attacker", truth)}
 
 
 def _holds(row: Mapping[str, Any], name: str, truth: float) -> bool | None:
-    low, high = (row[f"{name}_{end}"] for end in ("low", "high"))
+    low, high = (row[f"{name}_{end}" if name else end] for end in ("low", "high"))
     return None if low is None or np.isnan(low) else bool(low <= truth <= high)
 
 
 # --- tasks and distances --------------------------------------------------------------------------------------------
 
 
-def _tasks(num_runs: int, is_random: bool, spread: float) -> Callable[[int], dict[str, Outcome]]:
+def _tasks(num_runs: int, is_random: bool, spread: float, repetition: int) -> dict[str, Outcome]:
     """Texts that are easy or hard, and runs with noise that move all of them."""
-
-    def run(repetition: int) -> dict[str, Outcome]:
-        rng = np.random.default_rng([repetition, num_runs, is_random])
-        num, truth = 500, 0.7
-        easy = rng.beta(3.5, 1.5, num)
-        parts = [rng.random(num) < 0.4 if is_random else np.ones(num, np.bool_) for _ in range(num_runs)]
-        moves = spread * rng.standard_normal(num_runs)
-        hits = [rng.random(part.sum()) < easy[part] + move for part, move in zip(parts, moves, strict=True)]
-        ends = _ends([_Result(hit) for hit in hits], parts, LEVEL)
-        return {"value": None if np.isnan(ends["low"]) else bool(ends["low"] <= truth <= ends["high"])}
-
-    return run
+    rng = np.random.default_rng([repetition, num_runs, is_random])
+    num, truth = 500, 0.7
+    easy = rng.beta(3.5, 1.5, num)
+    parts = [rng.random(num) < 0.4 if is_random else np.ones(num, np.bool_) for _ in range(num_runs)]
+    moves = spread * rng.standard_normal(num_runs)
+    hits = [rng.random(part.sum()) < easy[part] + move for part, move in zip(parts, moves, strict=True)]
+    return {"value": _holds(_ends([_Result(hit) for hit in hits], parts, LEVEL), "", truth)}
 
 
 NUM_RUNS = 10
@@ -182,45 +130,61 @@ NUM_RUNS = 10
 
 def _config(seed: int, runs: int) -> dict[str, Any]:
     row = {"mechanism": "M1", "dimensions": WIDTH, "epsilon": 1.0, "beta": 0.0}
-    intervals = {"level": LEVEL, "interval": "averaged"}
-    more = {"delta": 1e-6, "intervals": intervals}
-    return {"row": row, "sensitivity": 1.0, "words": 30, "runs": runs, "seed": seed} | more
+    config = {"row": row, "sensitivity": 1.0, "words": 30, "runs": runs, "seed": seed, "delta": 1e-6}
+    return config | {"intervals": {"level": LEVEL, "interval": "averaged"}}
 
 
 def _distances(repetition: int) -> dict[str, Outcome]:
     """The words are the seed's; another run with noise of its own is the last of one more."""
     vectors = np.random.default_rng(repetition).standard_normal((60, WIDTH))
-    row = done(_read, vectors, _config(repetition, NUM_RUNS))
-    more = done(_read, vectors, _config(repetition, NUM_RUNS + 1))
+    row = first_row(_read, vectors, _config(repetition, NUM_RUNS))
+    more = first_row(_read, vectors, _config(repetition, NUM_RUNS + 1))
     other = (NUM_RUNS + 1) * more["error"] - NUM_RUNS * row["error"]
     return {"error": _holds(row, "error", other)}
 
 
-def _covered(
-    name: str, columns: Columns, unit: str, truth: str, run: Callable[[int], dict[str, Outcome]], num: int = 1000
-) -> Experiment:
-    table, *names = columns
-    claim = Claim(names[0].rpartition("_")[0] or "value", table, tuple(names), "coverage", unit, truth)
-    return Experiment(f"{JOB}: {name}", JOB, "operator" if table == "audits" else "stage", num, run, (claim,))
+# --- what is claimed -------------------------------------------------------------------------------------------------
 
-
-_DENIED = ("deniability", "attacker_low", "attacker_high")
-_GIVEN = ("releases", "attacker_low", "attacker_high")
-_USED = ("utility", "low", "high")
-_READ_OUT = ("distances", "error_low", "error_high")
-_BOUNDED = ("audits", "audited_low", "audited_high")
 _NAMED = "share that is named, by 1,000 draws of every word"
+
+
+def _audits(name: str, repetitions: int, num: int, factor: float = 1.0) -> Experiment:
+    kind: Kind = "size" if factor == 1.0 else "power"
+    about = ("noise is the certificate's", None) if factor == 1.0 else ("noise is 10 % too small", 0.95)
+    claims = [
+        Claim(column, "release_audits", (column,), kind, "row of the release", *about)
+        for column in ("p_value", "p_holm")
+    ]
+    return Experiment(JOB, f"{JOB}: {name}", repetitions, partial(_audited, num, factor), tuple(claims))
+
+
+def _covered(name: str, repetitions: int, run: Run, table: str, number: str, unit: str, truth: str) -> Experiment:
+    columns = ends(number) if number else ("low", "high")
+    claim = Claim(number or "value", table, columns, "coverage", unit, truth)
+    level = "operator" if table == "audits" else "stage"
+    return Experiment(JOB, f"{JOB}: {name}", repetitions, run, (claim,), level)
+
+
+def _used(name: str, num_runs: int, is_random: bool, spread: float) -> Experiment:
+    run = partial(_tasks, num_runs, is_random, spread)
+    return _covered(name, 1000, run, "utility", "", "text and run", "0.7")
+
+
+def _words(name: str, repetitions: int, run: Run, table: str = "deniability") -> Experiment:
+    return _covered(name, repetitions, run, table, "attacker", "word", _NAMED)
+
+
 EXPERIMENTS = [
-    _audits("an honest release of one block", _audited(300, 1.0), 1000),
-    _audits("an honest release of three blocks", _audited(2 * BLOCK_ROWS + 50, 1.0), 400),
-    _audits("an honest release of six rows", _audited(6, 1.0), 1000),
-    _audits("a release with too little noise", _audited(2 * BLOCK_ROWS + 50, 0.9), 200, power=0.95),
-    _covered("loss by two bins", _BOUNDED, "release", "log 4", _bounded),
-    _covered("draws of 40 words", _DENIED, "word", _NAMED, _denied(400, 0.15, 40)),
-    _covered("draws of 200 words, few named", _DENIED, "word", _NAMED, _denied(500, 1.0, 200), 200),
-    _covered("40 words released anew", _GIVEN, "word", _NAMED, _given(400, 0.15, 40)),
-    _covered("three runs", _USED, "text and run", "0.7", _tasks(3, False, 0.03)),
-    _covered("two runs that noise moves alike", _USED, "text and run", "0.7", _tasks(2, False, 0.0)),
-    _covered("five random parts", _USED, "text and run", "0.7", _tasks(5, True, 0.03)),
-    _covered("errors of ten runs", _READ_OUT, "run", "error of another run", _distances, 400),
+    _audits("an honest release of one block", 1000, 300),
+    _audits("an honest release of three blocks", 400, 2 * BLOCK_ROWS + 50),
+    _audits("an honest release of six rows", 1000, 6),
+    _audits("a release with too little noise", 200, 2 * BLOCK_ROWS + 50, 0.9),
+    _covered("loss by two bins", 1000, _bounded, "audits", "audited", "release", "log 4"),
+    _words("draws of 40 words", 1000, partial(_denied, 400, 0.15, 40)),
+    _words("draws of 200 words, few named", 200, partial(_denied, 500, 1.0, 200)),
+    _words("40 words released anew", 1000, partial(_given, 400, 0.15, 40), "releases"),
+    _used("three runs", 3, False, 0.03),
+    _used("two runs that noise moves alike", 2, False, 0.0),
+    _used("five random parts", 5, True, 0.03),
+    _covered("errors of ten runs", 400, _distances, "distances", "error", "run", "error of another run"),
 ]

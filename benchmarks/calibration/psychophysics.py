@@ -8,31 +8,24 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from benchmarks.calibration.embedding import (
-    NOISE,
-    NUMERIC,
-    Words,
-    coverage,
-    drawn_again,
-    name_of,
-    other_corpora,
-    percentiles,
-    tested_p,
-    truths,
-)
-from benchmarks.calibration.made import done, holds
-from benchmarks.calibration.registry import Claim, Exemption, Experiment, Outcome
+from benchmarks.calibration import embedding
+from benchmarks.calibration.embedding import DIMS, NOISE, Turns, Words, drawn_again, other_corpora
+from benchmarks.calibration.registry import Claim, Exemption, Experiment, Outcome, done, ends, holds
 from tiltmeter.jobs.psychophysics import psychometrics
 from tiltmeter.jobs.psychophysics.config import PsychophysicsConfig
 from tiltmeter.operators.psychophysics.forced_choice import JND_PER_SD, flip_points
 from tiltmeter.operators.text.wordsets import Occupations
 
 JOB = "psychophysics"
-DIMS, NUM_OCCUPATIONS, NUM_MADE, NUM_OTHER = 12, 12, 300, 200
+NUM_OCCUPATIONS, NUM_OTHER = 12, 200
 
 _WORDS = tuple(f"job{number:02d}" for number in range(NUM_OCCUPATIONS))
 _WOMEN = dict(zip(_WORDS, np.linspace(95, 5, NUM_OCCUPATIONS).tolist(), strict=True))
 _WORD = _WORDS[3]
+_PLAIN: Turns = {
+    "psychometrics": [["pse"], ["pse_fit"]],
+    "occupation_contrast": [["score"], ["effect_size"]],
+}
 
 
 def _occupations(lean: float) -> NDArray[np.float64]:
@@ -54,17 +47,10 @@ def _words(occupations: NDArray[np.float64], cues: NDArray[np.float64]) -> Words
 
 
 def _tables(vectors: list[pa.Table], num_pairs: int) -> dict[str, pa.Table]:
-    settings = {
-        "model": "aa",
-        "language": "aa",
-        "gender_pairs": tuple((f"she{number}", f"he{number}") for number in range(num_pairs)),
-        "num_listed": num_pairs,
-        "other_pairs": (),
-        "occupations": Occupations("made up", 2026, _WOMEN),
-        "config": PsychophysicsConfig(num_resamples=50),
-        "seed": 0,
-        "draws": None,
-    }
+    pairs = tuple((f"she{number}", f"he{number}") for number in range(num_pairs))
+    settings = {"model": "aa", "language": "aa", "gender_pairs": pairs, "num_listed": num_pairs, "other_pairs": ()}
+    settings |= {"occupations": Occupations("made up", 2026, _WOMEN), "config": PsychophysicsConfig(num_resamples=50)}
+    settings |= {"seed": 0, "draws": None}
     return done(psychometrics._measure, settings, {"vectors": vectors})
 
 
@@ -83,20 +69,18 @@ def _truths() -> Mapping[str, float]:
 
     What pooled cues say is the mean over many pairs of cues and corpora.
     """
-    flips = np.array(_other_flips(2**0.5 * NOISE))
+    others = _tables(other_corpora(_fixed(), np.random.default_rng(61), 2**0.5 * NOISE), 4)["draws"].to_pylist()
+    wanted = f'"word": "{_WORD}", "cue_1": "she0"'
+    flips = next(row["values"] for row in others if row["table"] == "psychometrics" and wanted in row["key"])
     many = _flips_of(np.random.default_rng(47), _cues(np.random.default_rng(53), 20_000))
-    contrast = truths(_tables(other_corpora(_fixed(), np.random.default_rng(59)), 4)["draws"])["occupation_contrast"]
+    contrast = embedding.truths(_tables(other_corpora(_fixed(), np.random.default_rng(59)), 4)["draws"])[
+        "occupation_contrast"
+    ]
     return {
-        "pse": float(flips.mean()),
+        "pse": float(np.mean(flips)),
         "pooled": float(many.mean()),
         **{name: contrast[name][0][1] for name in ("score", "effect_size")},
     }
-
-
-def _other_flips(noise: float) -> list[float]:
-    draws = _tables(other_corpora(_fixed(), np.random.default_rng(61), noise), 4)["draws"].to_pylist()
-    wanted = f'"word": "{_WORD}", "cue_1": "she0"'
-    return next(row["values"] for row in draws if row["table"] == "psychometrics" and wanted in row["key"])
 
 
 def _flips_of(rng: np.random.Generator, cues: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -108,25 +92,13 @@ def _flips_of(rng: np.random.Generator, cues: NDArray[np.float64]) -> NDArray[np
 
 def _replicas(num: int, repetition: int) -> dict[str, Outcome]:
     """Cues and occupations that stay: a corpus drawn again."""
-    known = _truths()
-    rng = np.random.default_rng([repetition, num])
+    known, rng = _truths(), np.random.default_rng([repetition, num])
     tables = _tables(drawn_again(_fixed(), rng, num), 4)
-    row = _row(tables["psychometrics"], word=_WORD, cue_1="she0")
-    contrast = _row(tables["occupation_contrast"])
-    found = {
-        "pse": holds(row, ("pse_low", "pse_high"), known["pse"]),
-        "pse_fit": holds(row, ("pse_fit_low", "pse_fit_high"), known["pse"]),
+    row, contrast = _row(tables["psychometrics"], word=_WORD, cue_1="she0"), _row(tables["occupation_contrast"])
+    found = {f"psychometrics: {name}": holds(row, name, known["pse"]) for name in ("pse", "pse_fit")}
+    return found | {
+        f"occupation_contrast: {name}": holds(contrast, name, known[name]) for name in ("score", "effect_size")
     }
-    found |= {name: holds(contrast, (f"{name}_low", f"{name}_high"), known[name]) for name in ("score", "effect_size")}
-    return {name_of(table, [name]): found[name] for table, name in _PLAIN}
-
-
-_PLAIN = [
-    ("psychometrics", "pse"),
-    ("psychometrics", "pse_fit"),
-    ("occupation_contrast", "score"),
-    ("occupation_contrast", "effect_size"),
-]
 
 
 def _widths(num: int, repetition: int) -> dict[str, Outcome]:
@@ -139,8 +111,7 @@ def _widths(num: int, repetition: int) -> dict[str, Outcome]:
     # The corpus is what its replicas are drawn around.
     vectors = other_corpora(corpus, rng, num=num)
     row = _row(_tables(vectors, 4)["psychometrics"], word=_WORD, cue_1="she0")
-    ends = {name: (f"{name}_low", f"{name}_high") for name in ("jnd", "jnd_fit")}
-    return {f"psychometrics: {name}": holds(row, ends[name], jnd) for name in ends}
+    return {f"psychometrics: {name}": holds(row, name, jnd) for name in ("jnd", "jnd_fit")}
 
 
 def _pooled(num_pairs: int, num: int, repetition: int) -> dict[str, Outcome]:
@@ -155,8 +126,8 @@ def _pooled(num_pairs: int, num: int, repetition: int) -> dict[str, Outcome]:
     word = np.stack(of)[:, _WORDS.index(_WORD), np.newaxis]
     mean = float(flip_points(word, of_cues[:, num_pairs:, 0], of_cues[:, num_pairs:, 1]).mean())
     return {
-        "pooled_psychometrics: pse": holds(row, ("pse_low", "pse_high"), _truths()["pooled"]),
-        "pooled_psychometrics: pse_cues": holds(row, ("pse_cues_low", "pse_cues_high"), mean),
+        "pooled_psychometrics: pse": holds(row, "pse", _truths()["pooled"]),
+        "pooled_psychometrics: pse_cues": holds(row, "pse_cues", mean),
     }
 
 
@@ -175,72 +146,43 @@ def _chance(repetition: int) -> dict[str, Outcome]:
     return found
 
 
-_TESTS = {"p_value": "occupation_contrast", "pearson_p": "validation", "spearman_p": "validation"}
-_PS = tuple(
-    claim
-    for column, table in _TESTS.items()
-    for claim in (
-        Claim(f"{column}, by chance", table, (column,), "size", "occupation", "shares of women dealt by chance"),
-        Claim(f"{column}, leaning", table, (column,), "power", "occupation", "occupations lean by their shares", 0.5),
-    )
-)
-_WIDTHS = tuple(
-    Claim(
-        f"psychometrics: {name}",
-        "psychometrics",
-        (f"{name}_low", f"{name}_high"),
-        "coverage",
-        "replica of the corpus",
-        "JND of 4,000 other replicas of this corpus",
-    )
-    for name in ("jnd", "jnd_fit")
-)
+_SHARES = ("occupation", "shares of women dealt by chance", "occupations lean by their shares")
+_TESTED = {"p_value": "occupation_contrast", "pearson_p": "validation", "spearman_p": "validation"}
+_TESTS = {column: (table, *_SHARES) for column, table in _TESTED.items()}
 
 
-def _cue_claims(*, documented: bool = False) -> tuple[Claim, ...]:
-    numbers = {
-        "pse": "mean over other cues and corpora",
-        "pse_cues": "mean of these replicas over 200 other pairs",
-    }
+def _held(table: str, unit: str, numbers: Mapping[str, str], *, documented: bool = False) -> tuple[Claim, ...]:
+    """Of the intervals of numbers, with what they should hold."""
     return tuple(
-        Claim(
-            f"pooled_psychometrics: {name}",
-            "pooled_psychometrics",
-            (f"{name}_low", f"{name}_high"),
-            "coverage",
-            "pair of cues, replica of the corpus",
-            truth,
-            documented=documented,
-        )
+        Claim(f"{table}: {name}", table, ends(name), "coverage", unit, truth, documented=documented)
         for name, truth in numbers.items()
     )
 
 
+_WIDTHS = _held(
+    "psychometrics",
+    "replica of the corpus",
+    dict.fromkeys(("jnd", "jnd_fit"), "JND of 4,000 other replicas of this corpus"),
+)
+
+
+def _cue_claims(*, documented: bool = False) -> tuple[Claim, ...]:
+    numbers = {"pse": "mean over other cues and corpora", "pse_cues": "mean of these replicas over 200 other pairs"}
+    return _held("pooled_psychometrics", "pair of cues, replica of the corpus", numbers, documented=documented)
+
+
+_stage = partial(Experiment, JOB)
 EXPERIMENTS = [
-    *(
-        Experiment(
-            f"psychophysics: {num} replicas",
-            JOB,
-            "stage",
-            1000,
-            partial(_replicas, num),
-            tuple(coverage(table, [name], documented=num < 32) for table, name in _PLAIN),
-        )
-        for num in (8, 32)
-    ),
-    Experiment("psychophysics: widths, 32 replicas", JOB, "stage", 400, partial(_widths, 32), _WIDTHS),
-    Experiment("psychophysics: eight pairs of cues", JOB, "stage", 200, partial(_pooled, 8, 16), _cue_claims()),
-    Experiment(
-        "psychophysics: two pairs of cues", JOB, "stage", 200, partial(_pooled, 2, 16), _cue_claims(documented=True)
-    ),
-    Experiment("psychophysics: shares dealt by chance", JOB, "stage", 400, _chance, _PS),
+    _stage("psychophysics: 8 replicas", 1000, partial(_replicas, 8), embedding.coverage(_PLAIN, documented=True)),
+    _stage("psychophysics: 32 replicas", 1000, partial(_replicas, 32), embedding.coverage(_PLAIN)),
+    _stage("psychophysics: widths, 32 replicas", 400, partial(_widths, 32), _WIDTHS),
+    _stage("psychophysics: eight pairs of cues", 200, partial(_pooled, 8, 16), _cue_claims()),
+    _stage("psychophysics: two pairs of cues", 200, partial(_pooled, 2, 16), _cue_claims(documented=True)),
+    _stage("psychophysics: shares dealt by chance", 400, _chance, tuple(embedding.by_chance(_TESTS, 0.5))),
 ]
 
 EXEMPTIONS = [
-    *(
-        percentiles(JOB, table)
-        for table in ("psychometrics", "pooled_psychometrics", "validation", "occupation_contrast")
-    ),
-    tested_p(JOB, "occupation_contrast"),
-    Exemption(JOB, "psychometrics", ("*_monte_carlo_low", "*_monte_carlo_high"), NUMERIC),
+    *embedding.percentiles(JOB, "psychometrics", "pooled_psychometrics", "validation", "occupation_contrast"),
+    embedding.tested_p(JOB, "occupation_contrast"),
+    Exemption(JOB, "psychometrics", ("*_monte_carlo_low", "*_monte_carlo_high"), embedding.NUMERIC),
 ]

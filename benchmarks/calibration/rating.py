@@ -14,8 +14,7 @@ import yaml
 from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
-from benchmarks.calibration.made import holds
-from benchmarks.calibration.registry import Claim, Experiment, Outcome
+from benchmarks.calibration.registry import Claim, Experiment, Outcome, holds
 from tiltmeter.jobs.runtime.table import Estimate
 from tiltmeter.jobs.sentiment.rating.config import RatingConfig
 from tiltmeter.jobs.sentiment.rating.ratings import OrderSystems
@@ -158,11 +157,10 @@ def _raw(repetition: int) -> dict[str, Outcome]:
     first, second = (_interval(row.raw_score) for row in rows if isinstance(row, RawScores))
     [change] = [_interval(row.change) for row in rows if isinstance(row, Comparisons)]
     before, after = _expected()
-    ends = ("low", "high")
     return {
-        "raw_score": holds(first, ends, before),
-        "round_trip": holds(second, ends, after),
-        "change": holds(change, ends, after - before),
+        "raw_score": holds(first, "", before),
+        "round_trip": holds(second, "", after),
+        "change": holds(change, "", after - before),
     }
 
 
@@ -178,33 +176,29 @@ def _claims(unit: str, truth: str, power: float, *, documented: bool = False) ->
 DEALT = "which units have which value has nothing to do with their means"
 EXPERIMENTS = [
     Experiment(
-        "texts, 12 against 28, in two data sets",
         JOB,
-        "stage",
+        "texts, 12 against 28, in two data sets",
         1000,
         partial(_tested, units=40, first=12, size=1.0, kind="text", effect=0.3),
         _claims("text", DEALT, 0.7),
     ),
     Experiment(
-        "16 conversations of 8 turns",
         JOB,
-        "stage",
+        "16 conversations of 8 turns",
         1000,
         partial(_tested, units=16, first=8, size=8.0, kind="conversation", effect=0.35),
         _claims("conversation", DEALT, 0.5),
     ),
     Experiment(
-        "names, 4 against 10",
         JOB,
-        "stage",
+        "names, 4 against 10",
         1000,
         partial(_tested, units=14, first=4, size=8.0, kind="name", effect=0.45),
         _claims("name", DEALT, 0.4),
     ),
     Experiment(
-        "12 frames, two names a side",
         JOB,
-        "stage",
+        "12 frames, two names a side",
         1000,
         partial(_framed, frames=12),
         (
@@ -213,9 +207,8 @@ EXPERIMENTS = [
         ),
     ),
     Experiment(
-        "emotions of 60 texts",
         JOB,
-        "stage",
+        "emotions of 60 texts",
         1000,
         partial(_dependent, units=60, size=1),
         (
@@ -239,9 +232,8 @@ EXPERIMENTS = [
         ),
     ),
     Experiment(
-        "emotions of 50 conversations",
         JOB,
-        "stage",
+        "emotions of 50 conversations",
         1000,
         partial(_dependent, units=50, size=6),
         (
@@ -265,9 +257,8 @@ EXPERIMENTS = [
         ),
     ),
     Experiment(
-        "raw scores of four data sets, and a round trip",
         JOB,
-        "stage",
+        "raw scores of four data sets, and a round trip",
         1000,
         _raw,
         (

@@ -5,12 +5,15 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Literal
+from typing import Any, Literal
 
+import numpy as np
 import pyarrow as pa
 
 import benchmarks.calibration
 from tiltmeter.jobs import catalogue
+from tiltmeter.operators.compute.arrays import FloatArray
+from tiltmeter.storage.store.ledger import Unit
 
 Kind = Literal["size", "coverage", "power"]
 Level = Literal["operator", "stage", "job"]
@@ -18,7 +21,7 @@ Outcome = float | bool | None
 Run = Callable[[int], Mapping[str, Outcome]]
 
 ALPHA = 0.05
-FRAME = ("made", "registry", "running", "tables", "__main__")
+FRAME = ("registry", "running", "__main__")
 
 # With 200 columns of true size 5 % a joint false alarm of 1 %, by the binomial distribution.
 _SIZES = {2000: 0.07, 1000: 0.08, 400: 0.098, 200: 0.12}
@@ -75,25 +78,30 @@ class Claim:
         return share <= limit if self.kind == "size" else share >= limit
 
 
+def ends(*names: str) -> tuple[str, ...]:
+    """Columns of the intervals of numbers."""
+    return tuple(f"{name}_{end}" for name in names for end in ("low", "high"))
+
+
 @dataclass(frozen=True)
 class Experiment:
     """Data whose truth is known, through a job.
 
     Attributes:
-        name: what is special about it: the path through the job.
         job: whose columns it is about.
-        level: what the data go through: an operator, the work of a job's last stage, or the whole job.
+        name: what is special about it: the path through the job.
         repetitions: how many.
         run: one, told by its number alone.
         claims: that it tests.
+        level: what the data go through: an operator, the work of a job's last stage, or the whole job.
     """
 
-    name: str
     job: str
-    level: Level
+    name: str
     repetitions: int
     run: Run
     claims: tuple[Claim, ...]
+    level: Level = "stage"
 
 
 @dataclass(frozen=True)
@@ -106,6 +114,49 @@ class Exemption:
     reason: str
 
 
+# --- the work of a stage on tables that are made up -------------------------------------------------------------------
+
+
+class Ref(str):
+    """Stands for a reference to a table, of whatever columns."""
+
+    def select(self, *_: str) -> "Ref":
+        """The same."""
+        return self
+
+
+class Held:
+    """In place of a store: tables by their names."""
+
+    def __init__(self, tables: Mapping[str, pa.Table]) -> None:
+        self._tables = tables
+
+    def read(self, name: str) -> pa.Table:
+        """A table."""
+        return self._tables[name]
+
+
+def done(work: Any, config: Mapping[str, Any], inputs: Mapping[str, Sequence[pa.Table]]) -> dict[str, pa.Table]:
+    """What the work of a stage makes of tables."""
+    names: dict[str, Any] = {role: [Ref(f"{role} {place}") for place in range(len(of))] for role, of in inputs.items()}
+    held = {name: table for role, tables in inputs.items() for name, table in zip(names[role], tables, strict=True)}
+    return dict(work(Held(held), Unit("made/1", "made", dict(config), names)))
+
+
+def holds(row: Mapping[str, Any], name: str, truth: float) -> bool | None:
+    """Whether the interval of a number holds it, or without a name the row's own; None without an interval."""
+    low, high = (row.get(f"{name}_{end}" if name else end) for end in ("low", "high"))
+    return None if low is None or high is None else bool(low <= truth <= high)
+
+
+def share(effects: FloatArray, level: float = 0.0) -> FloatArray:
+    """Chances by their logits."""
+    return np.asarray(1.0 / (1.0 + np.exp(-(level + effects))))
+
+
+# --- all of them ------------------------------------------------------------------------------------------------------
+
+
 def experiments() -> list[Experiment]:
     """All of them, by module."""
     return [one for module in _modules() for one in getattr(module, "EXPERIMENTS", ())]
@@ -116,37 +167,43 @@ def exemptions() -> list[Exemption]:
     return [one for module in _modules() for one in getattr(module, "EXEMPTIONS", ())]
 
 
-def columns(job: str) -> Iterator[tuple[str, str]]:
-    """Tables of a job with their columns that are p-values or ends of intervals."""
-    for table, schema in _tables(job).items():
-        yield from ((table, name) for name in schema.names if _is_any(name, INFERENCE))
+def _modules() -> list[object]:
+    found = sorted(module.name for module in iter_modules(benchmarks.calibration.__path__))
+    return [import_module(f"benchmarks.calibration.{name}") for name in found if name not in FRAME]
 
 
-def unclaimed(kind: Kind | None = None) -> list[str]:
-    """Columns of all jobs of which nothing is claimed, or nothing of a kind; those of equal tables count once."""
-    claims = [(one.job, claim) for one in experiments() for claim in one.claims if kind in (None, claim.kind)]
-    entries = [(job, claim.table, claim.columns) for job, claim in claims]
-    entries += [(one.job, one.table, one.columns) for one in exemptions()]
+def unclaimed() -> list[str]:
+    """Columns of all jobs that are p-values or ends of intervals, and of which nothing is claimed.
+
+    Those of equal tables count once.
+    """
+    entries = list(_entries())
     return [
         f"{job}: {table}.{column}"
         for job in catalogue.OURS
-        for table, column in columns(job)
-        if not any(_covers(entry, job, table, column) for entry in entries)
+        for table, schema in _tables(job).items()
+        for column in schema.names
+        if _is_any(column, INFERENCE) and not any(_covers(entry, job, table, column) for entry in entries)
     ]
 
 
 def unknown() -> list[str]:
     """Claims and exemptions of columns that no table has."""
-    entries = [(one.job, claim.table, claim.columns) for one in experiments() for claim in one.claims]
-    entries += [(one.job, one.table, one.columns) for one in exemptions()]
+    names = {(job, table): list(schema.names) for job in catalogue.OURS for table, schema in _tables(job).items()}
     return sorted(
         {
             f"{job}: {table}.{pattern}"
-            for job, table, patterns in entries
+            for job, table, patterns in _entries()
             for pattern in patterns
-            if not any(fnmatchcase(name, pattern) for name in _names(job, table))
+            if not any(fnmatchcase(name, pattern) for name in names.get((job, table), ()))
         }
     )
+
+
+def _entries() -> Iterator[tuple[str, str, Sequence[str]]]:
+    """Jobs, tables and columns of claims and exemptions."""
+    yield from ((one.job, claim.table, claim.columns) for one in experiments() for claim in one.claims)
+    yield from ((one.job, one.table, one.columns) for one in exemptions())
 
 
 def _covers(entry: tuple[str, str, Sequence[str]], job: str, table: str, column: str) -> bool:
@@ -162,13 +219,3 @@ def _is_any(name: str, patterns: Sequence[str]) -> bool:
 
 def _tables(job: str) -> Mapping[str, pa.Schema]:
     return catalogue.job(job).tables
-
-
-def _names(job: str, table: str) -> list[str]:
-    schema = _tables(job).get(table)
-    return [] if schema is None else list(schema.names)
-
-
-def _modules() -> list[object]:
-    found = sorted(module.name for module in iter_modules(benchmarks.calibration.__path__))
-    return [import_module(f"benchmarks.calibration.{name}") for name in found if name not in FRAME]

@@ -6,27 +6,16 @@ its recall, calls it another one with 5 %, and no relation one with its share of
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from benchmarks.calibration.made import done, holds
-from benchmarks.calibration.registry import Claim, Experiment, Outcome
+from benchmarks.calibration.registry import Claim, Experiment, Outcome, done, ends, holds
 from tiltmeter.jobs.relations import measuring, rules
-from tiltmeter.jobs.relations.tables import (
-    COMPILED,
-    EXPLANATIONS,
-    MATCHES,
-    PREDICTED,
-    READ,
-    RULES,
-    TEXT_COUNTS,
-    TEXT_EXAMPLES,
-    TEXT_TOTALS,
-    TIMEOUTS,
-)
+from tiltmeter.jobs.relations import tables as schemas
 from tiltmeter.jobs.relations.texts import stage as texts
 
 JOB = "relation_rules"
@@ -34,10 +23,9 @@ LEVEL = 0.95
 NAMES = np.array(["no_relation", "a", "b"])
 RELATED, WRONG = 0.4, 0.05
 ENDS = ("low", "high")
-_EMPTY = {
-    "rules": COMPILED.empty_table(),
-    **{f"{split}_matches": MATCHES.empty_table() for split in ("training", "development", "test")},
-}
+SPLITS = ("training", "development", "test")
+_EMPTY = {f"{split}_matches": schemas.MATCHES.empty_table() for split in SPLITS}
+_EMPTY |= {"rules": schemas.COMPILED.empty_table()}
 
 
 class Told(NamedTuple):
@@ -101,18 +89,18 @@ def measured(
     """Tables of the last stage; the development part is the test part, where it is asked. Rules are told by tags."""
     tags = np.zeros(pairs.gold.size, dtype=np.int64) if by_rules is None else by_rules
     tables = dict(_EMPTY)
-    for split in ("training", "development", "test"):
+    for split in SPLITS:
         rows = pairs.rows(split)
         told = [row | {"tag": str(NAMES[tag])} for row, tag in zip(rows, tags, strict=True)]
         whole = split == "test" or (split == "development" and len({share for _, share in predicted}) > 1)
-        tables[split] = pa.Table.from_pylist(told if whole else told[:1], READ)
+        tables[split] = pa.Table.from_pylist(told if whole else told[:1], schemas.READ)
     variants = []
     for (model, share), runs in predicted.items():
         for seed, run in enumerate(runs):
             variants.append([model, share, seed, f"predicted {model} {share} {seed}"])
             tables[variants[-1][3]] = _predicted(run, seed)
     if written:
-        tables["explanations"] = pa.Table.from_pylist(list(written), EXPLANATIONS)
+        tables["explanations"] = pa.Table.from_pylist(list(written), schemas.EXPLANATIONS)
     config = {"share": 1.0, "seed": 0, "level": LEVEL, "num_resamples": 2, "variants": variants}
     return done(measuring._measure, config, {name: [table] for name, table in tables.items()})
 
@@ -127,7 +115,7 @@ def _predicted(run: NDArray[np.int64], seed: int) -> pa.Table:
         "probability": [0.9] * 2 * num,
         "gold_probability": [None] * 2 * num,
     }
-    return pa.table(columns, PREDICTED)
+    return pa.table(columns, schemas.PREDICTED)
 
 
 def row_of(table: pa.Table, **keys: Any) -> dict[str, Any]:
@@ -143,13 +131,10 @@ def _exchanged(num_sentences: int, per_document: int | None, repetition: int) ->
     pairs = pairs_of(rng, num_sentences, per_document)
     units = pairs.sentences if pairs.documents is None else pairs.documents
     models = [Told(0.75, 0.15), Told(0.65, 0.2), Told(0.5, 0.2)]
-    effects = np.zeros(3) if per_document is None else 0.15 * rng.standard_normal((units.max() + 1, 3))
-    told = np.stack(
-        [
-            pairs.told(model, effects[..., place] if per_document is None else effects[units, place])
-            for place, model in enumerate(models)
-        ]
+    effects = (
+        np.zeros((units.max() + 1, 3)) if per_document is None else 0.15 * rng.standard_normal((units.max() + 1, 3))
     )
+    told = np.stack([pairs.told(model, effects[units, place]) for place, model in enumerate(models)])
     dealt = np.argsort(rng.random((units.max() + 1, 3)), axis=1)[units]
     mixed = np.stack([told[dealt[:, place], np.arange(units.size)] for place in range(3)])
     null = measured(pairs, {("joint", 1.0): [mixed[0]], ("no_decoder", 1.0): [mixed[1]]}, mixed[2])["measures"]
@@ -158,25 +143,13 @@ def _exchanged(num_sentences: int, per_document: int | None, repetition: int) ->
     outcome: dict[str, Outcome] = {
         "p_value": rows[0]["p_value"],
         "p_adjusted": min(adjusted, default=None),
-        "difference": holds(rows[0], ENDS, 0.0),
+        "difference": holds(rows[0], "", 0.0),
         "power": None,
     }
     if repetition % 2:
         return outcome
     found = measured(pairs, {("joint", 1.0): [told[0]], ("no_decoder", 1.0): [told[2]]})["measures"]
     return outcome | {"power": row_of(found, model="joint - no_decoder")["p_adjusted"]}
-
-
-def _of_sentences(repetition: int) -> dict[str, Outcome]:
-    return _exchanged(150, None, repetition)
-
-
-def _of_few_sentences(repetition: int) -> dict[str, Outcome]:
-    return _exchanged(40, None, repetition)
-
-
-def _of_documents(repetition: int) -> dict[str, Outcome]:
-    return _exchanged(120, 6, repetition)
 
 
 _F1 = 0.6
@@ -191,18 +164,10 @@ def _unlike(num_sentences: int, repetition: int) -> dict[str, Outcome]:
     precision = 0.75 * RELATED / (RELATED * (0.75 + WRONG) + (1.0 - RELATED) * bold.alarms)
     return {
         "p_value": row_of(found, model="joint - no_decoder")["p_value"],
-        "f1": holds(row_of(found, model="joint"), ENDS, _F1),
-        "precision": holds(row_of(found, model="joint", measure="precision"), ENDS, precision),
-        "recall": holds(row_of(found, model="no_decoder", measure="recall"), ENDS, 0.5),
+        "f1": holds(row_of(found, model="joint"), "", _F1),
+        "precision": holds(row_of(found, model="joint", measure="precision"), "", precision),
+        "recall": holds(row_of(found, model="no_decoder", measure="recall"), "", 0.5),
     }
-
-
-def _unlike_of_many(repetition: int) -> dict[str, Outcome]:
-    return _unlike(200, repetition)
-
-
-def _unlike_of_few(repetition: int) -> dict[str, Outcome]:
-    return _unlike(40, repetition)
 
 
 _SD = 0.05
@@ -225,10 +190,10 @@ def _trained(repetition: int) -> dict[str, Outcome]:
     return {
         "p_value": row_of(measures, model="joint - no_decoder")["p_value"],
         "power": row_of(measures, model="joint - rules")["p_adjusted"],
-        "f1": holds(row_of(measures, model="joint"), ENDS, truth),
-        "curve": holds(row_of(found["learning_curve"], share=0.5, measure="f1"), ENDS, truth),
-        "exact": holds(row_of(measures, decoder="published", measure="is_exact"), ENDS, 0.7),
-        "fall": holds(row_of(measures, decoder="published", measure="comprehensiveness"), ENDS, 0.35),
+        "f1": holds(row_of(measures, model="joint"), "", truth),
+        "curve": holds(row_of(found["learning_curve"], share=0.5, measure="f1"), "", truth),
+        "exact": holds(row_of(measures, decoder="published", measure="is_exact"), "", 0.7),
+        "fall": holds(row_of(measures, decoder="published", measure="comprehensiveness"), "", 0.35),
     }
 
 
@@ -251,41 +216,32 @@ def _rules(per_document: int | None, repetition: int) -> dict[str, Outcome]:
     gold = np.where(rng.random(units.size) < rates[units], 1, 2)
     tables = dict(_EMPTY)
     rule = {"rule_id": "r", "relation": "a", "text": 'SUBJ "x" OBJ', "source": "file", "status": "ok", "reason": ""}
-    tables["rules"] = pa.Table.from_pylist([rule], COMPILED)
+    tables["rules"] = pa.Table.from_pylist([rule], schemas.COMPILED)
     chosen = np.flatnonzero(rng.random(units.size) < 0.3)
-    for split in ("training", "development", "test"):
-        tables[split] = pa.Table.from_pylist(list(pairs._replace(gold=gold).rows(split)), READ)
+    for split in SPLITS:
+        tables[split] = pa.Table.from_pylist(list(pairs._replace(gold=gold).rows(split)), schemas.READ)
     hits = [{"split": "test", "instance": int(place), "rule_id": "r"} for place in chosen]
-    tables["test_matches"] = pa.Table.from_pylist(hits, MATCHES)
+    tables["test_matches"] = pa.Table.from_pylist(hits, schemas.MATCHES)
     inputs = {name: [table] for name, table in tables.items()}
     counted = done(rules._count, {"level": LEVEL, "share": 1.0}, inputs)["rules"]
-    ends = ("precision_low", "precision_high")
-    outcome: dict[str, Outcome] = {"part": holds(_of_split(counted, "test"), ends, 0.8), "texts": None}
+    outcome: dict[str, Outcome] = {"part": holds(_of_split(counted, "test"), "precision", 0.8), "texts": None}
     if per_document is None:
         return outcome
-    known = [(int(unit), bool(gold[place] == 1)) for place, unit in zip(chosen, units[chosen], strict=True)]
+    same = {"rule_id": "r", "num": 1, "num_agreeing": 1, "num_known": 1}
     counts = [
-        {"rule_id": "r", "document": str(unit), "num": 1, "num_agreeing": 1, "num_known": 1, "num_right": int(right)}
-        for unit, right in known
+        same | {"document": str(unit), "num_right": int(gold[place] == 1)}
+        for place, unit in zip(chosen, units[chosen], strict=True)
     ]
-    empty = {name: schema.empty_table() for name, schema in (("examples", TEXT_EXAMPLES), ("timeouts", TIMEOUTS))}
-    inputs = {"rules": [pa.Table.from_pylist([rule], RULES)], "counts": [pa.Table.from_pylist(counts, TEXT_COUNTS)]}
-    inputs |= {name: [table] for name, table in empty.items()} | {"totals": [TEXT_TOTALS.empty_table()]}
+    inputs = {"rules": [pa.Table.from_pylist([rule], schemas.RULES)], "totals": [schemas.TEXT_TOTALS.empty_table()]}
+    inputs |= {"counts": [pa.Table.from_pylist(counts, schemas.TEXT_COUNTS)]}
+    inputs |= {"examples": [schemas.TEXT_EXAMPLES.empty_table()], "timeouts": [schemas.TIMEOUTS.empty_table()]}
     config = {"level": LEVEL, "examples": 0, "corpus": "texts", "has_facts": True}
     found = done(texts._count, config, inputs)["rules"]
-    return outcome | {"texts": holds(_of_split(found, "texts"), ends, 0.8)}
+    return outcome | {"texts": holds(_of_split(found, "texts"), "precision", 0.8)}
 
 
 def _of_split(table: pa.Table, split: str) -> dict[str, Any]:
     return next(row for row in table.to_pylist() if row["split"] == split)
-
-
-def _rules_of_sentences(repetition: int) -> dict[str, Outcome]:
-    return _rules(None, repetition)
-
-
-def _rules_of_documents(repetition: int) -> dict[str, Outcome]:
-    return _rules(12, repetition)
 
 
 def _of_differences(unit: str, power: float) -> tuple[Claim, ...]:
@@ -304,46 +260,32 @@ _UNLIKE = (
     Claim("precision", "measures", ENDS, "coverage", "sentence", "precision of the generator"),
     Claim("recall", "measures", ENDS, "coverage", "sentence", "recall of the generator"),
 )
-_PRECISION = ("precision_low", "precision_high")
+_SEED = "sentence and seed"
+_TRAINED = (
+    Claim("p_value", "measures", ("p_value",), "size", _SEED, "models of one mean recall"),
+    Claim("power", "measures", ("p_adjusted",), "power", _SEED, "recall .7 and .45", bound=0.6),
+    Claim("f1", "measures", ENDS, "coverage", _SEED, "F1 of the generator, mean over trainings"),
+    Claim("curve", "learning_curve", ENDS, "coverage", _SEED, "the same, of half of the rules"),
+    Claim("exact", "measures", ENDS, "coverage", _SEED, "rate of exact rules"),
+    Claim("fall", "measures", ENDS, "coverage", _SEED, "mean fall where tokens are hidden"),
+)
 
+
+def _part(unit: str) -> Claim:
+    return Claim("part", "rules", ends("precision"), "coverage", unit, "precision of the generator")
+
+
+_FACTS = "the same, by facts, in unlabelled texts"
+_TEXTS = Claim("texts", "rules", ends("precision"), "coverage", "document", _FACTS)
+
+_stage = partial(Experiment, JOB)
 EXPERIMENTS = [
-    Experiment("relations: 150 sentences", JOB, "stage", 1000, _of_sentences, _of_differences("sentence", 0.8)),
-    Experiment("relations: 40 sentences", JOB, "stage", 1000, _of_few_sentences, _of_differences("sentence", 0.2)),
-    Experiment("relations: 20 documents", JOB, "stage", 1000, _of_documents, _of_differences("document", 0.5)),
-    Experiment("relations: unlike recall, 200 sentences", JOB, "stage", 1000, _unlike_of_many, _UNLIKE),
-    Experiment("relations: unlike recall, 40 sentences", JOB, "stage", 1000, _unlike_of_few, _UNLIKE),
-    Experiment(
-        "relations: 3 trainings, sd of 5 points",
-        JOB,
-        "stage",
-        400,
-        _trained,
-        (
-            Claim("p_value", "measures", ("p_value",), "size", "sentence and seed", "models of one mean recall"),
-            Claim("power", "measures", ("p_adjusted",), "power", "sentence and seed", "recall .7 and .45", bound=0.6),
-            Claim("f1", "measures", ENDS, "coverage", "sentence and seed", "F1 of the generator, mean over trainings"),
-            Claim("curve", "learning_curve", ENDS, "coverage", "sentence and seed", "the same, of half of the rules"),
-            Claim("exact", "measures", ENDS, "coverage", "sentence and seed", "rate of exact rules"),
-            Claim("fall", "measures", ENDS, "coverage", "sentence and seed", "mean fall where tokens are hidden"),
-        ),
-    ),
-    Experiment(
-        "relations: rules by sentence",
-        JOB,
-        "stage",
-        1000,
-        _rules_of_sentences,
-        (Claim("part", "rules", _PRECISION, "coverage", "sentence", "precision of the generator"),),
-    ),
-    Experiment(
-        "relations: rules by document",
-        JOB,
-        "stage",
-        1000,
-        _rules_of_documents,
-        (
-            Claim("part", "rules", _PRECISION, "coverage", "document", "precision of the generator"),
-            Claim("texts", "rules", _PRECISION, "coverage", "document", "the same, by facts, in unlabelled texts"),
-        ),
-    ),
+    _stage("relations: 150 sentences", 1000, partial(_exchanged, 150, None), _of_differences("sentence", 0.8)),
+    _stage("relations: 40 sentences", 1000, partial(_exchanged, 40, None), _of_differences("sentence", 0.2)),
+    _stage("relations: 20 documents", 1000, partial(_exchanged, 120, 6), _of_differences("document", 0.5)),
+    _stage("relations: unlike recall, 200 sentences", 1000, partial(_unlike, 200), _UNLIKE),
+    _stage("relations: unlike recall, 40 sentences", 1000, partial(_unlike, 40), _UNLIKE),
+    _stage("relations: 3 trainings, sd of 5 points", 400, _trained, _TRAINED),
+    _stage("relations: rules by sentence", 1000, partial(_rules, None), (_part("sentence"),)),
+    _stage("relations: rules by document", 1000, partial(_rules, 12), (_part("document"), _TEXTS)),
 ]

@@ -1,4 +1,4 @@
-"""Repetitions over processes, and what became of every claim."""
+"""Repetitions over processes, what became of every claim, and the tables of docs/how_sure.md."""
 
 import json
 import subprocess
@@ -10,7 +10,7 @@ from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
 
-from benchmarks.calibration.registry import Experiment, Outcome, experiments
+from benchmarks.calibration.registry import Claim, Exemption, Experiment, Outcome, exemptions, experiments
 
 FIGURES = Path(__file__).parent / "figures.json"
 """What every experiment gave when it was last run whole, with the commit."""
@@ -78,11 +78,8 @@ def _figures(experiment: Experiment, outcomes: Sequence[dict[str, Outcome]], sec
         given = [outcome[claim.name] for outcome in outcomes]
         known = [value for value in given if value is not None and value == value]
         share = sum(claim.counts(value) for value in known) / len(known) if known else float("nan")
-        rows.append(
-            Figure(
-                experiment.name, claim.name, round(share, 4), len(known), len(given) - len(known), round(seconds, 1), at
-            )
-        )
+        nums = round(share, 4), len(known), len(given) - len(known), round(seconds, 1)
+        rows.append(Figure(experiment.name, claim.name, *nums, at))
     return rows
 
 
@@ -95,3 +92,54 @@ def _repeated(name: str, numbers: range) -> tuple[list[dict[str, Outcome]], floa
 @cache
 def _experiment(name: str) -> Experiment:
     return next(one for one in experiments() if one.name == name)
+
+
+# --- tables -----------------------------------------------------------------------------------------------------------
+
+_HEADING = "| job: table | columns | path | unit | what is true | kind | of | share | bound | |\n" + "|---" * 10 + "|\n"
+_SHORT = {"size": "p ≤ 0.05", "coverage": "held", "power": "found"}
+
+
+def table(figures: Sequence[Figure]) -> str:
+    """A row for each claim, with its figure where it has one."""
+    by_claim = {(figure.experiment, figure.claim): figure for figure in figures}
+    rows = [
+        row(experiment, claim, by_claim.get((experiment.name, claim.name)))
+        for experiment in sorted(experiments(), key=lambda one: (one.job, one.name))
+        for claim in experiment.claims
+    ]
+    return _HEADING + "".join(rows) + "\n" + _commits(figures)
+
+
+def row(experiment: Experiment, claim: Claim, figure: Figure | None) -> str:
+    """One claim; what has not been run says so."""
+    num, measured, verdict = experiment.repetitions, "not run", ""
+    if figure is not None:
+        num = figure.repetitions
+        measured = f"{figure.share:.1%}" if figure.repetitions else "no number"
+        verdict = "" if verdict_of(claim, figure) else "**missed**"
+        measured += f" ({figure.missing} without)" if figure.missing else ""
+    bound = f"{'≤' if claim.kind == 'size' else '≥'} {claim.limit(num):.1%}{', documented' * claim.documented}"
+    about = (_place(experiment.job, claim), f"{experiment.name} ({experiment.level})", claim.unit, claim.truth)
+    return "| " + " | ".join((*about, _SHORT[claim.kind], f"{num:,}", measured, bound, verdict)) + " |\n"
+
+
+def _place(job: str, one: Claim | Exemption) -> str:
+    return f"`{job}`: `{one.table}` | {', '.join(f'`{name}`' for name in one.columns)}"
+
+
+def verdict_of(claim: Claim, figure: Figure) -> bool:
+    """Whether the figure is within the claim's bound; a claim that no repetition gives a number for is not."""
+    return bool(figure.repetitions) and claim.holds(figure.share, figure.repetitions)
+
+
+def exempt() -> str:
+    """Columns that are no inference, with the reason."""
+    rows = [f"| {_place(one.job, one)} | {one.reason} |\n" for one in exemptions()]
+    return "| job: table | columns | why |\n|---|---|---|\n" + "".join(rows)
+
+
+def _commits(figures: Sequence[Figure]) -> str:
+    commits = sorted({figure.commit for figure in figures})
+    seconds = sum({figure.experiment: figure.seconds for figure in figures}.values())
+    return f"Commits that gave it: {', '.join(commits)}; {seconds:,.0f} processor seconds in all.\n"

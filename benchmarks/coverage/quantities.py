@@ -1,14 +1,18 @@
-"""What is measured in every model: flips, effect sizes, direct bias and biases of professions, by the operators."""
+"""What is measured in every model: flips, effect sizes, direct bias and biases of professions, by the operators.
 
-from collections.abc import Iterator, Sequence
+Values of all models are a table, and a part of it arrays.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from benchmarks.coverage.training import Models
+from benchmarks.coverage.training import ALL_SAMPLES, CORPORA, Models, Settings, Variant, trained, word_sets
 from tiltmeter.operators.association.scores import associations, effect_scale, effect_size
 from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.embedding.similarity import pairwise
@@ -64,17 +68,6 @@ def measured(models: Models, wordset: WordSets) -> list[Quantity]:
     survey = _Survey(listed, wordset.gender_survey) if wordset.gender_survey else None
     found = [*_flips(listed, wordset), *(test for test in tests if test), *(survey.quantities() if survey else ())]
     return [quantity for quantity in found if np.isfinite(quantity.values[0])]
-
-
-def frame(quantities: Sequence[Quantity], models: Models) -> pl.DataFrame:
-    """A row for each quantity and model: ``replica``, ``kind``, ``name``, ``value``, ``error`` and ``limit``."""
-    parts = [
-        pl.DataFrame({"replica": models.replica, "value": quantity.values, "error": quantity.errors}).with_columns(
-            kind=pl.lit(quantity.kind), name=pl.lit(quantity.name), limit=pl.lit(quantity.limit, pl.Float64)
-        )
-        for quantity in quantities
-    ]
-    return pl.concat(parts)
 
 
 def _flips(listed: Listed, wordset: WordSets) -> Iterator[Quantity]:
@@ -150,3 +143,96 @@ class _Survey:
         pairs = [pair.words for pair in self._words.defining.values() if len(self._listed.present(pair.words)) == 2]
         female, male = zip(*pairs, strict=True)
         return gender_direction(self._listed(female), self._listed(male)).direction
+
+
+# --- values -----------------------------------------------------------------------------------------------------------
+
+
+class Values(NamedTuple):
+    """Of one kind, in the samples of one corpus; NaN where a sample lacks a quantity.
+
+    Attributes:
+        names: of the quantities.
+        starts: ``[starts, samples, quantities]`` of the samples themselves.
+        replicas: ``[samples, quantities, replicas]``.
+        errors: ``[samples, quantities, 1 + replicas]`` standard errors, that of the sample first.
+        limits: ``[samples, quantities]``, the largest that each can be; NaN where sizes of sets don't decide that.
+    """
+
+    names: Sequence[str]
+    starts: FloatArray
+    replicas: FloatArray
+    errors: FloatArray
+    limits: FloatArray
+
+    @property
+    def estimates(self) -> FloatArray:
+        """``[samples, quantities]`` from the first start, as replicas have one."""
+        return np.asarray(self.starts[0])
+
+    def narrowed(self, names: Sequence[str]) -> "Values":
+        """Some quantities."""
+        chosen = [self.names.index(name) for name in names]
+        parts = self.starts[..., chosen], self.replicas[:, chosen], self.errors[:, chosen], self.limits[:, chosen]
+        return Values(names, *parts)
+
+    def first(self, num_replicas: int) -> "Values":
+        """The first replicas."""
+        replicas, errors = self.replicas[..., :num_replicas], self.errors[..., : 1 + num_replicas]
+        return self._replace(replicas=replicas, errors=errors)
+
+
+def measure(folder: Path, names: Mapping[str, list[Variant]], settings: Settings) -> pl.DataFrame:
+    """Train what is missing, and measure; the rows of :class:`.study.Study`."""
+    parts = []
+    for name, chosen in names.items():
+        wordset = word_sets(CORPORA[name].language)
+        for variant in [*chosen, ALL_SAMPLES]:
+            rows = table(trained(folder, name, variant, settings), wordset)
+            parts.append(rows.with_columns(corpus=pl.lit(name), variant=pl.lit(variant.name)))
+    return pl.concat(parts)
+
+
+def table(files: Sequence[Path], wordset: WordSets) -> pl.DataFrame:
+    """Every quantity of every model: ``sample``, ``start``, ``replica``, ``kind``, ``name``, ``value``, ``error``,
+    ``limit``.
+    """
+    parts: list[pl.DataFrame] = []
+    for file in files:
+        models = Models.load(file)
+        parts += [_rows(file.stem, models, quantity) for quantity in measured(models, wordset)]
+    return pl.concat(parts)
+
+
+def _rows(sample: str, models: Models, quantity: Quantity) -> pl.DataFrame:
+    values = {"replica": models.replica, "value": quantity.values, "error": quantity.errors}
+    named = {"sample": pl.lit(sample), "kind": pl.lit(quantity.kind), "name": pl.lit(quantity.name)}
+    # A further start has a negative number.
+    numbers = {"start": pl.min_horizontal("replica", 0).neg(), "replica": pl.max_horizontal("replica", 0)}
+    return pl.DataFrame(values).with_columns(**named, **numbers, limit=pl.lit(quantity.limit, pl.Float64))
+
+
+def arrays(rows: pl.DataFrame) -> Values:
+    """Rows of one corpus, variant and kind."""
+    axes = {axis: _codes(rows[axis]) for axis in ("sample", "name", "replica", "start")}
+    first, original = axes["start"] == 0, axes["replica"] == 0
+
+    def filled(column: str, chosen: NDArray[np.bool_], *names: str) -> FloatArray:
+        array = np.full([1 + int(axes[name].max(initial=0)) for name in names], np.nan)
+        array[tuple(axes[name][chosen] for name in names)] = rows[column].to_numpy()[chosen]
+        return array
+
+    return Values(
+        sorted(rows["name"].unique()),
+        filled("value", original, "start", "sample", "name"),
+        filled("value", first, "sample", "name", "replica")[..., 1:],
+        filled("error", first, "sample", "name", "replica"),
+        filled("limit", first & original, "sample", "name"),
+    )
+
+
+def _codes(column: pl.Series) -> NDArray[np.int64]:
+    """Numbers as they are, and the places of words in their order."""
+    if column.dtype.is_integer():
+        return column.to_numpy().astype(np.int64)
+    return np.unique(column.to_numpy(), return_inverse=True)[1]

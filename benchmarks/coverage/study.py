@@ -10,7 +10,8 @@ import polars as pl
 
 from benchmarks.coverage import arithmetic
 from benchmarks.coverage.arithmetic import Method, Share
-from benchmarks.coverage.values import WHOLE, Values, arrays
+from benchmarks.coverage.quantities import Values, arrays
+from benchmarks.coverage.training import WHOLE
 from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.gender.direction import scale
 from tiltmeter.operators.statistics.intervals import DEFAULT_METHOD, LINEAR, Interval, fisher
@@ -61,21 +62,12 @@ class Case(NamedTuple):
     whole: FloatArray
 
 
-Target = Callable[[Case], FloatArray]
-
-
-def _against(function: Callable[[FloatArray], FloatArray]) -> Target:
-    return lambda case: arithmetic.holds(case.interval, function(case.estimates))
-
-
-TARGETS: Mapping[str, Target] = {
+TARGETS: Mapping[str, Callable[[Case], FloatArray]] = {
     "expected value": lambda case: arithmetic.holds_expected_value(case.interval, case.estimates),
-    "mean of the others": _against(arithmetic.mean_of_others),
+    "mean of the others": lambda case: arithmetic.holds(case.interval, arithmetic.mean_of_others(case.estimates)),
     "another sample": lambda case: arithmetic.holds_others(case.interval, case.estimates),
-    "all samples together": lambda case: arithmetic.holds(
-        case.interval, np.broadcast_to(case.whole, case.estimates.shape)
-    ),
-    "its own estimate": _against(lambda estimates: estimates),
+    "all samples together": lambda case: arithmetic.holds(case.interval, case.whole),
+    "its own estimate": lambda case: arithmetic.holds(case.interval, case.estimates),
 }
 
 
@@ -84,7 +76,7 @@ class Study:
     """Values by corpus and variant.
 
     Attributes:
-        rows: ``corpus``, ``variant``, and the columns of :func:`.values.table`.
+        rows: ``corpus``, ``variant``, and the columns of :func:`.quantities.table`.
     """
 
     rows: pl.DataFrame
@@ -125,19 +117,13 @@ class Study:
 
     def cases(self, corpora: Sequence[str], kinds: Sequence[str], recipe: Recipe) -> Iterator[Case]:
         """Those that there are."""
-        for corpus in corpora:
-            for kind in kinds:
-                if case := self.case(corpus, kind, recipe):
-                    yield case
+        cases = (self.case(corpus, kind, recipe) for corpus in corpora for kind in kinds)
+        return (case for case in cases if case)
 
     def coverage(self, corpora: Sequence[str], kinds: Sequence[str], recipe: Recipe, target: str) -> Share:
         """How many intervals hold their target."""
-        held = [self._held(corpus, kinds, recipe, TARGETS[target]) for corpus in corpora]
-        return arithmetic.share([part for part in held if part.size])
-
-    def _held(self, corpus: str, kinds: Sequence[str], recipe: Recipe, target: Target) -> FloatArray:
-        parts = [target(case) for case in self.cases([corpus], kinds, recipe)]
-        return np.concatenate(parts, axis=1) if parts else np.empty((0, 0))
+        held = [[TARGETS[target](case) for case in self.cases([corpus], kinds, recipe)] for corpus in corpora]
+        return arithmetic.share([np.concatenate(parts, axis=1) for parts in held if parts])
 
     def needed_factor(self, corpora: Sequence[str], kinds: Sequence[str], recipe: Recipe) -> float:
         """How many times as wide the intervals must be to hold 95 % of the expected values."""
@@ -169,8 +155,12 @@ class Study:
         one, other = self.values(corpus, variant, kind), self.values(corpus, like, kind)
         if one is None or other is None:
             return None
-        names = [name for name in one.names if name in other.names]
-        return _proportions(kind, one.narrowed(names).first(_NUM_COMPARED))
+        values = one.narrowed([name for name in one.names if name in other.names]).first(_NUM_COMPARED)
+        estimates = values.estimates
+        ratios = arithmetic.ratios(arithmetic.sample_spread(estimates), arithmetic.replica_spread(values.replicas))
+        case = Case(interval_of(kind, DEFAULT_METHOD, estimates, values), estimates, np.array(np.nan))
+        shares = [arithmetic.share([TARGETS[name](case)]) for name in ("mean of the others", "another sample")]
+        return [ratios.mean, *(share.value for share in shares)]
 
 
 def interval_of(kind: str, method: Method, estimates: FloatArray, values: Values) -> Interval:
@@ -182,14 +172,3 @@ def interval_of(kind: str, method: Method, estimates: FloatArray, values: Values
         part = arithmetic.interval(method, estimates, values.replicas, values.errors, fisher(limit))
         low, high = (np.where(values.limits == limit, *ends) for ends in ((part.low, low), (part.high, high)))
     return Interval(low, high, np.isfinite(values.replicas).sum(axis=-1))
-
-
-def _proportions(kind: str, values: Values) -> list[float]:
-    estimates, replicas = values.estimates, values.replicas
-    interval = interval_of(kind, DEFAULT_METHOD, estimates, values)
-    held = [
-        arithmetic.holds(interval, arithmetic.mean_of_others(estimates)),
-        arithmetic.holds_others(interval, estimates),
-    ]
-    ratios = arithmetic.ratios(arithmetic.sample_spread(estimates), arithmetic.replica_spread(replicas))
-    return [ratios.mean, *(arithmetic.share([part]).value for part in held)]

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from benchmarks.command import DATA, run_command
-from benchmarks.papers.figures import Figure
+from benchmarks.papers.figures import Figure, minus
 
 TITLE = "Azarpanah and Farhadloo 2021, Measuring Biases of Word Embeddings; Caliskan et al. 2017"
 PAGE = "association"
@@ -24,19 +24,8 @@ _PEOPLE = ["1.35", "1.66", "1.17", "", "", "0.72", "0.82", "1.47", "1.01", "1.42
 _GLOVE = ["1.50", "1.53", "1.41", _GARBLED, _GARBLED, "1.81", "1.06", "1.24", "1.38", "1.21"]
 """By cosine and mean, in table 4 of Azarpanah and Farhadloo 2021, as far as its text can be read."""
 
-_STATISTICS = {
-    "mean": "0.80",
-    "median": "0.74",
-    "min": "0.68",
-    "max": "0.65",
-    "smallest_gap": "0.39",
-}
-_SIMILARITIES = {
-    "cosine": "0.72",
-    "euclidean": "0.67",
-    "manhattan": "0.63",
-    "mahalanobis": "0.58",
-}
+_STATISTICS = {"mean": "0.80", "median": "0.74", "min": "0.68", "max": "0.65", "smallest_gap": "0.39"}
+_SIMILARITIES = {"cosine": "0.72", "euclidean": "0.67", "manhattan": "0.63", "mahalanobis": "0.58"}
 """Means of effect sizes over models and tests, in section 4."""
 
 _TABLE_3 = {
@@ -70,14 +59,12 @@ def figures_of(sample: Path, population: Path) -> list[Figure]:
     rows, others = (
         pl.read_parquet(run_dir / "associations.parquet").filter(status="ok") for run_dir in (sample, population)
     )
-    return [
-        *_tests(rows, others),
-        *_table_3(rows),
-        *_means(rows, "statistic", _STATISTICS),
-        _order(rows, "statistic"),
-        *_means(rows, "similarity", _SIMILARITIES),
-        _order(rows, "similarity"),
+    means = [
+        figure
+        for column, printed in (("statistic", _STATISTICS), ("similarity", _SIMILARITIES))
+        for figure in (*_means(rows, column, printed), _order(rows, column, list(printed)))
     ]
+    return [*_tests(rows, others), *_table_3(rows), *means]
 
 
 def _tests(rows: pl.DataFrame, others: pl.DataFrame) -> Iterator[Figure]:
@@ -89,7 +76,7 @@ def _tests(rows: pl.DataFrame, others: pl.DataFrame) -> Iterator[Figure]:
     for number, (people, glove) in enumerate(zip(_PEOPLE, _GLOVE, strict=True), start=1):
         name = f"weat{number}"
         in_people = f"; {people} in people" if people else ""
-        ours = f"{usual[name]:.2f} ({population[name]:.2f})".replace("-", "−") if name in usual else "–"
+        ours = minus(f"{usual[name]:.2f} ({population[name]:.2f})") if name in usual else "–"
         verdict = _ANOTHER_CORPUS if name in usual else "too few of its words are in the corpus"
         yield Figure("table 4, GloVe", f"d of {name} (of the population){in_people}", glove, ours, verdict)
 
@@ -109,8 +96,7 @@ def _means(rows: pl.DataFrame, column: str, printed: dict[str, str]) -> Iterator
         yield Figure("section 4", f"mean |d| by {_name(name)}", size, ours, "other vectors, one model")
 
 
-def _order(rows: pl.DataFrame, column: str) -> Figure:
-    names = list({"statistic": _STATISTICS, "similarity": _SIMILARITIES}[column])
+def _order(rows: pl.DataFrame, column: str, names: list[str]) -> Figure:
     means = dict(rows.group_by(column).agg(pl.col("absolute_effect_size").mean()).iter_rows())
     ordered = sorted(names, key=lambda name: -means[name])
     printed, ours = (", ".join(map(_name, order)) for order in (names, ordered))

@@ -62,15 +62,12 @@ def _without_negative(texts: list[Text], match: Match) -> list[Text]:
 def _equation_1(texts: list[Text]) -> list[Figure]:
     before, after = (measure(part, _WORD) for part in (texts, _without_negative(texts, "word")))
     reason = "not printed; whole sentences"
-    return [
-        Figure("equation 1", "productivity of the word, before", "–", f"{before.productivity:.3f}", reason),
-        Figure(
-            "equation 1", "share of positive there, which is not it", "–", f"{_share_of_positive(before):.3f}", reason
-        ),
-        Figure(
-            "equation 1", "productivity of the word, negative texts left out", "–", f"{after.productivity:.3f}", reason
-        ),
-    ]
+    values = {
+        "productivity of the word, before": before.productivity,
+        "share of positive there, which is not it": _share_of_positive(before),
+        "productivity of the word, negative texts left out": after.productivity,
+    }
+    return [Figure("equation 1", figure, "–", f"{value:.3f}", reason) for figure, value in values.items()]
 
 
 def _compared(place: str, figure: str, printed: str, ours: str) -> Figure:

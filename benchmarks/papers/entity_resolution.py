@@ -1,7 +1,7 @@
 """Vadrevu et al. 2021 (xER): entity resolution by clique partitioning, on its data sets and on mentions of ECB+."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
 from typing import NamedTuple
@@ -12,15 +12,16 @@ import polars as pl
 from numpy.typing import NDArray
 
 from benchmarks.command import DATA
-from benchmarks.papers.figures import Figure, compared
-from benchmarks.xer import chains_of, problem_of
+from benchmarks.papers.figures import Figure, compared, minus
 from tiltmeter.operators.resolution import Problem, partition, partition_metrics
 from tiltmeter.operators.resolution.baselines.cliques import allowed_graph, clustering_coefficient
 from tiltmeter.operators.resolution.clustering import Solver
 from tiltmeter.operators.resolution.explanations import standings
 from tiltmeter.operators.resolution.metrics import PartitionMetrics
+from tiltmeter.operators.resolution.pairs import clean_pairs
 from tiltmeter.operators.resolution.problem import Missing
 from tiltmeter.operators.resolution.solvers import reducing_solver
+from tiltmeter.operators.resolution.synthetic import synthetic_scores
 
 TITLE = "Vadrevu et al. 2021, xER: An Explainable Model for Entity Resolution"
 PAGE = "entity_resolution"
@@ -31,8 +32,6 @@ DATA_FILES = [
 
 _OTHER_GRAPH = "another graph"
 """The paper says of its graphs neither which mentions they have nor how their scores were drawn."""
-
-_NO_GOLD = "no true clusters at hand"
 
 
 class _Scored(NamedTuple):
@@ -89,7 +88,7 @@ def _cliques() -> Iterator[Figure]:
         yield Figure("table 1", name, f"{maximal} / {every}", "{} / {}".format(*_num_cliques(problem)), _OTHER_GRAPH)
         figure = f"{nodes} nodes, {edges} edges: the ratio of the printed counts, rounded up"
         reason = "error in print: it is rounded to the nearest"
-        yield compared("table 1", figure, ratio, math.ceil(every / maximal), digits=0, otherwise=reason)
+        yield compared("table 1", figure, ratio, math.ceil(every / maximal), otherwise=reason)
 
 
 def _with_edges(num_nodes: int, num_edges: int) -> Problem:
@@ -110,26 +109,23 @@ def _num_cliques(problem: Problem, most: int = 2_000_000) -> tuple[int, int]:
 
 
 def _data_sets() -> Iterator[Figure]:
-    printed = {
-        "patent_example": (2379, 293785, 102),
-        "csv_example": (3337, 6608, 1162),
-        "settlements": (3054, 4388, 820),
-    }
+    printed = {"patent_example": (2379, 293785, 102), "csv_example": (3337, 6608, 1162)}
+    printed |= {"settlements": (3054, 4388, 820)}
     for name, values in printed.items():
         counts = None if name == "patent_example" else np.bincount(_scored(name).gold)
         ours = None if counts is None else (counts.sum(), (counts * (counts - 1) // 2).sum(), counts.size)
         for at, column in enumerate(("entities", "matches", "clusters")):
-            yield _compared("table 2", f"{name}: {column}", values[at], ours and ours[at], digits=0, absent=_NO_GOLD)
+            yield _compared("table 2", f"{name}: {column}", values[at], ours and ours[at])
 
 
 def _mentions() -> Iterator[Figure]:
     mentions = pl.read_parquet(DATA / "er/ecbplus/mentions.parquet")
     for kind, num_mentions, num_chains in (("event", 6833, 2741), ("entity", 8289, 2224)):
         chosen = mentions.filter(mention_class=kind)
-        yield compared("table 3", f"ECB+, {kind}: mentions", num_mentions, chosen.height, digits=0)
+        yield compared("table 3", f"ECB+, {kind}: mentions", num_mentions, chosen.height)
         reason = f"differs; {chosen.select('topic', 'chain_id').n_unique()} if a chain ends with its topic"
         num = chosen["chain_id"].n_unique()
-        yield compared("table 3", f"ECB+, {kind}: chains", num_chains, num, digits=0, otherwise=reason)
+        yield compared("table 3", f"ECB+, {kind}: chains", num_chains, num, otherwise=reason)
 
 
 _METHODS: Mapping[str, Solver] = {"xER": "quadratic_set_packing", "hierarchical clustering": "centroid_linkage"}
@@ -140,13 +136,9 @@ def _scores() -> Iterator[Figure]:
     for name, values in printed.items():
         for value, (method, solver) in zip(values, _METHODS.items(), strict=True):
             ours = None if name == "patent_sample" else 100.0 * _scored(name).metrics(solver).f1
-            yield _compared("table 4", f"{name}, {method}: F1 (%)", value, ours, digits=1, absent=_NO_GOLD)
-    in_percent = {
-        "f1": (95.7, 95.3),
-        "homogeneity": (99.8, 99.9),
-        "completeness": (98.9, 98.7),
-        "v_measure": (99.4, 99.3),
-    }
+            yield _compared("table 4", f"{name}, {method}: F1 (%)", value, ours, digits=1)
+    in_percent = {"f1": (95.7, 95.3), "homogeneity": (99.8, 99.9), "completeness": (98.9, 98.7)}
+    in_percent |= {"v_measure": (99.4, 99.3)}
     plain = {"adjusted_rand": (0.957, 0.953), "fowlkes_mallows": (0.958, 0.953)}
     for at, (method, solver) in enumerate(_METHODS.items()):
         metrics = _scored("settlements").metrics(solver)._asdict()
@@ -167,10 +159,27 @@ _TABLE_6 = (
 _NUM_PAIRS = 49 * 48 // 2
 
 
+def chains_of(num: int) -> list[str]:
+    """Gold chains of the first mentions of the smallest topic and class that has so many, or of the largest of all."""
+    mentions = pl.read_parquet(DATA / "er/ecbplus/mentions.parquet")
+    sizes = mentions.group_by("topic", "mention_class").len().sort("len", "topic", "mention_class")
+    fitting = sizes.filter(pl.col("len") >= num)
+    topic, kind, _ = fitting.row(0) if fitting.height else sizes.row(-1)
+    chosen = mentions.filter(topic=topic, mention_class=kind).sort("mention_id")["chain_id"]
+    return chosen.cast(pl.String).to_list()[:num]
+
+
+def problem_of(chains: Sequence[str], threshold: float | None, mean: float = 0.5, sd: float = 0.3) -> Problem:
+    """Mentions whose scores are normal around the mean within a chain, around its negative elsewhere."""
+    pairs = clean_pairs(*synthetic_scores(chains, mean, sd, seed=0, about=f"{len(chains)} mentions"), threshold)
+    left, right = (end.astype(np.int64) for end in pairs[:2])
+    return Problem(len(chains), left, right, pairs.weights, "forbid")
+
+
 def _thresholds() -> Iterator[Figure]:
     chains = chains_of(49)
     for threshold, edges, coefficient, every, maximal in _TABLE_6:
-        problem, place = problem_of(chains, threshold), f"49 nodes, T = {threshold:g}".replace("-", "−")
+        problem, place = problem_of(chains, threshold), minus(f"49 nodes, T = {threshold:g}")
         num_maximal, num = _num_cliques(problem)
         yield Figure("table 6", f"{place}: edges", str(edges), str(problem.weights.size), _OTHER_GRAPH)
         yield _expected_edges(threshold, edges, place)
@@ -199,13 +208,8 @@ def _expected_edges(threshold: float, printed: int, place: str) -> Figure:
     is_near = abs(printed - expected(0.3)) < 2.0 * math.sqrt(_NUM_PAIRS * share * (1.0 - share))
     by_variance = f"{expected(math.sqrt(0.3)):.0f} if 0.3 were the variance"
     verdict = f"same within two standard errors; {by_variance}" if is_near else f"differs; {by_variance}"
-    return Figure(
-        "table 6",
-        f"{place}: edges expected by a standard deviation of 0.3",
-        str(printed),
-        f"{expected(0.3):.0f}",
-        verdict,
-    )
+    figure = f"{place}: edges expected by a standard deviation of 0.3"
+    return Figure("table 6", figure, str(printed), f"{expected(0.3):.0f}", verdict)
 
 
 def _above(threshold: float, mean: float, sd: float) -> float:
@@ -217,10 +221,8 @@ def _sizes() -> Iterator[Figure]:
         chains = chains_of(nodes)
         problem, place = problem_of(chains, -0.3), f"{nodes} nodes, T = −0.3"
         yield Figure("table 7", f"{place}: edges", str(edges), str(problem.weights.size), _OTHER_GRAPH)
-        truth = problem_of(chains, None, mean=1.0, sd=0.0)
-        yield compared(
-            "table 7", f"{nodes} nodes: F1 with the ground truth as weights (%)", 100.0, _f1(truth, chains), digits=0
-        )
+        truth = _f1(problem_of(chains, None, mean=1.0, sd=0.0), chains)
+        yield compared("table 7", f"{nodes} nodes: F1 with the ground truth as weights (%)", 100.0, truth)
         yield Figure("table 7", f"{place}: F1 (%)", f"{f1:.2f}", f"{_f1(problem, chains):.2f}", _OTHER_GRAPH)
 
 
@@ -233,12 +235,12 @@ def _node_25() -> Iterator[Figure]:
     left, right = np.triu_indices(4, 1)
     weights = np.array([0.456, 0.999, -0.076, 0.085, -0.156, -0.253])
     found = standings(Problem(4, left, right, weights, "forbid"), np.array([0, 0, 0, 1]), np.array([3]), np.array([0]))
-    ours = f"{found.total[0]:.3f}".replace("-", "−")
+    ours = minus(f"{found.total[0]:.3f}")
     reason = "error in print: the three weights of table 8 are −0.076, −0.156 and −0.253"
     yield Figure("section 6.2", "weight of node 25 with 7, 12 and 20", "−3.0", ours, reason)
 
 
-def _compared(place: str, figure: str, printed: float, ours: float | None, *, digits: int, absent: str) -> Figure:
+def _compared(place: str, figure: str, printed: float, ours: float | None, digits: int = 0) -> Figure:
     if ours is None:
-        return Figure(place, figure, f"{printed:.{digits}f}", "–", absent)
-    return compared(place, figure, printed, ours, digits=digits)
+        return Figure(place, figure, f"{printed:.{digits}f}", "–", "no true clusters at hand")
+    return compared(place, figure, printed, ours, digits)

@@ -1,12 +1,8 @@
 """Misra et al. 2021: the data sets, the sizes of parts, what the differences of table 4 are worth, and a run beside it.
 
-    python -m benchmarks.papers.error_characterisation <run directory>
-
-keeps what the tables say of a run of the paper's protocol, with the settings that the page of the docs has.
+What the tables say of a run of the paper's protocol is recorded; the page of the docs has its settings.
 """
 
-import argparse
-import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +13,7 @@ import polars as pl
 from scipy.stats import fisher_exact
 
 from benchmarks.command import DATA
-from benchmarks.papers.figures import Figure, compared
+from benchmarks.papers.figures import Figure, compared, keep, recorded
 from tiltmeter.operators.classifiers.errors.ranking import at_prevalence
 from tiltmeter.operators.text.normalisation import Normalizer
 
@@ -32,7 +28,6 @@ _PRINTED = {"negative": (3304, 7366), "neutral": (1622, 2451), "positive": (3605
 _UNCERTAINTY, _AEC = {10: 8, 20: 15, 30: 23, 40: 30, 50: 37}, {10: 7, 20: 16, 30: 25, 40: 33, 50: 38}
 """Errors among the first K, of which table 4 prints the shares."""
 
-_RECORD = Path(__file__).with_suffix(".json")
 _COLUMNS = {
     "least_confidence": ("P@{} of uncertainty", dict(zip(_AEC, (0.80, 0.75, 0.77, 0.75, 0.74), strict=True))),
     "published": ("P@{} of AEC", dict(zip(_AEC, (0.70, 0.80, 0.83, 0.83, 0.76), strict=True))),
@@ -66,51 +61,35 @@ def _reviews() -> Iterator[Figure]:
 def _tweets() -> Iterator[Figure]:
     labels = pl.read_parquet(DATA / _TWEETS)["label"]
     num = sum(tweets for _, tweets in _PRINTED.values())
-    yield compared(
-        "table 2", "tweets, of 14,640 × 0.8", num, 0.8 * len(labels), digits=0, otherwise="60 rows are left out"
-    )
+    yield compared("table 2", "tweets, of 14,640 × 0.8", num, 0.8 * len(labels), otherwise="60 rows are left out")
     for name, (_, printed) in _PRINTED.items():
         ours = f"{float((labels == name).to_numpy().mean()):.3f}"
         yield Figure("table 2", f"share of {name} tweets", f"{printed / num:.3f}", ours, "the public file, all rows")
-    majority = _PRINTED["negative"][1] / num
-    yield Figure(
-        "table 3",
-        "accuracy of the base model; of calling all negative",
-        "60.09 %",
-        f"{100 * majority:.2f} %",
-        "better than the model",
-    )
+    majority, figure = _PRINTED["negative"][1] / num, "accuracy of the base model; of calling all negative"
+    yield Figure("table 3", figure, "60.09 %", f"{100 * majority:.2f} %", "better than the model")
 
 
 def _parts() -> Iterator[Figure]:
-    yield compared("section 3.3", "balanced texts", 9310, 2 * _WRONG, digits=0)
-    yield compared("section 3.3", "test part", 1862, 0.2 * 2 * _WRONG, digits=0)
-    yield compared(
-        "section 4.1", "test part", 1832, 0.2 * 2 * _WRONG, digits=0, otherwise="a slip: 1,862 in section 3.3"
-    )
-    natural = at_prevalence(_AEC[50] / 50, 0.5, _WRONG / (_RIGHT + _WRONG))
-    yield Figure(
-        "table 4", "AEC's P@50, and at the tweets' prevalence of errors", "0.76", f"{natural:.2f}", "balanced in print"
-    )
+    yield compared("section 3.3", "balanced texts", 9310, 2 * _WRONG)
+    yield compared("section 3.3", "test part", 1862, 0.2 * 2 * _WRONG)
+    yield compared("section 4.1", "test part", 1832, 0.2 * 2 * _WRONG, otherwise="a slip: 1,862 in section 3.3")
+    natural = f"{at_prevalence(_AEC[50] / 50, 0.5, _WRONG / (_RIGHT + _WRONG)):.2f}"
+    figure = "AEC's P@50, and at the tweets' prevalence of errors"
+    yield Figure("table 4", figure, "0.76", natural, "balanced in print")
 
 
 def _differences() -> Iterator[Figure]:
     for size in _AEC:
         first, second = _UNCERTAINTY[size], _AEC[size]
-        printed = [values[size] for _, values in _COLUMNS.values()]
+        printed = ", ".join(f"{values[size]:.2f}" for _, values in _COLUMNS.values())
         p_value = fisher_exact(np.array([[first, size - first], [second, size - second]])).pvalue
-        yield Figure(
-            "table 4",
-            f"P@{size}, uncertainty and AEC; Fisher's p between them",
-            f"{printed[0]:.2f}, {printed[1]:.2f}",
-            f"p = {p_value:.2f}",
-            "no difference can be told",
-        )
+        figure = f"P@{size}, uncertainty and AEC; Fisher's p between them"
+        yield Figure("table 4", figure, printed, f"p = {p_value:.2f}", "no difference can be told")
 
 
 def _protocol() -> Iterator[Figure]:
     """Means over 20 splits of a run, with what holds a single split; the paper has one."""
-    rows = json.loads(_RECORD.read_text(encoding="utf-8"))
+    rows = recorded(PAGE)
     precision = {(row["score"], row["k"]): row for row in rows["precision_at_k"]}
     for score, (heading, printed) in _COLUMNS.items():
         for size, value in printed.items():
@@ -128,21 +107,9 @@ def _protocol() -> Iterator[Figure]:
 
 def record(run: Path) -> None:
     """Keep the means over splits that the table needs."""
+    parts = {"precision_at_k": pl.col("k").is_in([*_AEC, 200]), "error_models": pl.col("measure") == "auroc"}
     tables: dict[str, list[dict[str, Any]]] = {}
-    for name, part in (
-        ("precision_at_k", pl.col("k").is_in([*_AEC, 200])),
-        ("error_models", pl.col("measure") == "auroc"),
-    ):
-        rows = (
-            pl.read_parquet(run / f"{name}.parquet")
-            .filter(part, pl.col("score").is_in(_NOT_PRINTED), split="all")
-            .drop("split", "low", "high")
-        )
-        tables[name] = rows.with_columns(pl.col(pl.Float64).round(6)).to_dicts()
-    _RECORD.write_text(json.dumps(tables, indent=1) + "\n", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("run", type=Path, help="directory of a run on the airline tweets")
-    record(parser.parse_args().run)
+    for name, part in parts.items():
+        rows = pl.read_parquet(run / f"{name}.parquet").filter(part, pl.col("score").is_in(_NOT_PRINTED), split="all")
+        tables[name] = rows.drop("split", "low", "high").with_columns(pl.col(pl.Float64).round(6)).to_dicts()
+    keep(PAGE, tables)

@@ -49,12 +49,12 @@ def _scientist() -> list[Figure]:
 
 def _german() -> list[Figure]:
     corpus = _Corpus("de", "german", _GERMAN)
-    return [
+    words = [
         Figure("section 4.2", f"occurrences of {word}", f"{count:,}", corpus.occurrences(word), _HEAD)
         for word, (_, count) in _SCIENTIST.items()
-    ] + [
-        Figure("section 3.2", "professions in all words, German", "0.014 % to 0.037 %", corpus.share, _HEAD),
     ]
+    share = Figure("section 3.2", "professions in all words, German", "0.014 % to 0.037 %", corpus.share, _HEAD)
+    return [*words, share]
 
 
 def _wolof() -> list[Figure]:
@@ -64,22 +64,16 @@ def _wolof() -> list[Figure]:
         for word, count in (_PERSON, _MUSICIAN)
     ]
     implied = (_PERSON[1] + _MUSICIAN[1]) / _WOLOF_SHARE
+    share = f"{_WOLOF_SHARE:.3%}".replace("%", " %")
+    of_article, why = (
+        "words of an article of the Wolof Wikipedia",
+        "not printed: what 1,406 occurrences at 0.026 % come to",
+    )
+    ours = f"{corpus.num_words / corpus.num_articles:,.0f}"
     return [
         *words,
-        Figure(
-            "section 3.2",
-            "professions in all words, Wolof",
-            f"{_WOLOF_SHARE:.3%}".replace("%", " %"),
-            corpus.share,
-            _SAMPLE,
-        ),
-        Figure(
-            "section 3.2",
-            "words of an article of the Wolof Wikipedia",
-            f"{implied / 1422:,.0f}",
-            f"{corpus.num_words / corpus.num_articles:,.0f}",
-            "not printed: what 1,406 occurrences at 0.026 % come to",
-        ),
+        Figure("section 3.2", "professions in all words, Wolof", share, corpus.share, _SAMPLE),
+        Figure("section 3.2", of_article, f"{implied / 1422:,.0f}", ours, why),
     ]
 
 

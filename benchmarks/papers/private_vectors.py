@@ -1,13 +1,10 @@
 """Feyisetan and Kasiviswanathan 2021: table 1 beside noise alone, and appendix A, with embeddings of our own.
 
 The paper does not say which GloVe it takes. Ours are trained on the Simple English Wikipedia, 6 million tokens; the
-docs have the commands. Training takes an hour, so what runs found is recorded beside this module:
-
-    python -m benchmarks.papers.private_vectors <run of table 1> <vectors of 300 dimensions> <of 50> <of 100> <of 200>
+docs have the commands. Training takes an hour, so what runs found is recorded: the run of table 1, and word2vec files
+of 300 dimensions, of 50, 100 and 200.
 """
 
-import argparse
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from benchmarks.command import DATA
-from benchmarks.papers.figures import Figure, compared
+from benchmarks.papers.figures import Figure, compared, keep, recorded
 from tiltmeter.operators.classifiers.errors.splits import mean_of
 from tiltmeter.operators.compute.arrays import FloatArray, IntArray
 from tiltmeter.operators.embedding.private_release.distances import (
@@ -41,25 +38,14 @@ TITLE = "Feyisetan and Kasiviswanathan 2021, Private Release of Text Embedding V
 PAGE = "private_vectors"
 DATA_FILES: list[str] = []
 
-_RECORD = Path(__file__).with_suffix(".json")
 _WIDTH = 300
 _BETAS = {50: 0.93, 100: 0.66, 200: 0.468}
-_TABLE_1 = {
-    "MR": (55.61, 58.11),
-    "CR": (63.97, 71.02),
-    "MPQA": (77.98, 78.86),
-    "SST-5": (31.90, 32.49),
-    "TREC": (53.20, 73.00),
-}
+_TABLE_1 = {"MR": (55.61, 58.11), "CR": (63.97, 71.02), "MPQA": (77.98, 78.86)}
+_TABLE_1 |= {"SST-5": (31.90, 32.49), "TREC": (53.20, 73.00)}
 """Per cent right on the test part: by M1, and by M2 at beta = 0.9."""
 
-_TRAINING = {
-    "MR": (58.10, 57.76),
-    "CR": (68.32, 72.52),
-    "MPQA": (78.76, 77.84),
-    "SST-5": (31.24, 32.70),
-    "TREC": (60.54, 62.53),
-}
+_TRAINING = {"MR": (58.10, 57.76), "CR": (68.32, 72.52), "MPQA": (78.76, 77.84)}
+_TRAINING |= {"SST-5": (31.24, 32.70), "TREC": (60.54, 62.53)}
 """The same on what the classifier was trained on, which the recorded run did not keep."""
 
 _NORM, _DISTANCE = 6.0, 10.7
@@ -74,16 +60,14 @@ Row = dict[str, Any]
 
 def figures() -> list[Figure]:
     """What the paper prints, beside ours and beside what noise alone is right about."""
-    record = json.loads(_RECORD.read_text(encoding="utf-8"))
+    record = recorded(PAGE)
     return [*_dimensions(), *_bounds(), *_table_1(record["table_1"]), *_appendix(record["appendix_a"])]
 
 
 def _dimensions() -> Iterator[Figure]:
     for num, beta in _BETAS.items():
         ours = published_dimensions(_WIDTH, beta)
-        yield compared(
-            "appendix A", f"dimensions at beta = {beta}", num, ours, digits=0, otherwise="the rule gives two less"
-        )
+        yield compared("appendix A", f"dimensions at beta = {beta}", num, ours, otherwise="the rule gives two less")
 
 
 def _bounds() -> Iterator[Figure]:
@@ -98,14 +82,8 @@ def _bounds() -> Iterator[Figure]:
     where = f"at epsilon = 1 and beta = {beta}, {num} vectors of norm {_NORM:g} at most, delta = 1e-6"
     printed, exact = published_bounds(*given), quantile_bounds(*given)
     for number, (name, said) in enumerate(names.items(), start=7):
-        ours = f"{getattr(exact, name):,.0f} by the quantile{means[name]}"
-        yield Figure(
-            f"proposition {number}",
-            f"bound on the {said}, {where}",
-            f"{getattr(printed, name):,.0f}",
-            ours,
-            "by the formula",
-        )
+        bound, ours = f"{getattr(printed, name):,.0f}", f"{getattr(exact, name):,.0f} by the quantile{means[name]}"
+        yield Figure(f"proposition {number}", f"bound on the {said}, {where}", bound, ours, "by the formula")
 
 
 def _table_1(rows: list[Row]) -> Iterator[Figure]:
@@ -123,21 +101,11 @@ def _table_1(rows: list[Row]) -> Iterator[Figure]:
             verdict = "more than noise alone" if value > 100 * alone["high"] else verdict
             heading = f"{task}, {name} in {num}: % right; ours with noise by ... (of noise alone)"
             yield Figure("table 1", heading, f"{value:.2f}", "; by ".join(["", *cells])[2:], verdict)
-        yield Figure(
-            "table 1",
-            f"{task}: % right of the training texts, M1 and M2",
-            ", ".join(f"{value:.2f}" for value in _TRAINING[task]),
-            "–",
-            "not recorded",
-        )
-        plain, constant = (_percent(found[name, 0, "none"]) for name in ("non_private", "constant"))
-        yield Figure(
-            "table 1",
-            f"{task}: % right without noise, and of the most frequent class",
-            "–",
-            f"{plain}, {constant}",
-            "no figure in print",
-        )
+        training = ", ".join(f"{value:.2f}" for value in _TRAINING[task])
+        yield Figure("table 1", f"{task}: % right of the training texts, M1 and M2", training, "–", "not recorded")
+        others = ", ".join(_percent(found[name, 0, "none"]) for name in ("non_private", "constant"))
+        heading = f"{task}: % right without noise, and of the most frequent class"
+        yield Figure("table 1", heading, "–", others, "no figure in print")
 
 
 def _percent(row: Row) -> str:
@@ -159,24 +127,22 @@ def _appendix(rows: list[Row]) -> Iterator[Figure]:
     differences = np.array([row["trained"] - row["mapped"] for row in rows])
     low, high = (float(np.mean([row[f"difference_{end}"] for row in rows])) for end in ("low", "high"))
     verdict = "same" if low > 0 else "the other way round" if high < 0 else "ahead, not surely"
-    ours = (
-        f"ahead in {int((differences > 0).sum())} of {len(rows)} rows, by {100 * differences.mean():.1f} points on "
-        f"average [{100 * low:.1f}, {100 * high:.1f}]"
-    )
+    ours = f"ahead in {int((differences > 0).sum())} of {len(rows)} rows, by {100 * differences.mean():.1f} points"
+    ours += f" on average [{100 * low:.1f}, {100 * high:.1f}]"
     yield Figure("figure 4", heading.format("all rows"), "yes", ours, verdict)
 
 
 # --- what is recorded -----------------------------------------------------------------------------------------------
 
 
-def record(table_1: Path, vectors: Path, trained: list[Path]) -> None:
+def record(table_1: Path, vectors: Path, *trained: Path) -> None:
     """Keep what a run found, and do experiment 3 with dimensions that are fewer by training or by a map."""
     kept = ["task", "mechanism", "dimensions", "epsilon", "noise_per", "measure", "value", "low", "high"]
     rows = pl.read_parquet(table_1 / "utility.parquet").select(kept)
     appendix = [row for path in trained for row in _compared(read_embedding(str(path)), read_embedding(str(vectors)))]
     tables = {"table_1": rows, "appendix_a": pl.DataFrame(appendix, infer_schema_length=None)}
     rounded = {name: part.with_columns(pl.col(pl.Float64).round(6)).to_dicts() for name, part in tables.items()}
-    _RECORD.write_text(json.dumps(rounded, indent=1) + "\n", encoding="utf-8")
+    keep(PAGE, rounded)
 
 
 def _compared(few: EmbeddingFile, many: EmbeddingFile) -> Iterator[Row]:
@@ -193,14 +159,10 @@ def _compared(few: EmbeddingFile, many: EmbeddingFile) -> Iterator[Row]:
     mapped = whole @ gaussian_projection(np.random.default_rng(0), num, width).T
     for epsilon in (None, *_EPSILONS):
         scales = (0.0, 0.0) if epsilon is None else (1 / epsilon, (1 + _BETAS[num]) / epsilon)
-        pairs = [
-            [_right(images, labels, scale, run) for images, scale in zip((trained, mapped), scales, strict=True)]
-            for run in range(_NUM_RUNS)
-        ]
-        values = np.array(pairs)
-        over = mean_of(
-            values[:, 0] - values[:, 1], _TEST_SHARE, _TEST_SHARE * len(labels), 0.95, FISHER, is_share=False
-        )
+        both = list(zip((trained, mapped), scales, strict=True))
+        values = np.array([[_right(images, labels, scale, run) for images, scale in both] for run in range(_NUM_RUNS)])
+        differences, num_test = values[:, 0] - values[:, 1], _TEST_SHARE * len(labels)
+        over = mean_of(differences, _TEST_SHARE, num_test, 0.95, FISHER, is_share=False)
         means = dict(zip(("trained", "mapped"), values.mean(axis=0).tolist(), strict=True))
         ends = {"difference_low": over.low, "difference_high": over.high}
         yield {"dimensions": num, "epsilon": epsilon} | means | ends
@@ -220,12 +182,3 @@ def _lexicon() -> dict[str, int]:
         for path in _LISTS
     ]
     return {word: kind for kind in range(2) for word in lists[kind] - lists[1 - kind]}
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("table_1", type=Path, help="directory of the run on texts")
-    parser.add_argument("vectors", type=Path, help="word2vec file of 300 dimensions")
-    parser.add_argument("trained", type=Path, nargs="+", help="of 50, 100 and 200 dimensions")
-    asked = parser.parse_args()
-    record(asked.table_1, asked.vectors, asked.trained)

@@ -10,7 +10,7 @@ from scipy.special import ndtri
 from scipy.stats import t as student_t
 
 from benchmarks.command import DATA, run_command
-from benchmarks.papers.figures import Figure
+from benchmarks.papers.figures import Figure, minus
 from tiltmeter.operators.psychophysics.forced_choice import curve, standard_deviation
 
 TITLE = "Liang and Acuna 2020, Artificial mental phenomena: psychophysics to detect perception biases in AI models"
@@ -27,13 +27,10 @@ _ANOTHER_CORPUS = "another corpus"
 
 def figures() -> list[Figure]:
     """What follows from the text alone, then what the embeddings say."""
+    settings = ["job=psychophysics", "corpus=simplewiki", f"corpus.simplewiki.path={DATA / _CORPUS}"]
+    settings += ["wordset=english_caliskan", "embedding.num_replicas=12", "embedding.device=cpu"]
     with tempfile.TemporaryDirectory() as folder:
-        outcome = run_command(
-            Path(folder),
-            *("job=psychophysics", "corpus=simplewiki", f"corpus.simplewiki.path={DATA / _CORPUS}"),
-            *("wordset=english_caliskan", "embedding.num_replicas=12", "embedding.device=cpu"),
-        )
-        return figures_of(outcome.run_dir)
+        return figures_of(run_command(Path(folder), *settings).run_dir)
 
 
 def figures_of(run_dir: Path) -> list[Figure]:
@@ -67,10 +64,8 @@ def _window() -> Figure:
     """Equation 6 on a normal curve of many replicas."""
     flips = ndtri((np.arange(20_000) + 0.5) / 20_000)[np.newaxis]
     width = float(curve(flips).jnd[0] / standard_deviation(flips)[0])
-    return Figure(
-        *("equation 6", "JND of a normal curve, in standard deviations", "1 (caption of figure 2)", f"{width:.3f}"),
-        "the paper defines it twice; both are columns",
-    )
+    figure, verdict = "JND of a normal curve, in standard deviations", "the paper defines it twice; both are columns"
+    return Figure("equation 6", figure, "1 (caption of figure 2)", f"{width:.3f}", verdict)
 
 
 def _correlations(rows: pl.DataFrame) -> Iterator[Figure]:
@@ -82,8 +77,8 @@ def _correlations(rows: pl.DataFrame) -> Iterator[Figure]:
     ):
         row = rows.filter(measure=measure, against=against).row(0, named=True)
         other = {"share_men": "the share of men", "dispersion": "the standard deviation of that share"}[against]
-        ours = f"{row['pearson']:.2f} (p = {row['pearson_p']:.2f}, {row['num_occupations']} occupations)"
-        yield Figure(place, f"correlation of {measure.upper()} with {other}", printed, ours.replace("-", "−"), verdict)
+        ours = minus(f"{row['pearson']:.2f} (p = {row['pearson_p']:.2f}, {row['num_occupations']} occupations)")
+        yield Figure(place, f"correlation of {measure.upper()} with {other}", printed, ours, verdict)
 
 
 def _occupations(rows: pl.DataFrame) -> Iterator[Figure]:

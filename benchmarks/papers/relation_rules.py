@@ -50,7 +50,7 @@ _PRINTED_BLEU = {
     "rules and TACRED, joint": 92.4,
     "rules and TACRED, without classifier": 91.6,
 }
-_NOT_PRINTED = "–"
+_NOT_PRINTED, _RELEASE = "–", "the print differs from the release"
 
 
 class Scores(NamedTuple):
@@ -74,20 +74,12 @@ def _language() -> Iterator[Figure]:
     rules, others = translated(Written(text.rule_id, "", text.pattern) for text in texts)
     read_back = [rule for rule in rules if parsed(printed(rule.rule)) == rule.rule]
     num_surface = sum(isinstance(rule.rule, SurfaceRule) for rule in read_back)
-    yield compared("section 4", "surface rules that parse and print back", 4528, num_surface, digits=0)
-    num_trees = len(read_back) - num_surface
-    yield compared(
-        "section 4",
-        "dependency rules that do",
-        169,
-        num_trees,
-        digits=0,
-        otherwise="the print differs from the release",
-    )
+    yield compared("section 4", "surface rules that parse and print back", 4528, num_surface)
+    yield compared("section 4", "dependency rules that do", 169, len(read_back) - num_surface, otherwise=_RELEASE)
     yield Figure("", "released rules that are not understood", _NOT_PRINTED, str(len(others)), "")
     vocabulary = {token for text in texts for token in published_tokens(text.pattern)}
     size = len(vocabulary) + _NUM_SPECIAL
-    yield compared("table 4", "symbols of the decoder, on the published tokenisation", 1141, size, digits=0)
+    yield compared("table 4", "symbols of the decoder, on the published tokenisation", 1141, size)
     prints = {printed(rule.rule) for rule in rules}
     yield Figure("", "different rules among the released", _NOT_PRINTED, str(len(prints)), "")
 
@@ -95,15 +87,13 @@ def _language() -> Iterator[Figure]:
 def _rows() -> Iterator[Figure]:
     rule_only = _mappings("train_ssl")
     matched = sum(row is not None for row in rule_only)
-    yield compared("appendix", "positive rows of rule-only data", 3850, matched, digits=0)
-    yield compared("appendix", "negative rows of rule-only data", 12311, len(rule_only) - matched, digits=0)
+    yield compared("appendix", "positive rows of rule-only data", 3850, matched)
+    yield compared("appendix", "negative rows of rule-only data", 12311, len(rule_only) - matched)
     training = _mappings("train")
     right, hits = (sum(bool(row) for row in training), sum(row is not None for row in training))
     yield Figure("", "precision of the rules in training, %", _NOT_PRINTED, f"{100 * right / hits:.1f}", "")
     num_test = sum(bool(row) for row in _mappings("test"))
-    yield compared(
-        "section 4", "test rows with a rule", 750, num_test, digits=0, otherwise="the print differs from the release"
-    )
+    yield compared("section 4", "test rows with a rule", 750, num_test, otherwise=_RELEASE)
 
 
 def _floors() -> Iterator[Figure]:
@@ -112,24 +102,17 @@ def _floors() -> Iterator[Figure]:
     frequent, constant = frequent_rules(training), texts[most_frequent_rule(training)]
     test = [row for row in _mappings("test") if row]
     floor = floor_scores(test, frequent, texts)
-    for name, printed_bleu in _PRINTED_BLEU.items():
-        verdict = "below what comes of not reading" if printed_bleu < 100 * floor.bleu else "above by so little"
-        yield Figure(
-            "table 1", f"BLEU, {name}; beside it the floor", f"{printed_bleu}", f"{100 * floor.bleu:.1f}", verdict
-        )
+    for name, bleu in _PRINTED_BLEU.items():
+        verdict = "below what comes of not reading" if bleu < 100 * floor.bleu else "above by so little"
+        yield Figure("table 1", f"BLEU, {name}; beside it the floor", f"{bleu}", f"{100 * floor.bleu:.1f}", verdict)
     for part, rows in (("development", [row for row in _mappings("dev") if row]), ("test", test)):
         scores = floor_scores(rows, frequent, texts)
-        same = rule_scores(rows, [constant] * len(rows), texts)
-        for name, value in _floor_rows(
-            scores.bleu, scores.exact, scores.exact_by_rule, scores.exact_by_relation, same.bleu
-        ):
+        values = {"BLEU": scores.bleu, "exact": scores.exact, "exact, mean over rules": scores.exact_by_rule}
+        values["exact, mean over relations"] = scores.exact_by_relation
+        values["BLEU of one rule for all"] = rule_scores(rows, [constant] * len(rows), texts).bleu
+        for name, value in values.items():
             yield Figure("", f"floor of {part} ({scores.num} rows): {name}", _NOT_PRINTED, f"{value:.4f}", "")
     yield Figure("", "largest difference of BLEU from NLTK's", _NOT_PRINTED, f"{_difference(frequent, texts):.0e}", "")
-
-
-def _floor_rows(*values: float) -> Iterator[tuple[str, float]]:
-    names = ("BLEU", "exact", "exact, mean over rules", "exact, mean over relations", "BLEU of one rule for all")
-    return zip(names, values, strict=True)
 
 
 def _difference(frequent: dict[str, str], texts: dict[str, tuple[str, ...]]) -> float:
@@ -153,9 +136,8 @@ def _public() -> Iterator[Figure]:
         tags = [tag.relation for tag in read_rule_tags(str(DATA / f"{_CONLL}/rule_tags_{part}.txt"))]
         scores = _scores(tags, _sentences(part))
         yield Figure("", f"CoNLL04, {part}: the published grammars' tags, P / R / F1", _NOT_PRINTED, str(scores), "")
-    yield Figure(
-        "table 1", "the same shape on TACRED's test: rules alone, P / R / F1", "86.9 / 23.2 / 36.6", _NOT_PRINTED, ""
-    )
+    shape = "the same shape on TACRED's test: rules alone, P / R / F1"
+    yield Figure("table 1", shape, "86.9 / 23.2 / 36.6", _NOT_PRINTED, "")
     yield from _translated_grammar()
     rules = [rule.rule for rule in induced_rules(_sentences("train"), Induction(), seed=0)]
     for part in ("dev", "test"):
@@ -165,17 +147,13 @@ def _public() -> Iterator[Figure]:
 
 def _translated_grammar() -> Iterator[Figure]:
     """The one rule of the grammars that needs no tree, beside the tags that rest on its comma."""
-    written = (
-        Written(rule.rule_id, rule.relation, rule.pattern, rule.language) for rule in read_rules(str(DATA / _GRAMMAR))
-    )
-    rules, _ = translated((rule for rule in written if rule.relation[:5] not in ("SUBJ_", "OBJ_O")), types=_TYPES)
-    rules = [rule for rule in rules if isinstance(rule.rule, SurfaceRule)]
+    grammar = [rule for rule in read_rules(str(DATA / _GRAMMAR)) if rule.relation[:5] not in ("SUBJ_", "OBJ_O")]
+    written = (Written(rule.rule_id, rule.relation, rule.pattern, rule.language) for rule in grammar)
+    rules = [rule for rule in translated(written, types=_TYPES)[0] if isinstance(rule.rule, SurfaceRule)]
     sentences, tags = _sentences("test"), read_rule_tags(str(DATA / f"{_CONLL}/rule_tags_test.txt"))
     said = _said(rules, sentences)
     both = sum(ours == tag.relation != NO_RELATION for ours, tag in zip(said, tags, strict=True))
-    ours, theirs = (
-        sum(relation != NO_RELATION for relation in names) for names in (said, [tag.relation for tag in tags])
-    )
+    ours, theirs = _hits(said), _hits([tag.relation for tag in tags])
     name = "CoNLL04, test: hits of the grammars' rule over tokens, and of these tagged alike"
     yield Figure("", name, str(theirs), f"{ours}, {both}", "the other hits need trees")
 
@@ -186,9 +164,13 @@ def _said(rules: Sequence[NamedRule], instances: Sequence[Instance]) -> list[str
     return [matched[0].relation if matched else NO_RELATION for matched in matches]
 
 
+def _hits(relations: Sequence[str]) -> int:
+    return sum(relation != NO_RELATION for relation in relations)
+
+
 def _scores(said: Sequence[str], instances: Sequence[Instance]) -> Scores:
     gold = [instance.relation for instance in instances]
-    hits, positive = (sum(relation != NO_RELATION for relation in names) for names in (said, gold))
+    hits, positive = _hits(said), _hits(gold)
     right = sum(one == other != NO_RELATION for one, other in zip(said, gold, strict=True))
     return Scores(right / hits, right / positive, 2 * right / (hits + positive))
 

@@ -1,13 +1,9 @@
 """Liang and Acuna 2020, sections 4.3 and 5.2: what Table 1 gives away, and a run on the same reviews beside the paper.
 
-    python -m benchmarks.papers.sentiment_posterior <run directory>
-
-keeps what the tables say of a run on the training half of the Large Movie Review data, with the settings that the page
-of the docs has.
+What the tables say of a run on the training half of the Large Movie Review data is recorded; the page of the docs has
+its settings.
 """
 
-import argparse
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from benchmarks.command import DATA
-from benchmarks.papers.figures import Figure
+from benchmarks.papers.figures import Figure, keep, minus, recorded
 
 TITLE = "Liang and Acuna 2020, Artificial mental phenomena: what a sentiment classifier expects"
 PAGE = "sentiment_posterior"
@@ -24,7 +20,6 @@ PAGE = "sentiment_posterior"
 _LISTS = {side: f"sentiment/huliu/{side}-words.txt" for side in ("positive", "negative")}
 DATA_FILES = list(_LISTS.values())
 
-_RECORD = Path(__file__).with_suffix(".json")
 _PRINTED = {
     "wonderful": (0.4888, 0.5191),
     "unforgettable": (0.4895, 0.5186),
@@ -50,34 +45,24 @@ _PLACE = "table 1"
 
 def figures() -> list[Figure]:
     """What the paper prints or its table implies, beside a run."""
-    ours = json.loads(_RECORD.read_text(encoding="utf-8"))
+    ours = recorded(PAGE)
     return [*_implied(ours), *_lexicon(ours), *_words(ours), *_rest(ours)]
 
 
 def _implied(ours: dict[str, Any]) -> Iterator[Figure]:
     """By the law of total expectation, distances mirror each other at 1/2 with the slope -P(+) / P(-)."""
     line = _line(*np.array(list(_PRINTED.values())).T)
-    identity = "P+ d+ + P− d− = 1/2"
-    yield Figure(
-        _PLACE,
-        f"where the line of d− on d+ has d− = d+ ({len(_PRINTED)} words; ours, {ours['num_words']:,})",
-        f"{line['fixed']:.4f}",
-        f"{ours['line']['fixed']:.4f}",
-        identity,
+    where = f"where the line of d− on d+ has d− = d+ ({len(_PRINTED)} words; ours, {ours['num_words']:,})"
+    fixed, slopes = (
+        [f"{of[name]:.{digits}f}" for of in (line, ours["line"])] for name, digits in (("fixed", 4), ("slope", 3))
     )
-    yield Figure(
-        _PLACE,
-        "slope of that line",
-        _signed(f"{line['slope']:.3f}"),
-        _signed(f"{ours['line']['slope']:.3f}"),
-        "−P+ / P−",
-    )
+    yield Figure(_PLACE, where, *fixed, "P+ d+ + P− d− = 1/2")
+    yield Figure(_PLACE, "slope of that line", *map(minus, slopes), "−P+ / P−")
     share = -line["slope"] / (1.0 - line["slope"])
     yield Figure(_PLACE, "P(+) under N(0, I)", f"{share:.3f} (implied)", f"{ours['evidence']:.3f}", "another network")
-    low, high = min(first for first, _ in _PRINTED.values()), max(first for first, _ in _PRINTED.values())
-    yield Figure(
-        _PLACE, "range of d+", f"{low:.4f} to {high:.4f}", "{:.4f} to {:.4f}".format(*ours["range"]), "similar"
-    )
+    firsts = [first for first, _ in _PRINTED.values()]
+    both = ["{:.4f} to {:.4f}".format(*ends) for ends in ((min(firsts), max(firsts)), ours["range"])]
+    yield Figure(_PLACE, "range of d+", *both, "similar")
 
 
 def _line(first: Any, second: Any) -> dict[str, float]:
@@ -92,20 +77,14 @@ def _lexicon(ours: dict[str, Any]) -> Iterator[Figure]:
     yield Figure("5.2", "words of the lexicon with a vector", "6,789", f"{ours['num_words']:,}", told)
     positive, negative = ours["pearson"]["distance_positive"], ours["pearson"]["distance_negative"]
     seeds = "{:.2f} to {:.2f} by classifier".format(*ours["pearson_by_seed"])
-    yield Figure("5.2", "correlation of d+ with being positive", "−0.4", _signed(f"{positive:.2f}; {seeds}"), "similar")
+    yield Figure("5.2", "correlation of d+ with being positive", "−0.4", minus(f"{positive:.2f}; {seeds}"), "similar")
     yield Figure("5.2", "correlation of d− with being positive", "above 0", f"{negative:.2f}", "same")
     for measure, name in (("log_odds", "f of the word, no draws"), ("in_context", "f in context, no draws")):
         yield Figure("–", f"correlation of {name}", "–", f"{ours['pearson'][measure]:.2f}", "not printed")
     for measure in ("distance_positive", "contrast"):
-        value = ours["pearson_of_texts"][measure]
+        value = minus(f"{ours['pearson_of_texts'][measure]:.2f}")
         label = "d+" if measure == "distance_positive" else "the contrast"
-        yield Figure(
-            "–", f"correlation of {label} under the prior of texts", "–", _signed(f"{value:.2f}"), "not printed"
-        )
-
-
-def _signed(text: str) -> str:
-    return text.replace("-", "−")
+        yield Figure("–", f"correlation of {label} under the prior of texts", "–", value, "not printed")
 
 
 def _listed(path: str) -> set[str]:
@@ -114,25 +93,22 @@ def _listed(path: str) -> set[str]:
 
 
 def _words(ours: dict[str, Any]) -> Iterator[Figure]:
-    yield Figure(
-        _PLACE, "positive ones of the ten closest to p(s given +)", "9", str(ours["closest"]), "50 occurrences"
-    )
+    closest = "positive ones of the ten closest to p(s given +)"
+    yield Figure(_PLACE, closest, "9", str(ours["closest"]), "50 occurrences")
     yield Figure(_PLACE, "negative ones of the ten farthest from it", "10", str(ours["farthest"]), "50 occurrences")
 
 
 def _rest(ours: dict[str, Any]) -> Iterator[Figure]:
     yield Figure("4.3", "AUC in cross-validation", "0.953", f"{ours['auc']:.3f}", "settings are not printed")
-    lag = _signed("f(s): {:.2f}, {:.2f}".format(*ours["lag_one"]))
+    lag = minus("f(s): {:.2f}, {:.2f}".format(*ours["lag_one"]))
     yield Figure("figure 5", "autocorrelation at lag 1", "dimensions: drops after lag 1", lag, "f(s) is what matters")
     name = ours["names"]
-    difference = _signed(f"{name['difference']:.4f} [{name['difference_low']:.4f}, {name['difference_high']:.4f}]")
-    yield Figure(
-        "figure 7",
+    difference = minus(f"{name['difference']:.4f} [{name['difference_low']:.4f}, {name['difference_high']:.4f}]")
+    figure, why = (
         "d+ of female names less that of male ones",
-        "above 0, “significantly”",
-        f"{difference}, p = {name['p']:.2f}",
         "names of WEAT, theirs are of EEC; words are the units, not draws",
     )
+    yield Figure("figure 7", figure, "above 0, “significantly”", f"{difference}, p = {name['p']:.2f}", why)
 
 
 def record(run: Path) -> None:
@@ -160,15 +136,9 @@ def record(run: Path) -> None:
         "lag_one": chains["lag_one"].to_list(),
         "names": names.select("difference", "difference_low", "difference_high", "p").to_dicts()[0],
     }
-    _RECORD.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+    keep(PAGE, kept)
 
 
 def _pearson(lexicon: pl.DataFrame, prior: str) -> dict[str, float]:
     rows = lexicon.filter(pl.col("seed") == -1, prior=prior)
     return dict(rows.select("measure", "pearson").iter_rows())
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("run", type=Path, help="directory of a run on the reviews")
-    record(parser.parse_args().run)

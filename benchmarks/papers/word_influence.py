@@ -14,10 +14,8 @@ from tiltmeter.operators.statistics.shares import clopper_pearson
 TITLE = "Kumar, Dixit and Shah 2021, Interpreting Text Classifiers by Learning Context-sensitive Influence of Words"
 PAGE = "word_influence"
 
-_TRAINING, _DEVELOPMENT, _TEST = (
-    *("sentiment/sst2_phrases/train.parquet", "sentiment/sst2_phrases/dev.parquet"),
-    "sentiment/sst2/test.tsv",
-)
+_TRAINING, _DEVELOPMENT = "sentiment/sst2_phrases/train.parquet", "sentiment/sst2_phrases/dev.parquet"
+_TEST = "sentiment/sst2/test.tsv"
 DATA_FILES = [_TRAINING, _DEVELOPMENT, _TEST]
 
 _VOCABULARIES = {"NOUN": 7534, "VERB": 2749, "ADJ": 3394, "ADV": 809}
@@ -37,19 +35,14 @@ def figures() -> list[Figure]:
 
 def _sizes(training: pl.DataFrame) -> Iterator[Figure]:
     development = pl.read_parquet(DATA / _DEVELOPMENT)
-    yield compared("section 4.1", "training phrases", 67349, training.height, digits=0)
-    yield compared("section 4.1", "development sentences", 872, development.height, digits=0)
+    yield compared("section 4.1", "training phrases", 67349, training.height)
+    yield compared("section 4.1", "development sentences", 872, development.height)
     num_test = len((DATA / _TEST).read_text(encoding="utf-8").splitlines())
-    yield compared("section 4.1", "test sentences", 1821, num_test, digits=0)
-    yield compared(
-        "section 4.1",
-        "positive of the training phrases, %",
-        56,
-        100 * float(training["label"].to_numpy().mean()),
-        digits=0,
-    )
+    yield compared("section 4.1", "test sentences", 1821, num_test)
+    positive = 100 * float(training["label"].to_numpy().mean())
+    yield compared("section 4.1", "positive of the training phrases, %", 56, positive)
     wrong = round((1 - 0.9438) * development.height)
-    yield compared("section 4.3", "sentences that a teacher of 94.38 % gets wrong", 49, wrong, digits=0)
+    yield compared("section 4.3", "sentences that a teacher of 94.38 % gets wrong", 49, wrong)
 
 
 def _vocabularies(words: list[list[str]]) -> Iterator[Figure]:

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.calibration import registry, running
 from benchmarks.calibration.registry import Claim, Experiment, experiments
-from benchmarks.calibration.tables import row, verdict_of
+from benchmarks.calibration.running import row, verdict_of
 
 ALL = experiments()
 
@@ -94,7 +94,7 @@ def test_bounds(claim, repetitions, share, holds):
 
 def test_what_an_experiment_gives_is_counted(tmp_path, monkeypatch):
     experiment = Experiment(
-        "made up", "compare", "operator", 200, lambda number: {"p": [0.04, 0.5, None, 0.05][number % 4]}, (SIZE,)
+        "compare", "made up", 200, lambda number: {"p": [0.04, 0.5, None, 0.05][number % 4]}, (SIZE,), "operator"
     )
     [figure] = running._figures(experiment, [dict(experiment.run(number)) for number in range(8)], 1.0, "abc")
     assert (figure.share, figure.repetitions, figure.missing) == (0.6667, 6, 2)

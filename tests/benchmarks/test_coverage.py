@@ -21,11 +21,9 @@ from benchmarks.coverage.arithmetic import (
     share,
     widened,
 )
-from benchmarks.coverage.quantities import measured
-from benchmarks.coverage.samples import Article, dealt
+from benchmarks.coverage.quantities import arrays, measured, table
 from benchmarks.coverage.study import KINDS, Recipe, Study, interval_of
-from benchmarks.coverage.training import Models
-from benchmarks.coverage.values import WHOLE, arrays, table
+from benchmarks.coverage.training import WHOLE, Article, Models, dealt
 from tiltmeter.operators.association.scores import effect_scale
 from tiltmeter.operators.statistics.intervals import bootstrap_interval
 from tiltmeter.operators.text.wordsets import (

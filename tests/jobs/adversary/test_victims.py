@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.calibration.adversary_worlds import Held
+from benchmarks.calibration.adversary import Held
 from tiltmeter.jobs.adversary.config import find_sources
 from tiltmeter.jobs.adversary.training import load_trained, train_victims
 from tiltmeter.jobs.adversary.victims import find_victim

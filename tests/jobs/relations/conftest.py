@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from benchmarks.calibration.adversary_worlds import Held
+from benchmarks.calibration.adversary import Held
 from tiltmeter.jobs.relations.instances import read_instances, read_parts
 from tiltmeter.jobs.relations.judging import judge_rules
 from tiltmeter.jobs.relations.matching import match_rules

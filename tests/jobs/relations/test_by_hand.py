@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from sklearn.metrics import f1_score, precision_score, recall_score
 
-from benchmarks.calibration.adversary_worlds import Held
+from benchmarks.calibration.adversary import Held
 from tiltmeter.jobs.relations.material import Floor, Part, floor_of
 from tiltmeter.jobs.relations.supervising import Rule
 from tiltmeter.jobs.relations.training import joint_models, load_model, variants

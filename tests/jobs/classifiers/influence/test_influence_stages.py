@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from benchmarks.calibration.adversary_worlds import Held
+from benchmarks.calibration.adversary import Held
 from benchmarks.calibration.influence import (
     PAIR,
     among_random,

@@ -99,7 +99,7 @@ def test_a_word_in_context_takes_the_place_of_one():
 
 @pytest.mark.parametrize("activation", ["softplus", "relu"])
 def test_bags_have_the_distribution_of_enumeration(activation):
-    """12 words, three at a time: 1,728 ordered bags; 200,000 sweeps are in the benchmarks."""
+    """12 words, three at a time: 1,728 ordered bags; 200,000 sweeps are in docs/sentiment_posterior.md."""
     rng = np.random.default_rng(0)
     words, counts, classifier = rng.normal(size=(12, 5)) * 2, rng.integers(1, 20, 12), network(activation=activation)
     target = Target(classifier, 1)
