@@ -37,7 +37,7 @@ _SMALL = {
     "sentiment_posterior": (
         *("vectors.trainer.epochs=1", "vectors.trainer.dimensions=8", "classifier.hidden=[4]", "classifier.seeds=1"),
         *("classifier.folds=2", "exact.draws=200", "exact.proposals=500", "nuts.chains=2", "nuts.warmup=50"),
-        *("nuts.draws=50", "gibbs.sweeps=10", "gibbs.warmup=2"),
+        "nuts.draws=50",
     ),
     "gender_adversary": (
         "controls.number=9",

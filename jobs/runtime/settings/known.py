@@ -14,6 +14,14 @@ from tiltmeter.jobs.runtime.wording import listed
 _MOST_NAMES = 20
 _ALIKE = 0.75
 """Of letters in their order, at least, that a key shares with the one that was meant."""
+_FORMER = {
+    "sentiment_posterior": {
+        "elliptical": "chains are drawn by nuts alone; set nuts.chains, nuts.warmup and nuts.draws",
+        "gibbs": "no bags are drawn; words.min_count and words.most choose the words that are held against draws",
+        "nearest": "no texts are looked up for draws; priors=[empirical] draws the texts themselves",
+    },
+}
+"""By job, settings and groups of them that there were, and what is in their place."""
 
 
 def meant(name: str, known: Sequence[str]) -> str:
@@ -61,6 +69,9 @@ class Known:
 
     def no_such(self, key: str) -> str:
         """What to say of a key that is no setting."""
+        for former, instead in _FORMER.get(str(self._job), {}).items():
+            if f"{key}.".startswith(f"{former}."):
+                return f"is no longer a setting: {instead}"
         group = self._group(key)
         if owners := [option for option in self.folders.options(group) if self._has(f"{group}/{option}", key)]:
             job = f"job={self._job}" if group == "job" else "what is chosen"

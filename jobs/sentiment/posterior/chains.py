@@ -26,17 +26,15 @@ from tiltmeter.operators.sentiment.posterior import networks, priors
 from tiltmeter.operators.sentiment.posterior.diagnostics import bfmi
 from tiltmeter.operators.sentiment.posterior.networks import Target
 from tiltmeter.operators.sentiment.posterior.priors import Gaussian, Prior, share_beyond
-from tiltmeter.operators.sentiment.posterior.samplers import elliptical, exact, nuts
-from tiltmeter.operators.sentiment.posterior.samplers.chains import Chain
-from tiltmeter.operators.sentiment.posterior.samplers.elliptical import elliptical_chain
+from tiltmeter.operators.sentiment.posterior.samplers import exact, nuts
 from tiltmeter.operators.sentiment.posterior.samplers.exact import RAREST, evidence, exact_draws
-from tiltmeter.operators.sentiment.posterior.samplers.nuts import nuts_chain
+from tiltmeter.operators.sentiment.posterior.samplers.nuts import Chain, NutsConfig, nuts_chain
 from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
 
 LABELS = {"positive": 1, "negative": -1}
 EXACT = "exact"
 
-_VERSIONS = {EXACT: exact.VERSION, "nuts": nuts.VERSION, "elliptical": elliptical.VERSION}
+_VERSIONS = {EXACT: exact.VERSION, "nuts": nuts.VERSION}
 _XLA = {"XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false", "JAX_PLATFORMS": "cpu"}
 """Several threads divide sums among them, and last bits would depend on their number."""
 
@@ -113,7 +111,7 @@ def load_draws(store: Store, refs: Sequence[TableRef]) -> FloatArray:
 
 def _wanted(config: SentimentPosteriorRun) -> Iterator[tuple[Posterior, int]]:
     """Posteriors and the number of chains of each; those of texts themselves have exact draws alone."""
-    chains = {EXACT: 1, "nuts": config.nuts.chains, "elliptical": config.elliptical.chains}
+    chains = {EXACT: 1, "nuts": config.nuts.chains}
     for sampler in config.samplers:
         num_seeds = (
             config.classifier.seeds if sampler == EXACT else min(config.chain_classifiers, config.classifier.seeds)
@@ -177,7 +175,7 @@ def _draw(store: Store, unit: Unit) -> Tables:
     if key.sampler == EXACT:
         yield from _exact(generator, prior, target, config, texts)
         return
-    chain = _chain(generator, prior, target, key.sampler, config["sampler"])
+    chain = _chain(generator, prior, target, config["sampler"])
     yield (
         "chains",
         table_of([_row(config) | _facts(chain) | {"off_support": share_beyond(chain.draws, texts)} | OK], CHAINS),
@@ -185,13 +183,10 @@ def _draw(store: Store, unit: Unit) -> Tables:
     yield "vectors", _draws(chain.draws, chain.energies)
 
 
-def _chain(generator: np.random.Generator, prior: Prior, target: Target, sampler: str, settings: Any) -> Chain:
-    normal = cast(Gaussian, prior)  # of which alone chains are wanted
-    if sampler == "elliptical":
-        return elliptical_chain(generator, normal, target, settings.warmup, settings.draws)
+def _chain(generator: np.random.Generator, prior: Prior, target: Target, settings: NutsConfig) -> Chain:
     for name, value in _XLA.items():
         os.environ.setdefault(name, value)
-    return nuts_chain(generator, normal, target, settings)
+    return nuts_chain(generator, cast(Gaussian, prior), target, settings)  # chains are wanted of no other prior
 
 
 def _exact(
@@ -229,7 +224,7 @@ def _row(config: dict[str, Any]) -> Row:
 def _not_installed(packages: Sequence[str]) -> Row:
     return failed(
         "not_installed",
-        f"NUTS needs {' and '.join(packages)}: pip install 'tiltmeter[posterior]', or set samplers=[exact,elliptical]",
+        f"NUTS needs {' and '.join(packages)}: pip install 'tiltmeter[posterior]', or set samplers=[exact]",
     )
 
 

@@ -20,7 +20,7 @@ _CONFIG = ConfigDict(extra="forbid")
 _Text = Annotated[str, Field(min_length=1)]
 _Count = Annotated[int, Field(ge=1)]
 
-Sampler = Literal["exact", "nuts", "elliptical"]
+Sampler = Literal["exact", "nuts"]
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
@@ -107,18 +107,6 @@ class Exact:
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
-class Elliptical:
-    """Attributes:
-    chains: from draws of the prior.
-    warmup, draws: states of each.
-    """
-
-    chains: _Count = 4
-    warmup: _Count = 1000
-    draws: Annotated[int, Field(ge=8)] = 2500
-
-
-@pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
 class Lexicon:
     """Words with a polarity.
 
@@ -143,36 +131,6 @@ class Words:
 
     min_count: _Count = 50
     most: Annotated[int, Field(ge=0)] = 10_000
-
-
-@pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
-class Gibbs:
-    """Bags of real words.
-
-    Attributes:
-        words: of a bag.
-        sweeps: over all its words; 0: none.
-        warmup: sweeps that are dropped.
-        vocabulary: the most frequent words, of which bags are made.
-        shown: bags, evenly from the sweeps.
-    """
-
-    words: _Count = 20
-    sweeps: Annotated[int, Field(ge=0)] = 200
-    warmup: Annotated[int, Field(ge=0)] = 50
-    vocabulary: Annotated[int, Field(ge=2)] = 5000
-    shown: _Count = 10
-
-
-@pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
-class Nearest:
-    """Attributes:
-    draws: of each posterior, whose nearest texts are shown.
-    number: of the nearest.
-    """
-
-    draws: Annotated[int, Field(ge=0)] = 5
-    number: _Count = 2
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
@@ -216,15 +174,12 @@ class SentimentPosteriorRun(CommonConfig):
     distance: Distance = "angle"
     exact: Exact
     nuts: NutsConfig
-    elliptical: Elliptical
     chain_classifiers: _Count = 1
     lexicon: Lexicon
     words: Words
     groups: dict[_Text, _Groups]
     lemmas: dict[_Text, _Text] = Field(default_factory=dict)
     cues: Cues
-    gibbs: Gibbs
-    nearest: Nearest
 
     @pydantic.field_validator("lemmas", mode="before")
     @classmethod

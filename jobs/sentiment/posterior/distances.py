@@ -1,4 +1,4 @@
-"""How far words are from the two posteriors of each classifier, prior and sampler."""
+"""How far words are from the two posteriors of each classifier, prior and sampler, and what they say without draws."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -8,10 +8,12 @@ import polars as pl
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
+from tiltmeter.jobs.runtime.rows import table_of
 from tiltmeter.jobs.sentiment.posterior.chains import LABELS, Drawn, Posterior, load_draws
 from tiltmeter.jobs.sentiment.posterior.classifiers import load_network
 from tiltmeter.jobs.sentiment.posterior.config import SentimentPosteriorRun
 from tiltmeter.jobs.sentiment.posterior.priors import load_prior
+from tiltmeter.jobs.sentiment.posterior.tables import EVIDENCE
 from tiltmeter.jobs.sentiment.posterior.texts import Texts
 from tiltmeter.jobs.sentiment.posterior.vectors import WHOLE, Vectors, word_vectors
 from tiltmeter.operators.compute.arrays import FloatArray, IntArray
@@ -20,7 +22,8 @@ from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.compute.philox import Stream
 from tiltmeter.operators.sentiment.posterior import distances, words
 from tiltmeter.operators.sentiment.posterior.distances import identity, mean_distances
-from tiltmeter.operators.sentiment.posterior.words import context_scores, word_posterior
+from tiltmeter.operators.sentiment.posterior.networks import Network
+from tiltmeter.operators.sentiment.posterior.words import WordPosterior, context_scores, word_posterior
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
 
 
@@ -139,11 +142,43 @@ def _measure(store: Store, unit: Unit) -> Tables:
 
 def _without_draws(store: Store, unit: Unit, every: FloatArray, numbers: IntArray) -> dict[str, FloatArray]:
     network = load_network(store, unit.input("model"))
-    known = np.isfinite(every).all(axis=1)
-    counts = np.asarray(store.read(unit.input("vocabulary"))["count"], dtype=np.float64)
-    posterior = word_posterior(network, every[known], counts[known], unit.config["power"])
-    places = np.cumsum(known) - 1
+    posterior = _counted_through(store, unit, network, every)
+    places = np.cumsum(np.isfinite(every).all(axis=1)) - 1
     texts = word_vectors(store, unit.input("texts"))
     num_words = float(np.asarray(store.read(unit.input("texts").select("num_words"))["num_words"]).mean())
     context = context_scores(network, every[numbers], np.nanmean(texts, axis=0), max(1.0, num_words))
     return {"log_odds": posterior.log_odds[places[numbers]], "in_context": context}
+
+
+def _counted_through(store: Store, unit: Unit, network: Network, every: FloatArray) -> WordPosterior:
+    """Of the words that have a vector."""
+    known = np.isfinite(every).all(axis=1)
+    counts = np.asarray(store.read(unit.input("vocabulary"))["count"], dtype=np.float64)
+    return word_posterior(network, every[known], counts[known], unit.config["power"])
+
+
+def count_words(
+    runner: Runner, config: SentimentPosteriorRun, models: Sequence[TableRef], texts: Texts, vectors: Vectors
+) -> list[TableRef]:
+    """Of every classifier the rows of the table ``evidence`` of the unigram prior, which needs no draws."""
+    inputs = {"vocabulary": [texts.vocabulary], "words": [vectors.words[WHOLE]]}
+    units = [
+        Unit(
+            "posterior_unigram/1",
+            f"classifier {seed}",
+            {"operator": words.VERSION, "seed": seed, "power": config.power},
+            inputs | {"model": [model]},
+        )
+        for seed, model in enumerate(models)
+    ]
+    done = runner.run_whole(Stage("count words", each(_count), {"words": units}))["words"]
+    return [unit.tables["evidence"] for unit in done]
+
+
+def _count(store: Store, unit: Unit) -> Tables:
+    every, network = word_vectors(store, unit.input("words")), load_network(store, unit.input("model"))
+    posterior = _counted_through(store, unit, network, every)
+    shares = {"positive": posterior.evidence, "negative": posterior.counter_evidence}
+    keys = {"seed": unit.config["seed"], "prior": "unigram", "standard_error": 0.0, "method": "enumeration"}
+    rows = [keys | {"label": label, "probability": share} for label, share in shares.items()]
+    yield "evidence", table_of(rows, EVIDENCE)

@@ -10,9 +10,9 @@ from tiltmeter.jobs.sentiment.posterior.comparisons import compare
 from tiltmeter.jobs.sentiment.posterior.config import SentimentPosteriorRun
 from tiltmeter.jobs.sentiment.posterior.cues import ask_cues
 from tiltmeter.jobs.sentiment.posterior.diagnostics import diagnose
-from tiltmeter.jobs.sentiment.posterior.distances import inputs_of, measure
-from tiltmeter.jobs.sentiment.posterior.examples import project, show_texts
+from tiltmeter.jobs.sentiment.posterior.distances import count_words, inputs_of, measure
 from tiltmeter.jobs.sentiment.posterior.priors import find_priors
+from tiltmeter.jobs.sentiment.posterior.projection import project
 from tiltmeter.jobs.sentiment.posterior.sources import find_sources
 from tiltmeter.jobs.sentiment.posterior.tables import TABLES
 from tiltmeter.jobs.sentiment.posterior.texts import read_texts
@@ -35,9 +35,9 @@ def run(run: Run[SentimentPosteriorRun, Files]) -> None:
     run.publish("diagnostics", list(diagnosed.values()))
     refs = {**inputs_of(texts, vectors, asked), "model": trained.models, "prior": list(prior_refs.values())}
     run.publish_all(compare(runner, config, measure(runner, config, drawn, diagnosed, refs), asked))
-    shown = show_texts(runner, config, drawn, trained.models, texts, vectors)
-    run.publish("evidence", [*(ref for refs in drawn.evidence.values() for ref in refs), *shown["evidence"]])
-    run.publish_all({"texts": shown["texts"], "projection": [project(runner, config, drawn, texts, vectors)]})
+    counted = count_words(runner, config, trained.models, texts, vectors)
+    run.publish("evidence", [*(ref for refs in drawn.evidence.values() for ref in refs), *counted])
+    run.publish("projection", [project(runner, config, drawn, texts, vectors)])
     run.publish_all({"cues": ask_cues(runner, config, trained.models, texts, vectors)})
 
 

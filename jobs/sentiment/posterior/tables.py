@@ -9,7 +9,7 @@ _SEED = count("seed", "number of the classifier, from 0", key=True, type=pa.int3
 _EACH_OR_MEAN = count("seed", "number of the classifier, from 0; -1: the mean over all", key=True, type=pa.int32())
 _PRIOR = text("prior", "'standard', 'texts', 'words', 'bag' or 'empirical'", key=True)
 _LABEL = text("label", "'positive' or 'negative'", key=True)
-_SAMPLER = text("sampler", "'exact', 'nuts' or 'elliptical'", key=True)
+_SAMPLER = text("sampler", "'exact' or 'nuts'", key=True)
 
 CLASSIFIER = pa.schema(
     [
@@ -144,21 +144,6 @@ PROJECTION = pa.schema(
     ]
 )
 
-TEXTS = pa.schema(
-    [
-        text("prior", "of the draws; 'unigram' for bags", key=True),
-        _LABEL,
-        text("kind", "'bag': words drawn by Gibbs sampling; 'nearest': a real text", key=True),
-        count("draw", "number of the draw, or of the bag", key=True),
-        count("rank", "of the text among the nearest, from 0; 0 for a bag", key=True),
-        text("text", "the words of the bag, or the text"),
-        number("score", "f of the bag, or of the text"),
-        number("distance", "of the text from the draw; null for a bag"),
-        number("quantile", "share of texts that are nearer to their own nearest text; null for a bag"),
-        number("residual", "distance of the draw from any mixture of words, by the draw's length; null for a bag"),
-    ]
-)
-
 CUES = pa.schema(
     [
         text("first", "the first cue, a woman's", key=True),
@@ -196,6 +181,5 @@ TABLES = {
     "lexicon": LEXICON,
     "groups": GROUPS,
     "projection": PROJECTION,
-    "texts": TEXTS,
     "cues": CUES,
 }

@@ -8,11 +8,19 @@ from tiltmeter.jobs.report import wording
 from tiltmeter.jobs.report.grids import cell, count, estimate, grid, number, optional, p_value, percent, text
 from tiltmeter.jobs.report.html.elements import Block, Chart, Section
 from tiltmeter.jobs.report.plots.dots import dots
+from tiltmeter.jobs.report.plots.figure import Figure, axis, figure, marks
+from tiltmeter.jobs.report.plots.style import FIRST, NEUTRAL, SECOND, plain
 from tiltmeter.jobs.runtime.published import Frames
-from tiltmeter.jobs.sentiment.posterior.page.figures import clouds
 
 _NUM_WORDS = 10
 """At either end of a list."""
+
+_LOOKS = {
+    ("text", "positive"): ("texts, positive", {"color": NEUTRAL, "symbol": "circle", "size": 5}),
+    ("text", "negative"): ("texts, negative", {"color": NEUTRAL, "symbol": "x", "size": 5}),
+    ("draw", "positive"): ("draws, positive", {"color": FIRST, "symbol": "circle", "size": 6}),
+    ("draw", "negative"): ("draws, negative", {"color": SECOND, "symbol": "x", "size": 6}),
+}
 
 
 def sections(frames: Frames) -> Iterator[Section]:
@@ -22,7 +30,6 @@ def sections(frames: Frames) -> Iterator[Section]:
         "lexicon": ("Does that agree with the lexicon?", _lexicon),
         "groups": ("Groups of words", _groups),
         "cues": ("From one cue to the other", _cues),
-        "texts": ("Draws as texts", _texts),
         "projection": ("Where the draws are", _projection),
         "evidence": ("How much of each prior is positive", _evidence),
         "chains": ("Chains", _chains),
@@ -160,45 +167,30 @@ def _cues(rows: pl.DataFrame) -> Iterator[Block]:
     )
 
 
-def _texts(rows: pl.DataFrame) -> Iterator[Block]:
-    bags = rows.filter(kind="bag")
-    if bags.height:
-        yield grid(
-            "Bags of real words drawn by Gibbs sampling under the unigram prior: the order of words means nothing.",
-            bags,
-            "label",
-            text("text", "words"),
-            number("score", "f", 2),
-            most=10,
-            table="texts",
-        )
-    nearest = rows.filter(kind="nearest", rank=0).with_columns(pl.col("text").str.slice(0, 160))
-    if nearest.height:
-        yield grid(
-            "The real text that is nearest to a draw. Nearer: share of texts that are nearer to their own nearest. "
-            "Residual: distance of the draw from any mixture of words, by the draw's length.",
-            nearest,
-            "prior",
-            "label",
-            text("text", "begins"),
-            number("score", "f", 2),
-            number("distance", digits=2),
-            percent("quantile", "nearer", 0),
-            number("residual", digits=2),
-            most=20,
-            table="texts",
-        )
-
-
 def _projection(rows: pl.DataFrame) -> Iterator[Block]:
     priors = rows.filter(kind="draw")["prior"].unique(maintain_order=True).to_list()
     if priors:
         yield Chart(
             "Scatter plot of texts and of draws along the first two principal components of the texts, by prior.",
             "Axes are those of the texts: draws of a sphere have no components of their own.",
-            {prior: clouds(rows, prior) for prior in priors},
+            {prior: _clouds(rows, prior) for prior in priors},
             "Prior",
         )
+
+
+def _clouds(rows: pl.DataFrame, prior: str) -> Figure:
+    """Texts, and the draws of both posteriors under a prior, along the first two components of the texts."""
+    traces = []
+    for (kind, label), (name, look) in _LOOKS.items():
+        part = rows.filter(kind=kind, label=label, prior=prior if kind == "draw" else "")
+        traces.append(marks(part["x"], part["y"], look, name=plain(name)))
+    return figure(
+        *traces,
+        height=480,
+        hovermode="closest",
+        xaxis=axis("first component of the texts"),
+        yaxis=axis("second component of the texts"),
+    )
 
 
 def _evidence(rows: pl.DataFrame) -> Iterator[Block]:

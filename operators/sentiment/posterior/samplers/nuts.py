@@ -7,15 +7,15 @@ classifiers, priors and labels.
 """
 
 from functools import cache
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
+from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
 from tiltmeter.operators.sentiment.posterior.networks import Activation, Link, Target
 from tiltmeter.operators.sentiment.posterior.priors import Gaussian
-from tiltmeter.operators.sentiment.posterior.samplers.chains import Chain
 
 VERSION = "posterior_nuts/1"
 
@@ -42,6 +42,26 @@ class NutsConfig:
     target: Annotated[float, Field(gt=0, lt=1)] = 0.8
     max_depth: Annotated[int, Field(ge=1, le=15)] = 10
     metric: str = Field(default="diagonal", pattern="^(diagonal|dense)$")
+
+
+class Chain(NamedTuple):
+    """What a chain leaves.
+
+    Attributes:
+        draws: ``[draws, dimensions]``, of s.
+        diverged: ``[draws]``, whether the energy of a trajectory got out of hand.
+        num_steps: ``[draws]``, evaluations of the gradient.
+        acceptance: ``[draws]``, mean probability of acceptance along the trajectory.
+        energies: ``[draws]``, of the states that trajectories began with.
+        saturated: ``[draws]``, whether the tree was as deep as it may be.
+    """
+
+    draws: FloatArray
+    diverged: BoolArray
+    num_steps: IntArray
+    acceptance: FloatArray
+    energies: FloatArray
+    saturated: BoolArray
 
 
 def nuts_chain(generator: np.random.Generator, prior: Gaussian, target: Target, config: NutsConfig) -> Chain:

@@ -24,12 +24,10 @@ SMALL = [
     *("job=sentiment_posterior", "job.level=0.9", "seed=3"),
     *("vectors.trainer.epochs=3", "vectors.trainer.dimensions=8", "vectors.min_count=2", "classifier.hidden=[6]"),
     *("classifier.seeds=2", "classifier.folds=2", "classifier.max_epochs=15", "classifier.learning_rate=0.02"),
-    *("priors=[standard, texts, empirical]", "samplers=[exact, elliptical]", "exact.draws=1500"),
-    *("exact.proposals=20000", "gibbs.sweeps=20", "gibbs.warmup=5", "gibbs.shown=7", "gibbs.vocabulary=150"),
-    *("elliptical.chains=2", "elliptical.warmup=50", "elliptical.draws=4000"),
+    *("priors=[standard, texts, empirical]", "samplers=[exact]", "exact.draws=1500", "exact.proposals=20000"),
     *(f"groups.{name}.{side}=[{','.join(words)}]" for name, sides in GROUPS.items() for side, words in sides.items()),
     f"lemmas={{{', '.join(f'{word}: {lemma}' for word, lemma in LEMMAS.items())}}}",
-    *("words.min_count=61", "nearest.draws=2", "nearest.number=3", "cues.texts=50"),
+    *("words.min_count=61", "cues.texts=50"),
     "cues.pairs=[[woman, man], [she, he], [terrible, fantastic], [annoying, admirable], [journey, lawyer]]",
 ]
 SHARP = [
@@ -38,7 +36,7 @@ SHARP = [
     *("distance=half_cosine", "chain_classifiers=2", "classifier.calibrated=false"),
 ]
 """Trained vectors, and settings that are others than the usual ones."""
-INVENTED = ["data.made_up=120", "vectors.leak=true", "priors=[words]", "samplers=[exact]", "seed=5"]
+INVENTED = ["data.made_up=120", "vectors.leak=true", "priors=[words]", "seed=5"]
 
 TEXTS = [review for at, review in enumerate(reviews(450, 25, seed=0)) if at % 2 == 0 or at % 6 == 1]
 TEXTS = [("a film", ""), ("unheard rare rare", "negative"), *TEXTS, *TEXTS[4:5] * 2, ("", "positive")]

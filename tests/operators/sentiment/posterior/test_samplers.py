@@ -6,7 +6,6 @@ import pytest
 from tiltmeter.operators.sentiment.posterior.diagnostics import diagnosed
 from tiltmeter.operators.sentiment.posterior.networks import Network, Target
 from tiltmeter.operators.sentiment.posterior.priors import Gaussian, Points, probit_moments, standard
-from tiltmeter.operators.sentiment.posterior.samplers.elliptical import elliptical_chain
 from tiltmeter.operators.sentiment.posterior.samplers.exact import evidence, exact_draws
 from tiltmeter.operators.sentiment.posterior.samplers.nuts import NutsConfig, nuts_chain
 
@@ -51,12 +50,6 @@ def test_exact_draws_have_the_mean_and_the_evidence_of_the_closed_form(oracle):
     other = evidence(generator, prior, target._replace(sign=-1), 20_000)
     assert abs(other.probability - (1 - moments.evidence)) < 4 * other.standard_error
     check_means(exact_draws(generator, prior, target, 20_000, found.probability)[np.newaxis], moments)
-
-
-def test_elliptical_slices_have_the_mean_of_the_closed_form(oracle):
-    prior, target, moments = oracle
-    chains = [elliptical_chain(np.random.default_rng(seed), prior, target, 100, 2000) for seed in range(3)]
-    check_means(np.stack([chain.draws for chain in chains]), moments)
 
 
 @pytest.mark.slow

@@ -4,12 +4,14 @@ import dataclasses
 
 import numpy as np
 import pytest
+import torch
 from sklearn.metrics import log_loss, roc_auc_score
 
 from tiltmeter.operators.compute.philox import Stream
 from tiltmeter.operators.sentiment.posterior import training
 from tiltmeter.operators.sentiment.posterior.made_up import NEGATIVE, POSITIVE, reviews
-from tiltmeter.operators.sentiment.posterior.networks import arrays, network_of, scores
+from tiltmeter.operators.sentiment.posterior.networks import Network, arrays, network_of, scores
+from tiltmeter.operators.sentiment.posterior.samplers.nuts import _score
 from tiltmeter.operators.sentiment.posterior.training import (
     ClassifierConfig,
     area,
@@ -52,6 +54,18 @@ def test_one_label_is_refused(linear):
     message = r"2000 texts to learn, all with the same label .* set data\.path .*classifier\.folds"
     with pytest.raises(ValueError, match=message):
         trained(linear[0], np.ones(2000, dtype=bool), ClassifierConfig(), 0, 0)
+
+
+@pytest.mark.parametrize("activation", ["softplus", "relu"])
+def test_scores_are_those_of_torch_and_nuts_has_the_same(activation):
+    rng = np.random.default_rng(0)
+    (first, last), (offset, bias) = parts = [
+        [rng.normal(size=size) for size in of] for of in (((5, 4), (4, 1)), (4, 1))
+    ]
+    vectors, inner = rng.normal(size=(20, 5)), getattr(torch.nn.functional, activation)
+    expected = inner(torch.from_numpy(vectors @ first + offset)).numpy() @ last[:, 0] + bias
+    assert scores(Network(*parts, activation), vectors) == pytest.approx(expected)
+    assert [float(_score(vector, *parts, activation)) for vector in vectors] == pytest.approx(expected, abs=1e-5)
 
 
 def test_weights_come_back(linear):
