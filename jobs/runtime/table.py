@@ -211,12 +211,16 @@ def tables_of(
     """
     by_kind: dict[type[Table], list[dict[str, Any]]] = {kind: [] for kind in kinds}
     for row in rows:
-        by_kind[type(row)].append(_cells(row))
+        by_kind[type(row)].append(cells_of(row))
     return with_draws({kind.table_name: (cells, kind.schema(stored=True)) for kind, cells in by_kind.items()}, scheme)
 
 
 def _columns(table: type[Table]) -> Iterator[Column]:
-    for item in fields(table):
+    bases = (base for base in reversed(table.__mro__) if base is not Table)
+    names = dict.fromkeys(name for base in bases for name in vars(base).get("__annotations__", ()))
+    by_name = {item.name: item for item in fields(table)}
+    # A status of a table's own is where it is declared, and not where Table has it.
+    for item in (by_name[name] for name in names if name in by_name):
         if "column" in item.metadata:
             declared, kind = item.metadata["column"], item.type
             if isinstance(kind, UnionType):
@@ -242,7 +246,7 @@ def _arrow_fields(one: Column) -> Iterable[pa.Field]:
     return [column(one.name, _arrow_type(one.type), one.sentence, one.unit, key=one.is_key)]
 
 
-def _cells(row: Table) -> dict[str, Any]:
+def cells_of(row: Table) -> dict[str, Any]:
     """By column, and draws as :func:`.draws.with_draws` takes them."""
     cells = dict(vars(row))
     for one in row.columns:
