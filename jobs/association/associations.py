@@ -10,7 +10,7 @@ from tiltmeter.jobs.association import tables
 from tiltmeter.jobs.association.config import AssociationConfig
 from tiltmeter.jobs.association.covariances import PrecisionTables, covariances, read_precisions
 from tiltmeter.jobs.association.rows import SIDES, Precisions, associate
-from tiltmeter.jobs.embedding.vectors.lookup import Lookup, narrowed, vectors_of, whole
+from tiltmeter.jobs.embedding.lookup import Lookup, narrowed, vectors_of, whole
 from tiltmeter.jobs.embedding.vectors.models import Model
 from tiltmeter.jobs.runtime.draws import with_draws
 from tiltmeter.operators.association import scores as association
@@ -115,7 +115,9 @@ def _measure_test(store: Store, unit: Unit) -> Tables:
         precisions = Precisions(first, second, first_problem or second_problem)
     rows = associate(lookup, unit.config["name"], unit.config["test"], config, precisions, unit.config.get("seed"))
     key = {name: unit.config[name] for name in ("model", "language")}
-    yield from with_draws({"associations": ([key | row for row in rows], tables.ASSOCIATIONS)}, unit.config["draws"])
+    yield from with_draws(
+        {"associations": ([key | row for row in rows], tables.Associations.schema())}, unit.config["draws"]
+    )
 
 
 def _summary_unit(model: Model, measured: Sequence[TableRef], config: AssociationConfig) -> Unit:
@@ -139,5 +141,5 @@ def _summarise(store: Store, unit: Unit) -> Tables:
         size.std().alias("sd_absolute_effect_size"),
         pl.col("ddof").first(),
     )
-    schema = tables.ASSOCIATION_SUMMARY
+    schema = tables.AssociationSummary.schema()
     yield "association_summary", summary.select(schema.names).to_arrow().cast(schema)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiltmeter.jobs.association.config import AssociationConfig
-from tiltmeter.jobs.embedding.vectors.lookup import Lookup, estimate
+from tiltmeter.jobs.embedding.lookup import Lookup, estimate
 from tiltmeter.jobs.runtime.rows import Row, failed
 from tiltmeter.operators.association.scores import Statistic, associations, effect_scale, effect_size, weat_score
 from tiltmeter.operators.compute.keys import document_key

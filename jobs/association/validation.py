@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tiltmeter.jobs.embedding.vectors.lookup import estimate
+from tiltmeter.jobs.embedding.lookup import estimate
 from tiltmeter.jobs.runtime.rows import OK, Row, failed
 from tiltmeter.operators.statistics.correlation import Kind, correlation, replicated
 from tiltmeter.operators.statistics.intervals import FISHER, IntervalSettings

@@ -12,7 +12,7 @@ from tiltmeter.jobs.association import tables
 from tiltmeter.jobs.association.config import AssociationConfig
 from tiltmeter.jobs.association.rows import num_needed
 from tiltmeter.jobs.association.validation import validated
-from tiltmeter.jobs.embedding.vectors.lookup import Lookup, estimate, missing_words, narrowed, vectors_of, whole
+from tiltmeter.jobs.embedding.lookup import Lookup, estimate, missing_words, narrowed, vectors_of, whole
 from tiltmeter.jobs.embedding.vectors.models import Model
 from tiltmeter.jobs.runtime.draws import with_draws
 from tiltmeter.jobs.runtime.rows import Row, failed
@@ -72,8 +72,8 @@ def _measure(store: Store, unit: Unit) -> Tables:
     lookup, settings = Lookup(store, unit.inputs), unit.config
     similarities = [similarity for similarity in settings["config"].similarities if similarity != "mahalanobis"]
     parts = [_measure_with(lookup, similarity, settings) for similarity in similarities]
-    words = [row for rows, _ in parts for row in rows], tables.WORD_ASSOCIATIONS
-    validation = [row for _, row in parts], tables.VALIDATION
+    words = [row for rows, _ in parts for row in rows], tables.WordAssociations.schema()
+    validation = [row for _, row in parts], tables.Validation.schema()
     yield from with_draws({"word_associations": words, "validation": validation}, settings["draws"])
 
 

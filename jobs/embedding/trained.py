@@ -12,7 +12,7 @@ from tiltmeter.jobs.embedding.corpus.slices import check_any_large, slice_rows
 from tiltmeter.jobs.embedding.corpus.vocabulary import TokenisedCorpus
 from tiltmeter.jobs.embedding.embed import EmbeddingConfig, Embeddings, embed, replica_label
 from tiltmeter.jobs.embedding.sources import Sources
-from tiltmeter.jobs.embedding.tables import CORPUS_SLICES
+from tiltmeter.jobs.embedding.tables import CorpusSlices
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.rows import table_of
 from tiltmeter.storage.store.ledger import Store, Unit
@@ -62,7 +62,7 @@ def publish_slices(run: Run[Any, Any], corpora: Corpora) -> None:
 
 
 def _list_slices(_store: Store, unit: Unit) -> Tables:
-    yield "corpus_slices", table_of(unit.config["rows"], CORPUS_SLICES)
+    yield "corpus_slices", table_of(unit.config["rows"], CorpusSlices.schema())
 
 
 def _of_one_document(store: Store, corpora: Mapping[str, TokenisedCorpus], config: EmbeddingConfig) -> dict[str, str]:

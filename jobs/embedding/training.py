@@ -206,11 +206,11 @@ class _ResampledLines:
 def _trained_tables(unit: Unit, words: pa.ChunkedArray, trained: TrainedReplica) -> Tables:
     same = {"language": unit.config["language"], "replica": unit.config["replica"]}
     columns = same | {"word": words, "vector": _vectors(trained)}
-    yield "embedding", _rows(tables.of_one(tables.embeddings(trained.vectors.shape[1])), len(words), columns)
+    yield "embedding", _rows(tables.EmbeddedWords.of(trained.vectors.shape[1], stored=True), len(words), columns)
     num_epochs = trained.losses.size
     losses = pa.array(trained.losses, from_pandas=True)
     columns = same | {"epoch": np.arange(1, num_epochs + 1), "loss": losses}
-    yield "training", _rows(tables.of_one(tables.TRAINING), num_epochs, columns)
+    yield "training", _rows(tables.TrainingLosses.schema(stored=True), num_epochs, columns)
 
 
 def _vectors(trained: TrainedReplica) -> pa.FixedSizeListArray:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from tiltmeter.jobs.association.config import AssociationConfig
 from tiltmeter.jobs.association.rows import associate
 from tiltmeter.jobs.association.validation import validated
-from tiltmeter.jobs.embedding.vectors.lookup import Lookup
+from tiltmeter.jobs.embedding.lookup import Lookup
 from tiltmeter.jobs.runtime.rows import Row
 from tiltmeter.operators.association.scores import wefat
 from tiltmeter.operators.embedding.similarity import pairwise

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
-from tiltmeter.jobs.association.tables import ASSOCIATIONS, VALIDATION
-from tiltmeter.jobs.embedding.vectors.lookup import (
+from tiltmeter.jobs.association.tables import Associations, Validation
+from tiltmeter.jobs.embedding.lookup import (
     MIN_REPLICAS,
     Lookup,
     estimate,
@@ -99,8 +99,8 @@ def _measure(store: Store, unit: Unit) -> Tables:
             _pooled(words, means, over_pairs(of_gender, means.pse), settings),
             tables.POOLED_PSYCHOMETRICS,
         ),
-        "validation": ([*against_labour_market(lookup, words, of_gender, means, settings)], VALIDATION),
-        "occupation_contrast": (contrast(lookup, settings), ASSOCIATIONS),
+        "validation": ([*against_labour_market(lookup, words, of_gender, means, settings)], Validation.schema()),
+        "occupation_contrast": (contrast(lookup, settings), Associations.schema()),
     }
     yield from with_draws(rows, settings["draws"])
 

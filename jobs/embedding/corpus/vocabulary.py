@@ -240,9 +240,12 @@ def _make_vocabulary(store: Store, unit: Unit) -> Tables:
     totals = _together(store, unit, "totals").sum().to_dicts()[0]
     check_segmented(counted, config)
     yield "words", frequent.to_arrow().cast(_WORDS)
-    yield "vocabulary", _listed(counted, config).to_arrow().cast(tables.of_one(tables.VOCABULARY))
+    yield "vocabulary", _listed(counted, config).to_arrow().cast(tables.Vocabulary.schema(stored=True))
     row = _account(store, unit) | {"num_tokens": totals["num_tokens"], "num_words": frequent.height}
-    yield "corpora", pa.Table.from_pylist([row | {"warning": "; ".join(_warnings(store, unit, row))}], tables.CORPORA)
+    yield (
+        "corpora",
+        pa.Table.from_pylist([row | {"warning": "; ".join(_warnings(store, unit, row))}], tables.Corpora.schema()),
+    )
 
 
 def check_segmented(counted: pl.DataFrame, config: Mapping[str, Any]) -> None:

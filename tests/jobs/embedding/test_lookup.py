@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from tiltmeter.jobs.embedding.find_models import _with_intervals
-from tiltmeter.jobs.embedding.vectors.lookup import Lookup, estimate
+from tiltmeter.jobs.embedding.lookup import Lookup, estimate
 from tiltmeter.jobs.embedding.vectors.selection import Selection, select, vector_column
 from tiltmeter.operators.statistics.intervals import LOGIT, IntervalSettings
 from tiltmeter.operators.statistics.replicas import Replicated

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tiltmeter.jobs.embedding.vectors.lookup import Lookup
+from tiltmeter.jobs.embedding.lookup import Lookup
 from tiltmeter.jobs.embedding.vectors.selection import vector_column
 from tiltmeter.jobs.gender.config import GenderConfig
 from tiltmeter.jobs.gender.rows import GenderRows

@@ -1,7 +1,7 @@
 """Vectors of listed words in all embeddings of a corpus, and numbers with their intervals: what every measure needs."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -9,10 +9,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tiltmeter.cluster.stages import Runner
+from tiltmeter.jobs.embedding.tables import with_interval
 from tiltmeter.jobs.embedding.vectors.models import Model
 from tiltmeter.jobs.embedding.vectors.selection import matrix
 from tiltmeter.jobs.runtime.draws import draws_of
 from tiltmeter.jobs.runtime.rows import OK, Row, failed
+from tiltmeter.jobs.runtime.table import Column, Number
 from tiltmeter.operators.embedding.bootstrap import ORIGINAL
 from tiltmeter.operators.statistics.intervals import LINEAR, IntervalSettings, Scale, percentile_interval, shift
 from tiltmeter.operators.statistics.replicas import Replicated, spread, taken_apart
@@ -121,6 +123,24 @@ def estimate(name: str, values: Replicated, intervals: IntervalSettings, scale: 
         f"{name}_sd_sampling": sd.sampling if is_measured else None,
         **draws_of(name, values.replicas),
     }
+
+
+class OfReplicas(Number):
+    """A number of a corpus, its interval, the percentiles of its replicas, what moves it, and its draws."""
+
+    def __init__(self, values: Replicated, intervals: IntervalSettings, scale: Scale = LINEAR) -> None:
+        """Args: as of :func:`estimate`."""
+        self._cells = estimate("", values, intervals, scale)
+        self.resamples = self._cells.pop("_draws")
+
+    @classmethod
+    def fields(cls, about: Column) -> Iterable[pa.Field]:
+        """As :func:`.tables.with_interval` has them."""
+        return with_interval(about.name, about.sentence, about.unit)
+
+    def cells(self, about: Column) -> Row:
+        """By column."""
+        return {f"{about.name}{end}": value for end, value in self._cells.items()}
 
 
 def too_few_replicas(num: int) -> Row:
