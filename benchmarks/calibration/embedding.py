@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from benchmarks.calibration.made import holds
 from benchmarks.calibration.registry import Claim, Exemption, Outcome
-from tiltmeter.jobs.embedding.vectors.selection import vector_column
+from tiltmeter.jobs.embedding.vectors import vector_column
 
 NOISE = 0.5
 NUM_CORPORA = 1000

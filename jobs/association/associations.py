@@ -10,8 +10,9 @@ from tiltmeter.jobs.association import tables
 from tiltmeter.jobs.association.config import AssociationConfig
 from tiltmeter.jobs.association.covariances import PrecisionTables, covariances, read_precisions
 from tiltmeter.jobs.association.rows import SIDES, Precisions, associate
-from tiltmeter.jobs.embedding.lookup import Lookup, narrowed, vectors_of, whole
-from tiltmeter.jobs.embedding.vectors.models import Model
+from tiltmeter.jobs.embedding.config import narrowed
+from tiltmeter.jobs.embedding.lookup import Lookup
+from tiltmeter.jobs.embedding.models import Model, whole
 from tiltmeter.jobs.runtime.draws import with_draws
 from tiltmeter.operators.association import scores as association
 from tiltmeter.operators.statistics.partitions import permutation
@@ -87,13 +88,13 @@ def _units(
 ) -> list[Unit]:
     draws = {"seed": seed} if config.p_value == "monte_carlo" else {}
     same = {"model": model.name, "language": model.language, "config": config, "p_values": permutation.VERSION, **draws}
-    same["draws"] = model.scheme
+    same["draws"] = model.vectors.scheme
     return [
         Unit(
             association.VERSION,
             f"{model.name} {name}",
             same | {"name": name, "test": test},
-            vectors_of(model) | {"precisions": _precisions_of(test, precisions)},
+            {**model.vectors.inputs} | {"precisions": _precisions_of(test, precisions)},
         )
         for name, test in tests.items()
     ]

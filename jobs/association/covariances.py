@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
-from tiltmeter.jobs.embedding.vectors.models import Model
-from tiltmeter.jobs.embedding.vectors.selection import matrix, vector_column
+from tiltmeter.jobs.embedding.models import Model
+from tiltmeter.jobs.embedding.vectors import matrix, vector_column
 from tiltmeter.operators.association import covariance
 from tiltmeter.operators.association.covariance import Estimator, precision
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit

@@ -7,10 +7,9 @@ from tiltmeter.jobs.association.config import AssociationConfig, AssociationRun
 from tiltmeter.jobs.association.tables import TABLES
 from tiltmeter.jobs.association.word_associations import measure_words
 from tiltmeter.jobs.embedding import tables as embedding
-from tiltmeter.jobs.embedding.find_models import find_models
+from tiltmeter.jobs.embedding.models import Needs, find_models
 from tiltmeter.jobs.embedding.resources import embedding_requests
 from tiltmeter.jobs.embedding.sources import Sources, find_sources
-from tiltmeter.jobs.embedding.vectors.models import Needs
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.job import Job
 from tiltmeter.operators.text.wordsets import WordSets

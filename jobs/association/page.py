@@ -5,7 +5,7 @@ from operator import itemgetter
 from tiltmeter.jobs.association.findings import EFFECT, directed, preferred, with_effect
 from tiltmeter.jobs.association.sections import findings, sections
 from tiltmeter.jobs.embedding.page import Measure, page_of
-from tiltmeter.jobs.embedding.slice_sections import Compared
+from tiltmeter.jobs.embedding.sections import Compared
 from tiltmeter.jobs.report.findings import in_model
 from tiltmeter.jobs.report.intervals import NamedSides
 from tiltmeter.jobs.runtime.published import Frames

@@ -12,8 +12,9 @@ from tiltmeter.jobs.association import tables
 from tiltmeter.jobs.association.config import AssociationConfig
 from tiltmeter.jobs.association.rows import num_needed
 from tiltmeter.jobs.association.validation import validated
-from tiltmeter.jobs.embedding.lookup import Lookup, estimate, missing_words, narrowed, vectors_of, whole
-from tiltmeter.jobs.embedding.vectors.models import Model
+from tiltmeter.jobs.embedding.config import narrowed
+from tiltmeter.jobs.embedding.lookup import Lookup, estimate, missing_words
+from tiltmeter.jobs.embedding.models import Model, whole
 from tiltmeter.jobs.runtime.draws import with_draws
 from tiltmeter.jobs.runtime.rows import Row, failed
 from tiltmeter.operators.association import scores as association
@@ -52,7 +53,7 @@ def _units(model: Model, config: AssociationConfig, tests: Sequence[str] | None)
         "occupations": model.wordset.occupations,
         "config": config,
         "correlation": correlation.VERSION,
-        "draws": model.scheme,
+        "draws": model.vectors.scheme,
     }
     # One covariance for each attribute set leaves no common scale for the spread over both, which WEFAT divides by.
     measurable = any(similarity != "mahalanobis" for similarity in config.similarities)
@@ -61,7 +62,7 @@ def _units(model: Model, config: AssociationConfig, tests: Sequence[str] | None)
             f"word_{association.VERSION}",
             f"{model.name} {name}",
             same | {"name": name, "test": test},
-            vectors_of(model),
+            model.vectors.inputs,
         )
         for name, test in model.wordset.wefats.items()
         if measurable and (tests is None or name in tests)

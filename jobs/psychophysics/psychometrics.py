@@ -11,17 +11,15 @@ from numpy.typing import NDArray
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.association.tables import Associations, Validation
+from tiltmeter.jobs.embedding.config import narrowed
 from tiltmeter.jobs.embedding.lookup import (
     MIN_REPLICAS,
     Lookup,
     estimate,
     missing_words,
-    narrowed,
     too_few_replicas,
-    vectors_of,
-    whole,
 )
-from tiltmeter.jobs.embedding.vectors.models import Model
+from tiltmeter.jobs.embedding.models import Model, whole
 from tiltmeter.jobs.psychophysics import tables
 from tiltmeter.jobs.psychophysics.config import PsychophysicsConfig
 from tiltmeter.jobs.psychophysics.occupations import against_labour_market, contrast, over_pairs
@@ -72,10 +70,10 @@ def _unit(model: Model, config: PsychophysicsConfig, seed: int) -> Unit:
         "occupations": wordset.occupations,
         "config": config,
         "seed": seed,
-        "draws": model.scheme,
+        "draws": model.vectors.scheme,
         "operators": [association.VERSION, correlation.VERSION, permutation.VERSION, pooling.VERSION],
     }
-    return Unit(psychophysics.VERSION, model.name, settings, vectors_of(model))
+    return Unit(psychophysics.VERSION, model.name, settings, model.vectors.inputs)
 
 
 def _combinations(pairs: Pairs) -> Pairs:
