@@ -17,10 +17,13 @@ from benchmarks.calibration.embedding import (
     tested_p,
     truths,
 )
-from benchmarks.calibration.made import done
+from benchmarks.calibration.made import looked_up
 from benchmarks.calibration.registry import Claim, Experiment, Outcome
-from tiltmeter.jobs.association import associations, word_associations
 from tiltmeter.jobs.association.config import AssociationConfig
+from tiltmeter.jobs.association.tables import Associations, Validation, WordAssociations
+from tiltmeter.jobs.association.weat import associate
+from tiltmeter.jobs.association.wefat import associate_words
+from tiltmeter.jobs.runtime.table import tables_of
 from tiltmeter.operators.text.wordsets import Association, NamedWords, Occupations, Wefat
 
 JOB = "association"
@@ -29,7 +32,7 @@ _X, _Y = (NamedWords(side, tuple(f"{side}{number}" for number in range(8))) for 
 _A, _B = (NamedWords(side, tuple(f"{side}{number}" for number in range(6))) for side in "ab")
 _OCCUPATIONS = tuple(f"job{number:02d}" for number in range(30))
 _TEST, _WEFAT = Association("made up", _X, _Y, _A, _B), Wefat("made up", _A, _B)
-_SAME = {"model": "aa", "language": "aa", "name": "made up", "draws": None, "correlation": ""}
+_KEY = {"model": "aa", "language": "aa"}
 
 _TURNS = {
     "associations": [["score"], ["effect_size"]],
@@ -53,12 +56,11 @@ def _words(rng: np.random.Generator, lean: float, num_occupations: int = 30) -> 
 def _tables(vectors: list[pa.Table], num_occupations: int = 30) -> dict[str, pa.Table]:
     """Of both stages."""
     women = dict(zip(_OCCUPATIONS[:num_occupations], np.linspace(95, 5, num_occupations).tolist(), strict=True))
-    settings = _SAME | {"config": AssociationConfig(), "occupations": Occupations("made up", 2026, women)}
-    inputs = {"vectors": vectors}
-    tested = done(associations._measure_test, settings | {"test": _TEST}, inputs | {"precisions": []})
-    words = done(word_associations._measure, settings | {"test": _WEFAT}, inputs)
-    draws = [part["draws"] for part in (tested, words) if "draws" in part]
-    return tested | words | ({"draws": pa.concat_tables(draws)} if draws else {})
+    occupations, config, lookup = Occupations("made up", 2026, women), AssociationConfig(), looked_up(vectors)
+    key = _KEY | {"test": "made up", "similarity": "cosine"}
+    tests = associate(lookup, _KEY, "made up", _TEST, config)
+    words = associate_words(lookup, key, _WEFAT, occupations, "cosine", config)
+    return dict(tables_of([*tests, *words], [Associations, WordAssociations, Validation]))
 
 
 @cache

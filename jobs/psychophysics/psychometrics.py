@@ -25,6 +25,7 @@ from tiltmeter.jobs.psychophysics.config import PsychophysicsConfig
 from tiltmeter.jobs.psychophysics.occupations import against_labour_market, contrast, over_pairs
 from tiltmeter.jobs.runtime.draws import with_draws
 from tiltmeter.jobs.runtime.rows import OK, Row, failed
+from tiltmeter.jobs.runtime.table import cells_of
 from tiltmeter.operators.association import scores as association
 from tiltmeter.operators.psychophysics import forced_choice as psychophysics
 from tiltmeter.operators.psychophysics import pooling
@@ -97,8 +98,11 @@ def _measure(store: Store, unit: Unit) -> Tables:
             _pooled(words, means, over_pairs(of_gender, means.pse), settings),
             tables.POOLED_PSYCHOMETRICS,
         ),
-        "validation": ([*against_labour_market(lookup, words, of_gender, means, settings)], Validation.schema()),
-        "occupation_contrast": (contrast(lookup, settings), Associations.schema()),
+        "validation": (
+            [cells_of(row) for row in against_labour_market(lookup, words, of_gender, means, settings)],
+            Validation.schema(),
+        ),
+        "occupation_contrast": ([cells_of(row) for row in contrast(lookup, settings)], Associations.schema()),
     }
     yield from with_draws(rows, settings["draws"])
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from tiltmeter.jobs.association import job as association
 from tiltmeter.jobs.association import tables as association_tables
-from tiltmeter.jobs.association.associations import measure_associations
-from tiltmeter.jobs.association.word_associations import measure_words
+from tiltmeter.jobs.association.weat import measure_associations
+from tiltmeter.jobs.association.wefat import measure_words
 from tiltmeter.jobs.embedding import tables as embedding_tables
 from tiltmeter.jobs.embedding.config import has_replicas
 from tiltmeter.jobs.embedding.models import Model, find_models
