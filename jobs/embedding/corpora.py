@@ -441,31 +441,28 @@ def read_corpora(run: Run[EmbeddingsRun, Sources]) -> ReadCorpora:
     read, cuts = read_texts(runner, run.sources.texts, run.config.reading, worker_bytes)
     lines = extract_lines(runner, read, worker_bytes)
     shards = _tokenized(runner, read, lines)
-    counted = do(runner, _counting(read, shards, embedding.min_count, worker_bytes)).groups
+    counted = run.do(_counting(read, shards, embedding.min_count, worker_bytes)).groups
     lacks = {name: too_few(runner.store, done.refs("words"), embedding.min_count) for name, done in counted.items()}
     small = {name: reason for name, reason in lacks.items() if reason}
     _check_any_large(small, len(counted))
     documents = lines.groups
-    made = do(
-        runner,
-        (
-            MakeVocabulary(
-                group=name,
-                label=f"{name} vocabulary",
-                corpus=name,
-                language=read[name].language,
-                min_count=embedding.min_count,
-                lists=read[name].text.lists,
-                words=words.refs("words"),
-                totals=words.refs("totals"),
-                sources=read[name].sources,
-                unreadable=documents[name].refs("unreadable"),
-                pages=[ref.select("key", "content") for ref, _ in read[name].pages],
-                lines=[ref.select("line") for ref in shards[name].refs("lines")],
-            )
-            for name, words in counted.items()
-            if name not in small
-        ),
+    made = run.do(
+        MakeVocabulary(
+            group=name,
+            label=f"{name} vocabulary",
+            corpus=name,
+            language=read[name].language,
+            min_count=embedding.min_count,
+            lists=read[name].text.lists,
+            words=words.refs("words"),
+            totals=words.refs("totals"),
+            sources=read[name].sources,
+            unreadable=documents[name].refs("unreadable"),
+            pages=[ref.select("key", "content") for ref, _ in read[name].pages],
+            lines=[ref.select("line") for ref in shards[name].refs("lines")],
+        )
+        for name, words in counted.items()
+        if name not in small
     )
     corpora = {name: _corpus(read[name], shards[name], done) for name, done in made.groups.items()}
     whole = {name: pages for name, pages in read.items() if not pages.text.slice}

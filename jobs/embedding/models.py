@@ -16,7 +16,7 @@ from tiltmeter.jobs.embedding.sources import Sources
 from tiltmeter.jobs.embedding.vectors import Selection, SelectWords, encode, select_from_files
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.draws import ORDER, Scheme
-from tiltmeter.jobs.runtime.work import Done, do
+from tiltmeter.jobs.runtime.work import Done
 from tiltmeter.operators.embedding.bootstrap import ORIGINAL, replica_name
 from tiltmeter.operators.text.spelling import normalised
 from tiltmeter.operators.text.wordsets import WordSets, word_lists
@@ -160,7 +160,7 @@ def _selected(
         )
         for work, unit in train(run, corpora).pairs
     )
-    return do(run.runner, works, batch_size=None).groups
+    return run.do(works, batch_size=None).groups
 
 
 def _with_intervals(done: Done[SelectWords], num_replicas: int, num_drawn: int) -> Done[SelectWords]:

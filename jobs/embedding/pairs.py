@@ -21,7 +21,7 @@ from tiltmeter.jobs.embedding.config import EmbeddingConfig, EmbeddingsRun
 from tiltmeter.jobs.embedding.corpora import Corpus
 from tiltmeter.jobs.embedding.sources import Sources
 from tiltmeter.jobs.runtime.context import Run
-from tiltmeter.jobs.runtime.work import Done, Work, do, usual
+from tiltmeter.jobs.runtime.work import Done, Work, usual
 from tiltmeter.operators.embedding import bootstrap, cooccurrence
 from tiltmeter.operators.embedding.bootstrap import LINES, Resampling, line_multiplicities
 from tiltmeter.operators.embedding.cooccurrence import (
@@ -211,25 +211,22 @@ def count_corpora(run: Run[EmbeddingsRun, Sources], corpora: Mapping[str, Corpus
     embedding = cast(EmbeddingConfig, run.config.embedding)
     counting, keyed_by = embedding.cooccurrence, embedding.keyed_by
     resampling = {name: corpus.resampling(runner.store, embedding) for name, corpus in corpora.items()}
-    counted = do(
-        runner,
-        (
-            CountPairs(
-                group=name,
-                label=f"{name} part {number}",
-                seed=seed,
-                num_replicas=embedding.num_replicas,
-                counting=counting,
-                worker_bytes=worker_bytes,
-                resampling=resampling[name],
-                keyed_by=keyed_by,
-                lines=lines,
-                words=words.select("word"),
-                vocabulary=corpus.vocabulary.select("word"),
-            )
-            for name, corpus in corpora.items()
-            for number, (lines, words) in enumerate(zip(corpus.lines, corpus.words, strict=True))
-        ),
+    counted = run.do(
+        CountPairs(
+            group=name,
+            label=f"{name} part {number}",
+            seed=seed,
+            num_replicas=embedding.num_replicas,
+            counting=counting,
+            worker_bytes=worker_bytes,
+            resampling=resampling[name],
+            keyed_by=keyed_by,
+            lines=lines,
+            words=words.select("word"),
+            vocabulary=corpus.vocabulary.select("word"),
+        )
+        for name, corpus in corpora.items()
+        for number, (lines, words) in enumerate(zip(corpus.lines, corpus.words, strict=True))
     ).groups
     tilings = {name: tiling_of(corpora[name].vocabulary, counting, keyed_by) for name in counted}
     parts: dict[str, list[Part]] = {
@@ -241,18 +238,15 @@ def count_corpora(run: Run[EmbeddingsRun, Sources], corpora: Mapping[str, Corpus
     num_pairs = pairs_in_range(embedding.num_replicas, worker_bytes)
     while any(len(corpus_parts) > _MOST_PARTS for corpus_parts in parts.values()):
         parts = _combined(run, tilings, parts, num_pairs)
-    return do(
-        runner,
-        (
-            MergePairs(
-                **_range_fields(name, tilings[name], corpus_parts, low, high),
-                seed=seed,
-                keyed_by=keyed_by,
-                vocabulary=None if keyed_by == "rank" else corpora[name].vocabulary.select("word"),
-            )
-            for name, corpus_parts in parts.items()
-            for low, high in _ranges(tilings[name], corpus_parts, num_pairs)
-        ),
+    return run.do(
+        MergePairs(
+            **_range_fields(name, tilings[name], corpus_parts, low, high),
+            seed=seed,
+            keyed_by=keyed_by,
+            vocabulary=None if keyed_by == "rank" else corpora[name].vocabulary.select("word"),
+        )
+        for name, corpus_parts in parts.items()
+        for low, high in _ranges(tilings[name], corpus_parts, num_pairs)
     )
 
 
@@ -270,7 +264,7 @@ def _combined(
         ]
         for name, corpus_parts in parts.items()
     }
-    done = do(run.runner, (work for groups in works.values() for group in groups for work in group))
+    done = run.do(work for groups in works.values() for group in groups for work in group)
     tables = {work: unit.tables["pairs"] for work, unit in done.pairs}
     return {
         name: [[Range(work.low, work.high, tables[work]) for work in group] for group in works[name]]

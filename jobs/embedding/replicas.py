@@ -30,7 +30,7 @@ from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.draws import ORDER, Scheme
 from tiltmeter.jobs.runtime.keep_loaded import resident
 from tiltmeter.jobs.runtime.resources import uses_gpus
-from tiltmeter.jobs.runtime.work import Done, Work, aside, do, named, usual
+from tiltmeter.jobs.runtime.work import Done, Work, aside, named, usual
 from tiltmeter.operators.compute.workspace import IN_MEMORY, Workspace
 from tiltmeter.operators.embedding import bootstrap, fasttext, glove, word2vec
 from tiltmeter.operators.embedding.bootstrap import (
@@ -325,9 +325,9 @@ def _on_pairs(
     ]
     if on_gpu:
         # As many as a card's memory holds are trained together; the worker finds out how many these are.
-        return do(runner, works, batch_size=-(-len(embedding.replicas) // runner.pool.num_gpus))
+        return run.do(works, batch_size=-(-len(embedding.replicas) // runner.pool.num_gpus))
     # A round has as many tiles as there are blocks: four for each thread, at least.
-    return do(runner, works, most_threads=min(tiling.num_blocks for tiling in tilings.values()) // 4)
+    return run.do(works, most_threads=min(tiling.num_blocks for tiling in tilings.values()) // 4)
 
 
 def _on_lines(
@@ -335,18 +335,15 @@ def _on_lines(
 ) -> Done[TrainReplica]:
     kind = {"word2vec": TrainWord2Vec, "fasttext": TrainFastText}[embedding.trainer.name]
     resampling = {name: corpus.resampling(run.runner.store, embedding) for name, corpus in corpora.items()}
-    return do(
-        run.runner,
-        (
-            kind(
-                **_replica_fields(run, corpus, embedding, replica),
-                resampling=resampling[name],
-                lines=corpus.lines,
-                words_of_shards=[ref.select("word") for ref in corpus.words],
-            )
-            for name, corpus in corpora.items()
-            for replica in embedding.replicas
-        ),
+    return run.do(
+        kind(
+            **_replica_fields(run, corpus, embedding, replica),
+            resampling=resampling[name],
+            lines=corpus.lines,
+            words_of_shards=[ref.select("word") for ref in corpus.words],
+        )
+        for name, corpus in corpora.items()
+        for replica in embedding.replicas
     )
 
 
