@@ -30,8 +30,8 @@ _WITH_DEVICES = (
     "jobs.adversary.victims.TransformerVictim",
     "jobs.classifiers.config.TrainedModels",
     "jobs.classifiers.influence.config.Teachers",
-    "jobs.embedding.embed.EmbeddingConfig",
-    "jobs.embedding.vectors.encoding.EncoderEmbedding",
+    "jobs.embedding.config.EmbeddingConfig",
+    "jobs.embedding.config.EncoderEmbedding",
     "jobs.sentiment.rating.systems.TransformerSystem",
     "jobs.sentiment.translation.round_trips.MarianTranslator",
 )

@@ -39,7 +39,7 @@ from tiltmeter.jobs.adversary.vectors import WholeVectors
 from tiltmeter.jobs.adversary.victims import find_victim
 from tiltmeter.jobs.classifiers.tables import LABELLED, SPLIT
 from tiltmeter.jobs.composing import build
-from tiltmeter.jobs.embedding.vectors.selection import vector_column
+from tiltmeter.jobs.embedding.vectors import vector_column
 from tiltmeter.jobs.runtime.files import Files
 from tiltmeter.jobs.upkeep.plan.config import read_command
 from tiltmeter.storage.store.ledger import Finished, TableRef

@@ -9,18 +9,22 @@ words are dealt to two sets by chance, occupations lean by their shares or by ch
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from benchmarks.calibration.registry import Claim, Exemption, Experiment, Outcome, done, ends, holds
-from tiltmeter.jobs.association import associations, word_associations
+from benchmarks.calibration.registry import Claim, Exemption, Experiment, Held, Outcome, done, ends, holds
 from tiltmeter.jobs.association.config import AssociationConfig
-from tiltmeter.jobs.embedding.vectors.selection import vector_column
+from tiltmeter.jobs.association.tables import Associations, Validation, WordAssociations
+from tiltmeter.jobs.association.weat import associate
+from tiltmeter.jobs.association.wefat import associate_words
+from tiltmeter.jobs.embedding.lookup import Lookup
+from tiltmeter.jobs.embedding.vectors import vector_column
 from tiltmeter.jobs.gender import genders, languages, sets
 from tiltmeter.jobs.gender.config import GenderConfig
+from tiltmeter.jobs.runtime.table import tables_of
 from tiltmeter.operators.statistics.intervals import IntervalSettings
 from tiltmeter.operators.text.wordsets import (
     Association,
@@ -159,13 +163,14 @@ def _leaning(rng: np.random.Generator, lean: float, num_occupations: int = 30) -
 def _associations(vectors: Vectors, num_occupations: int = 30) -> dict[str, pa.Table]:
     """Of both stages."""
     women = dict(zip(_OCCUPATIONS[:num_occupations], np.linspace(95, 5, num_occupations).tolist(), strict=True))
-    settings = {"model": "aa", "language": "aa", "name": "made up", "draws": None, "correlation": ""}
-    settings |= {"config": AssociationConfig(), "occupations": Occupations("made up", 2026, women)}
-    inputs = {"vectors": vectors}
-    tested = done(associations._measure_test, settings | {"test": _TEST}, inputs | {"precisions": []})
-    words = done(word_associations._measure, settings | {"test": _WEFAT}, inputs)
-    draws = [part["draws"] for part in (tested, words) if "draws" in part]
-    return tested | words | ({"draws": pa.concat_tables(draws)} if draws else {})
+    occupations, config = Occupations("made up", 2026, women), AssociationConfig()
+    lookup = Lookup(cast(Any, Held(dict(enumerate(vectors)))), {"vectors": cast(Any, range(len(vectors)))})
+    key = {"model": "aa", "language": "aa"}
+    tests = associate(lookup, key, "made up", _TEST, config)
+    words = associate_words(
+        lookup, key | {"test": "made up", "similarity": "cosine"}, _WEFAT, occupations, "cosine", config
+    )
+    return dict(tables_of([*tests, *words], [Associations, WordAssociations, Validation]))
 
 
 @cache

@@ -19,7 +19,7 @@ from tiltmeter.jobs.embedding.private_vectors.release.audit import _checks, _nam
 from tiltmeter.jobs.embedding.private_vectors.release.rows import RowFiles, Rows
 from tiltmeter.jobs.embedding.private_vectors.release.secret import Secret, written
 from tiltmeter.jobs.embedding.private_vectors.utility import _ends, _Result
-from tiltmeter.jobs.embedding.vectors.selection import vector_column
+from tiltmeter.jobs.embedding.vectors import vector_column
 from tiltmeter.operators.embedding.private_release import noise
 from tiltmeter.operators.embedding.private_release.bounds import Counts, audited_loss
 from tiltmeter.operators.embedding.private_release.deniability import nearest_rows

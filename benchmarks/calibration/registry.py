@@ -128,10 +128,10 @@ class Ref(str):
 class Held:
     """In place of a store: tables by their names."""
 
-    def __init__(self, tables: Mapping[str, pa.Table]) -> None:
+    def __init__(self, tables: Mapping[Any, pa.Table]) -> None:
         self._tables = tables
 
-    def read(self, name: str) -> pa.Table:
+    def read(self, name: Any) -> pa.Table:
         """A table."""
         return self._tables[name]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
-from typing import NamedTuple, Self, cast
+from typing import NamedTuple, Self
 
 import hydra
 import numpy as np
@@ -23,17 +23,17 @@ from pydantic import ConfigDict
 from benchmarks.command import DATA, read_corpus
 from tiltmeter.jobs.catalogue import CONFIG, SETTINGS
 from tiltmeter.jobs.command import build
+from tiltmeter.jobs.embedding import corpora
 from tiltmeter.jobs.embedding.config import BootstrapRun
-from tiltmeter.jobs.embedding.corpus.vocabulary import TokenisedCorpus
-from tiltmeter.jobs.embedding.embed import EmbeddingConfig, Embeddings, embed
+from tiltmeter.jobs.embedding.replicas import TrainReplica, embed, publish_losses
 from tiltmeter.jobs.embedding.resources import embedding_requests
 from tiltmeter.jobs.embedding.sources import Sources, find_sources
 from tiltmeter.jobs.embedding.tables import TABLES
-from tiltmeter.jobs.embedding.trained import read
-from tiltmeter.jobs.embedding.vectors.selection import matrix
+from tiltmeter.jobs.embedding.vectors import matrix
 from tiltmeter.jobs.execute import execute
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.job import Job
+from tiltmeter.jobs.runtime.work import Done
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.compute.philox import Stream, philox
 from tiltmeter.operators.text.spelling import normalised
@@ -238,26 +238,24 @@ def _config(store: Path, language: str, texts: Mapping[str, Sequence[Path]], set
 
 
 def _keep(places: Mapping[str, Path], costs: Path, run: Run[SamplesRun, Sources]) -> None:
-    config, store = run.config, run.runner.store
-    samples = read(run).tokenised
-    found = embed(run.runner, samples, cast(EmbeddingConfig, config.embedding), config.seed, config.cluster)
-    run.publish("corpora", [samples[name].summary for name in found])
-    losses = [ref.labelled(corpus=name) for name, embeddings in found.items() for ref in embeddings.training]
-    run.publish("training", losses)
-    for name, embeddings in found.items():
-        _models(store, samples[name], embeddings).save(places[name])
+    samples = corpora.read_corpora(run).corpora
+    trained = embed(run, samples)
+    run.publish("corpora", [samples[name].summary for name in trained.groups])
+    publish_losses(run, trained)
+    for name, replicas in trained.groups.items():
+        _models(run.runner.store, samples[name], replicas).save(places[name])
     num_trained = sum(record.num_done for record in run.runner.records if record.name == "train")
     before = json.loads(costs.read_text()) if costs.exists() else Cost()
     costs.write_text(json.dumps([before[0] + num_trained, before[1] + (cpu_seconds() if num_trained else 0.0)]))
 
 
-def _models(store: Store, sample: TokenisedCorpus, embeddings: Embeddings) -> Models:
+def _models(store: Store, sample: corpora.Corpus, replicas: Done[TrainReplica]) -> Models:
     is_listed = (pl.col("status") == "ok") & (pl.col("lists").list.len() > 0)
     listed = pl.DataFrame(store.read(sample.listed)).filter(is_listed)
     words = listed["word"].to_numpy().astype(np.str_)
-    vectors = np.stack([_vectors(store, ref, listed.select("word")) for ref in embeddings.vectors.values()])
-    [summary] = store.read(sample.summary).to_pylist()
-    return Models(vectors, np.array(list(embeddings.vectors)), words, listed["count"].to_numpy(), summary["num_tokens"])
+    vectors = np.stack([_vectors(store, ref, listed.select("word")) for ref in replicas.refs("embedding")])
+    numbers, counts = [work.replica for work, _ in replicas.pairs], listed["count"].to_numpy()
+    return Models(vectors, np.array(numbers), words, counts, *sample.numbers(store, "num_tokens"))
 
 
 def _vectors(store: Store, ref: TableRef, words: pl.DataFrame) -> NDArray[np.float32]:

@@ -9,10 +9,9 @@ from pydantic import AfterValidator, ConfigDict, Field
 from tiltmeter.jobs.adversary.classes import check_file
 from tiltmeter.jobs.adversary.victims import FoundVictim, Victim, find_victim
 from tiltmeter.jobs.classifiers.labelled_data import LabelledData, find_labelled_data
-from tiltmeter.jobs.embedding.config import EmbeddingsJob, EmbeddingsRun
+from tiltmeter.jobs.embedding.config import EmbeddingsJob, EmbeddingsRun, EncoderEmbedding
 from tiltmeter.jobs.embedding.sources import Sources
 from tiltmeter.jobs.embedding.sources import find_sources as find_embedding
-from tiltmeter.jobs.embedding.vectors.encoding import EncoderEmbedding
 from tiltmeter.jobs.runtime.config import each_once
 from tiltmeter.jobs.runtime.files import Files, find_table
 from tiltmeter.operators.classifiers.adversary.ladder import SearchConfig

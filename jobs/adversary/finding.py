@@ -20,7 +20,7 @@ from tiltmeter.jobs.adversary.config import (
 )
 from tiltmeter.jobs.adversary.texts import stop_words
 from tiltmeter.jobs.adversary.vocabularies import Vocabulary, constraints_of, word_pairs
-from tiltmeter.jobs.embedding.vectors.selection import matrix
+from tiltmeter.jobs.embedding.vectors import matrix
 from tiltmeter.jobs.runtime.rows import Row, table_of
 from tiltmeter.operators.classifiers.adversary import candidates as adversary_candidates
 from tiltmeter.operators.classifiers.adversary import constraints as adversary_constraints

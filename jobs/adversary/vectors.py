@@ -8,12 +8,11 @@ import pyarrow as pa
 from tiltmeter.cluster.stages import Stage
 from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.adversary.config import AdversarySources, Directions, GenderAdversaryRun
-from tiltmeter.jobs.embedding.corpus.left_out import left_out_table, read_whole_files
-from tiltmeter.jobs.embedding.embed import EmbeddingConfig, resampling_of
-from tiltmeter.jobs.embedding.find_models import replica_scheme
-from tiltmeter.jobs.embedding.trained import read, train
-from tiltmeter.jobs.embedding.vectors.selection import vector_column
-from tiltmeter.jobs.embedding.vectors.vector_files import FileEmbedding
+from tiltmeter.jobs.embedding.config import EmbeddingConfig, FileEmbedding
+from tiltmeter.jobs.embedding.corpora import read_corpora
+from tiltmeter.jobs.embedding.pages import left_out_table, read_whole_files
+from tiltmeter.jobs.embedding.replicas import replica_scheme, train
+from tiltmeter.jobs.embedding.vectors import vector_column
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.draws import ORDER, Scheme
 from tiltmeter.operators.embedding.bootstrap import ORIGINAL
@@ -49,13 +48,13 @@ def whole_vectors(run: Run[GenderAdversaryRun, AdversarySources]) -> WholeVector
     """
     config = run.config.embedding
     if isinstance(config, EmbeddingConfig):
-        corpora = read(run).tokenised
-        [corpus], [trained] = corpora.values(), train(run, corpora).values()
-        resampling = resampling_of(run.runner.store, corpus, config)
+        corpora = read_corpora(run).corpora
+        [corpus], trained = corpora.values(), train(run, corpora)
+        resampling = corpus.resampling(run.runner.store, config)
         drawn = replica_scheme(run.config.seed, config, corpus.vocabulary, resampling)
         # Texts are drawn beside them, so that draws of runs that train alike have noise that these do not share.
         replicas = {name: value for name, value in drawn.items() if name not in ("paired_by", ORDER)}
-        refs = [trained.vectors[number].select("word", "vector") for number in range(config.num_replicas + 1)]
+        refs = [ref.select("word", "vector") for ref in trained.refs("embedding")[: config.num_replicas + 1]]
     else:
         [files] = run.sources.files.values()
         units = [_unit(file, cast(FileEmbedding, config)) for file in files]

@@ -1,19 +1,17 @@
 """Job `association`: word association tests, with every measure of similarity and statistic, on any embeddings."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from tiltmeter.jobs.association.associations import attribute_sets, listed_words, measure_associations
 from tiltmeter.jobs.association.config import AssociationConfig, AssociationRun
 from tiltmeter.jobs.association.tables import TABLES
-from tiltmeter.jobs.association.word_associations import measure_words
+from tiltmeter.jobs.association.weat import attribute_sets, listed_words, measure_associations
+from tiltmeter.jobs.association.wefat import measure_words
 from tiltmeter.jobs.embedding import tables as embedding
-from tiltmeter.jobs.embedding.find_models import find_models
+from tiltmeter.jobs.embedding.models import Needs, find_models
 from tiltmeter.jobs.embedding.resources import embedding_requests
 from tiltmeter.jobs.embedding.sources import Sources, find_sources
-from tiltmeter.jobs.embedding.vectors.models import Needs
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.job import Job
-from tiltmeter.operators.text.wordsets import WordSets
 
 
 def run(run: Run[AssociationRun, Sources]) -> None:
@@ -26,12 +24,12 @@ def run(run: Run[AssociationRun, Sources]) -> None:
 
 def needs(config: AssociationConfig, tests: Sequence[str] | None) -> Needs:
     """The words of the tests, and the neighbours or synonyms of their attributes if covariances are asked for."""
-
-    def lists(wordset: WordSets) -> Mapping[str, Sequence[str]]:
-        return {"associations": listed_words(wordset, tests)}
-
-    by_synonyms = config.enlargement == "synonyms"
-    return Needs(lists, lambda wordset: attribute_sets(wordset, config), config.num_neighbours, by_synonyms)
+    return Needs(
+        lists=lambda wordset: {"associations": listed_words(wordset, tests)},
+        attribute_sets=lambda wordset: attribute_sets(wordset, config),
+        num_neighbours=config.num_neighbours,
+        by_synonyms=config.enlargement == "synonyms",
+    )
 
 
 JOB = Job(

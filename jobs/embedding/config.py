@@ -1,28 +1,52 @@
-"""The config of the jobs on embeddings: which embeddings, which word lists, and what each job makes of them."""
+"""The config of the jobs on embeddings: which embeddings, which word lists, and what each job makes of them.
+
+What a setting means stands in its YAML file: ``conf/embeddings.yaml``, ``conf/embedding/`` and ``conf/job/``.
+"""
 
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Literal, Self
+from dataclasses import fields
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, cast
 
 import pydantic
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import AfterValidator, Field
 
-from tiltmeter.jobs.embedding.corpus.reading import ReadingConfig
-from tiltmeter.jobs.embedding.corpus.texts import check_language
-from tiltmeter.jobs.embedding.embed import EmbeddingConfig
-from tiltmeter.jobs.embedding.vectors.encoding import EncoderEmbedding
-from tiltmeter.jobs.embedding.vectors.vector_files import FileEmbedding
-from tiltmeter.jobs.runtime.config import CommonConfig, ConfigError, Place, each_once
+from tiltmeter.jobs.runtime.config import CommonConfig, CommonReading, ConfigError, Place, each_once
+from tiltmeter.jobs.runtime.resources import Device
+from tiltmeter.jobs.runtime.settings.fields import Count, Text, settings
+from tiltmeter.operators.embedding.bootstrap import ResamplingSettings, replica_numbers
+from tiltmeter.operators.embedding.cooccurrence import CooccurrenceConfig
+from tiltmeter.operators.embedding.encoders import EncoderConfig
+from tiltmeter.operators.embedding.fasttext import FastTextConfig
+from tiltmeter.operators.embedding.glove import GloveConfig
+from tiltmeter.operators.embedding.keyed_words import KeyedBy
+from tiltmeter.operators.embedding.word2vec import Word2VecConfig
+from tiltmeter.operators.text.segmentation import segmenter
 from tiltmeter.operators.text.wordsets import WordSets
 from tiltmeter.storage.corpora.corpora import CorpusConfig
-from tiltmeter.storage.vectors.files import ExportFormat
+from tiltmeter.storage.corpora.sources import FoundFile, Paths, find_files
+from tiltmeter.storage.errors import InputError, Refusal
+from tiltmeter.storage.files.listing import file_identity
+from tiltmeter.storage.files.redaction import redacted
+from tiltmeter.storage.models.checkpoints import Checkpoint, CheckpointError, find_checkpoint
+from tiltmeter.storage.vectors.files import ExportFormat, check_pickle
+
+ENCODER = "embedding.model"
+"""The setting that names encoders."""
+
+_MIN_REPLICAS = 2
+_ENDINGS = (".bz2", ".gz", ".zst", ".txt", ".bin", ".vec", ".kv", ".parquet", ".model")
+
+Language = Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[a-z0-9]{1,8})*$")]
+Config = TypeVar("Config")
 
 _MEMORY_PER_TEXT = 10
 """Bytes of memory for each byte of a shard's text while it is tokenised."""
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+@settings
 class EmbeddingsJob:
     """What all jobs on embeddings say of themselves.
 
@@ -55,10 +79,192 @@ class EmbeddingsJob:
             )
 
 
+# --- embeddings -----------------------------------------------------------------------------------------------------
+
+
+@settings
+class EmbeddingConfig:
+    """Embeddings of a corpus and of its bootstrap replicas."""
+
+    kind: Literal["trained"]
+    trainer: Annotated[GloveConfig | Word2VecConfig | FastTextConfig, Field(discriminator="name")]
+    cooccurrence: CooccurrenceConfig = Field(default_factory=CooccurrenceConfig)  # of GloVe alone
+    num_replicas: Annotated[int, Field(ge=2, le=4096)]
+    num_starts: Annotated[int, Field(ge=1, le=256)]
+    resampling: ResamplingSettings
+    keyed_by: KeyedBy
+    min_count: Count
+    fold_case: bool
+    device: Device
+    checkpoint_seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+    @property
+    def replicas(self) -> list[int]:
+        """What is trained, by number: the corpus, its replicas, and the corpus from further starts."""
+        return replica_numbers(self.num_replicas, self.num_starts)
+
+    @pydantic.model_validator(mode="after")
+    def _only_glove_takes_fractions(self) -> Self:
+        if self.resampling.weights == "exponential" and self.trainer.name != "glove":
+            raise ValueError(
+                f"embedding.resampling.weights=exponential: {self.trainer.name} reads a line a whole number of times; "
+                "set it to poisson, or take embedding=glove"
+            )
+        return self
+
+    @pydantic.model_validator(mode="after")
+    def _only_glove_keys_by_words(self) -> Self:
+        if self.keyed_by == "word" and self.trainer.name != "glove":
+            raise ValueError(
+                f"embedding.keyed_by=word: {self.trainer.name} goes through lines, whose order no word keys; set it to "
+                "rank, or take embedding=glove"
+            )
+        return self
+
+    @pydantic.model_validator(mode="after")
+    def _only_glove_on_cuda(self) -> Self:
+        if self.device == "cuda" and self.trainer.name != "glove":
+            raise ValueError(
+                f"embedding.device=cuda: {self.trainer.name} trains on CPUs only; set embedding.device=cpu"
+            )
+        return self
+
+
+@settings
+class FileEmbedding:
+    """Word vectors in files."""
+
+    kind: Literal["file"]
+    path: Paths
+    language: Language
+    format: Literal["auto", ExportFormat]
+    allow_pickle: bool
+    fold_case: Literal["auto"] | bool
+    average_phrases: bool
+    replicas: bool
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths, however many."""
+        return (self.path,) if isinstance(self.path, str) else self.path
+
+    def files(self) -> dict[str, list[FoundFile]]:
+        """The files of each model, by its name.
+
+        Raises:
+            InputError: if a path names no file, or two models have one name.
+            EmbeddingFileError: for gensim's format, unless it is allowed.
+        """
+        files = find_files(self.paths, "embedding.path")
+        for file in files:
+            check_pickle(file.uri, self.allow_pickle, "embedding.allow_pickle")
+        if self.replicas:
+            _check_replicas(files)
+            return {_file_model(files[0]): files}
+        models: dict[str, list[FoundFile]] = {}
+        for file in files:
+            if models.setdefault(_file_model(file), [file]) != [file]:
+                raise InputError(
+                    f"embedding.path: two files are called {_file_model(file)!r}, by which the tables tell models "
+                    "apart: rename one, run them separately, or set embedding.replicas=true if they are replicas of one"
+                )
+        return models
+
+
+def _check_replicas(files: Sequence[FoundFile]) -> None:
+    num_different = len({file_identity(file.uri) for file in files})
+    if len(files) < _MIN_REPLICAS + 1 or num_different < len(files):
+        raise InputError(
+            f"embedding.path: {num_different} different files of {len(files)}, but embedding.replicas=true takes the "
+            f"original's and those of {_MIN_REPLICAS} replicas or more, each once; name them in this order, or set "
+            "embedding.replicas=false"
+        )
+
+
+def _file_model(file: FoundFile) -> str:
+    """A file's name without the endings of formats.
+
+    >>> from tiltmeter.storage.files.state import FileState
+    >>> _file_model(FoundFile("/data/glove.6B.100d.txt.gz", FileState(1, "", True), True))
+    'glove.6B.100d'
+    """
+    name = PurePosixPath(redacted(file.uri)).name
+    while name.endswith(_ENDINGS):
+        name = name.rpartition(".")[0]
+    return name
+
+
+@settings
+class EncoderEmbedding:
+    """Contextual encoders, each given single words."""
+
+    kind: Literal["encoder"]
+    model: Text | Annotated[tuple[Text, ...], Field(min_length=1)]
+    language: Language
+    revision: str | None
+    device: Device
+    encoder: EncoderConfig
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models, however many."""
+        return (self.model,) if isinstance(self.model, str) else self.model
+
+    @property
+    def places(self) -> list[str]:
+        """Folders by their absolute path, names on the hub as they are."""
+        return [
+            str(folder.resolve()) if (folder := Path(model).expanduser()).is_dir() else model for model in self.models
+        ]
+
+    def checkpoints(self) -> dict[str, Checkpoint]:
+        """Where each model lies, by the name that tables give it.
+
+        Raises:
+            CheckpointError: if a model can't be found, or two have one name.
+        """
+        checkpoints: dict[str, Checkpoint] = {}
+        for place in self.places:
+            checkpoint, name = find_checkpoint(place, self.revision, ENCODER), _encoder_model(place)
+            if checkpoints.setdefault(name, checkpoint) is not checkpoint:
+                raise CheckpointError(
+                    f"{ENCODER}: two models are called {name!r}, by which the tables tell them apart: rename a "
+                    "folder, or run them separately"
+                )
+        return checkpoints
+
+
+def _encoder_model(place: str) -> str:
+    """The last part of a folder's path; a hub name as it is."""
+    return Path(place).name if Path(place).is_dir() else place
+
+
 Embedding = EmbeddingConfig | FileEmbedding | EncoderEmbedding
 
 
-@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
+def has_replicas(embedding: Embedding) -> bool:
+    """Whether there are bootstrap replicas of what is measured."""
+    return isinstance(embedding, EmbeddingConfig) or (isinstance(embedding, FileEmbedding) and embedding.replicas)
+
+
+# --- runs -----------------------------------------------------------------------------------------------------------
+
+
+@settings
+class Cutting:
+    """How work on corpora is cut; no effect on results."""
+
+    span_megabytes: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 64.0
+    # The offsets of an Arrow string column have 32 bits.
+    shard_megabytes: Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)] = 4.0
+
+
+@settings
+class ReadingConfig(Cutting, CommonReading):
+    """How corpora are read."""
+
+
+@settings
 class EmbeddingsRun(CommonConfig):
     """A run of a job that trains or measures embeddings.
 
@@ -66,7 +272,6 @@ class EmbeddingsRun(CommonConfig):
         corpora: what embeddings are trained on, each with a name of its own, which is what the tables tell them apart
             by; none for embeddings that are there already.
         wordset: word lists by language.
-        tests: names of association tests; None: all that the word lists have.
     """
 
     job: EmbeddingsJob
@@ -164,16 +369,12 @@ class EmbeddingsRun(CommonConfig):
         return self
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+@settings
 class BootstrapJob(EmbeddingsJob):
-    """``job=bootstrap``
+    """``job=bootstrap``"""
 
-    Attributes:
-        export: formats in which the embeddings are written too, beside the table.
-    """
-
-    name: Literal["bootstrap"] = "bootstrap"
-    export: tuple[ExportFormat, ...] = ()
+    name: Literal["bootstrap"]
+    export: tuple[ExportFormat, ...]
 
     def check_embedding(self, embedding: Any) -> None:
         """Refuse embeddings that are there already.
@@ -185,11 +386,30 @@ class BootstrapJob(EmbeddingsJob):
             raise ValueError("job=bootstrap: trains embeddings; choose embedding=glove, word2vec or fasttext")
 
 
-@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
+@settings
 class BootstrapRun(EmbeddingsRun):
     """A run of ``bootstrap``."""
 
     job: BootstrapJob
+
+
+# --- corpora --------------------------------------------------------------------------------------------------------
+
+
+class WordSetError(Refusal, ValueError):
+    """Word lists that can't measure anything; the message names the list and what to set."""
+
+
+def check_language(corpus: CorpusConfig) -> None:
+    """Refuse a language whose words can't be told apart.
+
+    Raises:
+        WordSetError: saying what to do.
+    """
+    try:
+        segmenter(corpus.language)
+    except ValueError as error:
+        raise WordSetError(f"corpus.language={corpus.language}, of {corpus.name}: {error}") from error
 
 
 def _check_slices(corpus: CorpusConfig) -> None:
@@ -212,11 +432,6 @@ def _check_slices(corpus: CorpusConfig) -> None:
             f"corpus.slices={corpus.slices}: documents of corpus.format={corpus.format} have no fields to be cut by; "
             "give them as JSON lines or Parquet, or leave it out"
         )
-
-
-def has_replicas(embedding: Embedding) -> bool:
-    """Whether there are bootstrap replicas of what is measured."""
-    return isinstance(embedding, EmbeddingConfig) or (isinstance(embedding, FileEmbedding) and embedding.replicas)
 
 
 def _corpora_by_key(node: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
@@ -245,3 +460,13 @@ def _refuse_corpora(overrides: Sequence[str]) -> None:
     for override in overrides:
         if override.startswith("corpus"):
             raise ConfigError(f"{override}: embeddings that are there already need no corpus; leave it out")
+
+
+def narrowed(kind: type[Config], config: Config) -> Config:
+    """The part of a job's config that a measure knows: with no more of it, every job finds the same units.
+
+    Args:
+        kind: the measure's own config.
+        config: that of a job, which has more.
+    """
+    return kind(**{field.name: getattr(config, field.name) for field in fields(cast(Any, kind))})

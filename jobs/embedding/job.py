@@ -1,21 +1,80 @@
-"""Job `bootstrap`: from corpora to their vocabularies and one embedding per bootstrap replica."""
+"""Job `bootstrap`: from corpora to their vocabularies, one embedding per bootstrap replica, and their exports."""
 
-from tiltmeter.jobs.embedding.config import BootstrapRun
-from tiltmeter.jobs.embedding.exports import export
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import fs
+
+from tiltmeter.jobs.embedding.config import BootstrapRun, EmbeddingsRun
+from tiltmeter.jobs.embedding.corpora import Corpus, read_corpora
+from tiltmeter.jobs.embedding.replicas import TrainReplica, replica_label, train
 from tiltmeter.jobs.embedding.resources import embedding_requests
 from tiltmeter.jobs.embedding.sources import Sources, find_sources
 from tiltmeter.jobs.embedding.tables import TABLES
-from tiltmeter.jobs.embedding.trained import publish_slices, read, train
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.job import Job
+from tiltmeter.jobs.runtime.work import Done
+from tiltmeter.storage.vectors.files import EmbeddingFile, ExportFormat, write_embedding
+
+_SUFFIXES: dict[ExportFormat, str] = {
+    "word2vec_text": "vec",
+    "word2vec_binary": "bin",
+    "glove": "txt",
+    "keyedvectors": "kv",
+    "parquet": "parquet",
+}
 
 
 def run(run: Run[BootstrapRun, Sources]) -> None:
     """Embed the corpora; publish what came of it, and export the vectors."""
-    corpora = read(run)
-    publish_slices(run, corpora)
-    embeddings = train(run, corpora.tokenised)
-    export(run, corpora.tokenised, embeddings, run.config.job.export)
+    read = read_corpora(run)
+    read.publish_slices(run)
+    trained = train(run, read.corpora)
+    export(run, read.corpora, trained, run.config.job.export)
+
+
+def export(
+    run: Run[EmbeddingsRun, Sources],
+    corpora: Mapping[str, Corpus],
+    trained: Done[TrainReplica],
+    formats: Sequence[ExportFormat],
+) -> None:
+    """Write every replica and further start of every corpus in every format into ``exports/``.
+
+    Where a format has room for counts, they are those of the corpus itself.
+    """
+    store, labels = run.runner.store, _labels(corpora)
+    for name, replicas in trained.groups.items() if formats else ():
+        vocabulary = store.read(corpora[name].vocabulary.select("word", "count"))
+        counts = dict(zip(*(vocabulary[column].to_pylist() for column in ("word", "count")), strict=True))
+        for work, unit in replicas.pairs:
+            vectors = _embedding(store.read(unit.tables["embedding"].select("word", "vector")))
+            word_counts = [counts[word] for word in vectors.words]
+            for form in formats:
+                place = run.directory.export(f"{labels[name]}_{replica_label(work.replica)}.{_SUFFIXES[form]}")
+                disk = fs.LocalFileSystem()
+                write_embedding(disk, str(place), vectors, form, setting="run_dir=<path>", counts=word_counts)
+
+
+def _labels(corpora: Mapping[str, Corpus]) -> dict[str, str]:
+    """What files of each corpus are called: its language where no other has it, else its name, as far as files go."""
+    times = Counter(corpus.language for corpus in corpora.values())
+    labels: dict[str, str] = {}
+    for name, corpus in corpora.items():
+        label = corpus.language if times[corpus.language] == 1 else re.sub(r"[^\w.-]", "_", name)
+        labels[name] = label if label not in labels.values() else f"{label}_{len(labels)}"
+    return labels
+
+
+def _embedding(table: pa.Table) -> EmbeddingFile:
+    present = table.filter(table["vector"].is_valid())
+    vectors = present["vector"].combine_chunks()
+    return EmbeddingFile(
+        present["word"].to_pylist(), vectors.flatten().to_numpy().reshape(-1, vectors.type.list_size).astype(np.float32)
+    )
 
 
 JOB = Job(BootstrapRun, find_sources, run, TABLES, "tiltmeter.jobs.embedding.page:page", embedding_requests)

@@ -7,12 +7,18 @@ from typing import cast
 
 import polars as pl
 
-from tiltmeter.jobs.embedding.config import Embedding, EmbeddingsRun, has_replicas
-from tiltmeter.jobs.embedding.corpus_sections import corpora, doubts, left_out, trained, training, word_lists
-from tiltmeter.jobs.embedding.embed import EmbeddingConfig
-from tiltmeter.jobs.embedding.slice_sections import Compared, slice_sections
+from tiltmeter.jobs.embedding.config import Embedding, EmbeddingConfig, EmbeddingsRun, FileEmbedding, has_replicas
+from tiltmeter.jobs.embedding.sections import (
+    Compared,
+    corpora,
+    doubts,
+    left_out,
+    slice_sections,
+    trained,
+    training,
+    word_lists,
+)
 from tiltmeter.jobs.embedding.sources import Sources
-from tiltmeter.jobs.embedding.vectors.vector_files import FileEmbedding
 from tiltmeter.jobs.report.html.elements import Block, Paragraph, Section
 from tiltmeter.jobs.report.intervals import NamedSides, on_intervals, on_shifts
 from tiltmeter.jobs.report.lead import Lead

@@ -4,11 +4,8 @@ from collections.abc import Sequence
 
 from tiltmeter.cluster.capacity import ResourceRequest
 from tiltmeter.cluster.config import WORKER_SETTING, ClusterConfig
-from tiltmeter.jobs.embedding.config import EmbeddingsRun
-from tiltmeter.jobs.embedding.corpus.texts import Text
-from tiltmeter.jobs.embedding.embed import EmbeddingConfig
-from tiltmeter.jobs.embedding.sources import Sources
-from tiltmeter.jobs.embedding.vectors.encoding import EncoderEmbedding
+from tiltmeter.jobs.embedding.config import EmbeddingConfig, EmbeddingsRun, EncoderEmbedding
+from tiltmeter.jobs.embedding.sources import Sources, Text
 from tiltmeter.jobs.runtime.resources import CUDA, FileContent, file_request, megabytes, model_request, uses_gpus
 from tiltmeter.operators.embedding.fasttext import FastTextConfig
 from tiltmeter.operators.embedding.glove import GloveConfig, vector_bytes

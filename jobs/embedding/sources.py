@@ -4,15 +4,64 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tiltmeter.jobs.embedding.config import EmbeddingsRun
-from tiltmeter.jobs.embedding.corpus.texts import Text, find_text
-from tiltmeter.jobs.embedding.embed import EmbeddingConfig
-from tiltmeter.jobs.embedding.vectors.vector_files import FileEmbedding
-from tiltmeter.storage.corpora.corpora import CorpusConfig, check_any_readable
+from tiltmeter.jobs.embedding.config import (
+    EmbeddingConfig,
+    EmbeddingsRun,
+    FileEmbedding,
+    WordSetError,
+    check_language,
+)
+from tiltmeter.operators.compute.slicing import Slicing, slice_name
+from tiltmeter.operators.text.spelling import normalised, phrases
+from tiltmeter.operators.text.tokens import Tokenizer
+from tiltmeter.operators.text.wordsets import WordSets, word_lists
+from tiltmeter.storage.corpora import corpora
+from tiltmeter.storage.corpora.corpora import CorpusConfig, Source, check_any_readable, downloaded
 from tiltmeter.storage.corpora.sources import FoundFile
 from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.models.checkpoints import Checkpoint
 from tiltmeter.storage.store.ledger import Store
+
+
+@dataclass(frozen=True)
+class Slice:
+    """A part of a corpus whose documents have a value in common.
+
+    Attributes:
+        whole: name of the corpus.
+        value: of its documents.
+        place: among the slices: a year, a number, or that of a range; None where they have no order.
+    """
+
+    whole: str
+    value: str
+    place: float | None
+
+
+@dataclass(frozen=True)
+class Text:
+    """A corpus that is to be read, or a slice of one: where it lies, how its words are told, and which are looked for.
+
+    Attributes:
+        name: what tables and messages call it; of a slice, ``<corpus>/<value>``.
+        slice: what it is of the whole corpus; None for the whole.
+    """
+
+    name: str
+    corpus: CorpusConfig
+    sources: Sequence[Source]
+    tokenizer: Tokenizer
+    lists: Mapping[str, Sequence[str]]
+    slice: Slice | None = None
+
+    @property
+    def slicing(self) -> Slicing | None:
+        """How it is to be cut; None for a corpus that stays whole."""
+        corpus = self.corpus
+        if corpus.slices is None:
+            return None
+        values = tuple(map(slice_name, corpus.slice_values))
+        return Slicing(corpus.slices, corpus.slice_by, corpus.slice_cuts, values)
 
 
 @dataclass(frozen=True)
@@ -69,3 +118,28 @@ def _text(corpus: CorpusConfig, config: EmbeddingsRun, embedding: EmbeddingConfi
     if corpus.download:
         print(f"{corpus.name}: fetching {redacted(corpus.paths[0])}, unless it is in the store", flush=True)
     return find_text(corpus, config.wordset.get(corpus.language), fold_case=embedding.fold_case, store=store)
+
+
+def find_text(corpus: CorpusConfig, wordset: WordSets | None, *, fold_case: bool, store: str) -> Text:
+    """Look for a corpus's files, and for the phrases and words of its language's lists.
+
+    Files that the corpus asks to have downloaded are copied into the store first, unless they are there.
+
+    Raises:
+        InputError: if there is no readable file.
+        WordSetError: for word lists that normalisation makes meaningless; for a language whose words can't be told.
+    """
+    check_language(corpus)
+    sources = corpora.find_sources(downloaded(corpus, store))
+    plain = Tokenizer(corpus.language, fold_case)
+    if wordset is None:
+        return Text(corpus.name, corpus, sources, plain, {})
+    try:
+        tokenizer = Tokenizer(corpus.language, fold_case, phrases(wordset, plain))
+        return Text(corpus.name, corpus, sources, tokenizer, word_lists(normalised(wordset, plain)))
+    except ValueError as error:
+        key = f"wordset.{corpus.language}"
+        reason = str(error).replace("wordset.", f"{key}.")
+        raise WordSetError(
+            f"{'' if reason.startswith(key) else f'{key}: '}{reason}; fix the list in its file"
+        ) from error

@@ -1,94 +1,137 @@
-"""The public tables of what was read and trained: every column with its type, its unit and a sentence."""
+"""Public tables of what was read and trained, and the columns that all measures of embeddings share."""
 
 import pyarrow as pa
 
-from tiltmeter.jobs.embedding.columns import CORPUS, LANGUAGE, WORD
-from tiltmeter.jobs.runtime.columns import REASON, STATUS, number
+from tiltmeter.jobs.runtime.columns import interval, number
+from tiltmeter.jobs.runtime.table import Int16, Table, doc, key, label, schemas
 from tiltmeter.storage.store.tables import column
 
+WORD = "the word as the tokeniser writes it; a phrase has spaces inside"
+NUM_REPLICAS = "bootstrap replicas that have a value, for the interval"
+MISSING_WORDS = "words of the lists that have no vector"
+WOMEN = "share of women in the occupation, from the word set"
+_CORPUS = "name of the corpus"
+_LANGUAGE = "language of the corpus, as a Wikipedia code"
 _REPLICA = (
     "0 is the original corpus, 1 and up are its bootstrap replicas, -1 and down the original corpus again, trained "
     "from further random starts"
 )
 
-CORPORA = pa.schema(
-    [
-        CORPUS,
-        LANGUAGE,
-        column("num_articles", pa.int64(), "articles that were read", "pages"),
-        column("num_unreadable", pa.int64(), "articles left out because their markup can't be read", "pages"),
-        column("num_repeated", pa.int64(), "articles left out because they are there already, word by word", "pages"),
-        column("num_redirects", pa.int64(), "pages left out because they only redirect", "pages"),
-        column(
-            "num_other_namespaces", pa.int64(), "pages left out because they are not in the main namespace", "pages"
-        ),
-        column("num_replaced", pa.int64(), "invalid bytes or characters that were replaced", "characters"),
-        column("num_lines", pa.int64(), "lines with at least one word", "lines"),
-        column("num_tokens", pa.int64(), "words, each time they occur", "words"),
-        column("num_words", pa.int64(), "different words in the vocabulary", "words"),
-        column("warning", pa.string(), "what makes results doubtful; empty if nothing does"),
-    ]
-)
 
-CORPUS_SLICES = pa.schema(
-    [
-        CORPUS,
-        LANGUAGE,
-        column("whole", pa.string(), "name of the corpus that it is a slice of"),
-        column("field", pa.string(), "field of the documents by which that is cut; empty if it is not"),
-        column("value", pa.string(), "the slice's value of it; null for documents in no slice and a whole corpus"),
-        number("place", "a year, a number, or that of a range: the slices' order; null where they have none"),
-        column("num_documents", pa.int64(), "documents that were read", "pages"),
-        STATUS,
-        REASON,
-    ]
-)
-"""Of corpora that are cut, and of others that are too small to be measured; the name of a slice is its corpus's and its
-value, such as ``letters/1999``."""
+class OfCorpus(Table):
+    """Columns of every table about a corpus, on whose name units do not depend."""
 
-VOCABULARY = pa.schema(
-    [
-        CORPUS,
-        LANGUAGE,
-        WORD,
-        column("count", pa.int64(), "occurrences in the original corpus", "occurrences"),
-        column("lists", pa.list_(pa.string()), "word lists of the language that the word is on"),
-        column("status", pa.string(), "'ok' (has a vector), 'too_rare' or 'absent'; the latter two for listed words"),
-    ]
-)
-"""Section 3.2 of Matthews et al. 2021 asks how often the words of each list occur before anything is measured."""
-
-TRAINING = pa.schema(
-    [
-        CORPUS,
-        LANGUAGE,
-        column("replica", pa.int16(), _REPLICA, key=True),
-        column("epoch", pa.int16(), "pass over the corpus, from 1", key=True),
-        column(
-            "loss",
-            pa.float64(),
-            "mean over the steps of the epoch of what the trainer minimises; null where it gives none",
-        ),
-    ]
-)
+    corpus: str = label(_CORPUS)
+    language: str = key(_LANGUAGE)
 
 
-def embeddings(dimensions: int) -> pa.Schema:
+class OfModel(Table):
+    """Columns of every table about an embedding."""
+
+    model: str = key("the embedding: the name of its corpus, its file or its encoder")
+    language: str = key(_LANGUAGE)
+
+
+class Corpora(Table, name="corpora", has_status=False):
+    corpus: str = key(_CORPUS)
+    language: str = key(_LANGUAGE)
+    num_articles: int = doc("articles that were read", "pages")
+    num_unreadable: int = doc("articles left out because their markup can't be read", "pages")
+    num_repeated: int = doc("articles left out because they are there already, word by word", "pages")
+    num_redirects: int = doc("pages left out because they only redirect", "pages")
+    num_other_namespaces: int = doc("pages left out because they are not in the main namespace", "pages")
+    num_replaced: int = doc("invalid bytes or characters that were replaced", "characters")
+    num_lines: int = doc("lines with at least one word", "lines")
+    num_tokens: int = doc("words, each time they occur", "words", heading="running words")
+    num_words: int = doc("different words in the vocabulary", "words", heading="words in the vocabulary")
+    warning: str = doc("what makes results doubtful; empty if nothing does")
+
+
+class CorpusSlices(Table, name="corpus_slices"):
+    """Of corpora that are cut, and of others that are too small to be measured; the name of a slice is its corpus's and
+    its value, such as ``letters/1999``."""
+
+    corpus: str = key(_CORPUS)
+    language: str = key(_LANGUAGE)
+    whole: str = doc("name of the corpus that it is a slice of", heading="corpus")
+    field: str = doc("field of the documents by which that is cut; empty if it is not")
+    value: str | None = doc(
+        "the slice's value of it; null for documents in no slice and a whole corpus", heading="slice"
+    )
+    place: float | None = doc("a year, a number, or that of a range: the slices' order; null where they have none")
+    num_documents: int = doc("documents that were read", "pages")
+
+
+class Vocabulary(OfCorpus, name="vocabulary", has_status=False):
+    """Section 3.2 of Matthews et al. 2021 asks how often the words of each list occur before anything is measured."""
+
+    word: str = key(WORD)
+    count: int = doc("occurrences in the original corpus", "occurrences")
+    lists: list[str] = doc("word lists of the language that the word is on")
+    status: str = doc("'ok' (has a vector), 'too_rare' or 'absent'; the latter two for listed words")
+
+
+class TrainingLosses(OfCorpus, name="training", has_status=False):
+    replica: Int16 = key(_REPLICA)
+    epoch: Int16 = key("pass over the corpus, from 1")
+    loss: float = doc("mean over the steps of the epoch of what the trainer minimises; null where it gives none")
+
+
+class EmbeddedWords(OfCorpus, name="embeddings", has_status=False):
     """One row per word and replica, in the order of the vocabulary; the vector is null if the word does not occur."""
-    vector = column("vector", pa.list_(pa.float32(), dimensions), "the word's vector; null if it is not in the replica")
-    return pa.schema([CORPUS, LANGUAGE, WORD, TRAINING.field("replica"), vector])
+
+    word: str = key(WORD)
+    replica: Int16 = key(_REPLICA)
+
+    @classmethod
+    def of(cls, dimensions: int, *, stored: bool = False) -> pa.Schema:
+        """With vectors of so many numbers: the one column whose type no annotation can say."""
+        vector = pa.list_(pa.float32(), dimensions)
+        sentence = "the word's vector; null if it is not in the replica"
+        return cls.schema(stored=stored).append(column("vector", vector, sentence))
 
 
-def of_one(schema: pa.Schema) -> pa.Schema:
-    """A schema as units fill it, which do not depend on the name of their corpus: without it."""
-    return pa.schema([field for field in schema if field.name != CORPUS.name])
-
-
-TABLES = {
-    "corpora": CORPORA,
-    "corpus_slices": CORPUS_SLICES,
-    "vocabulary": VOCABULARY,
-    "training": TRAINING,
-    "embeddings": embeddings(dimensions=1),
-}
+TABLES = schemas(Corpora, CorpusSlices, Vocabulary, TrainingLosses) | {"embeddings": EmbeddedWords.of(dimensions=1)}
 """Of what every job on corpora publishes; vectors have as many numbers as the trainer has dimensions."""
+
+
+# --- columns of a number with the intervals of replicas -------------------------------------------------------------
+
+
+def with_interval(name: str, sentence: str, unit: str = "", original: str = "") -> list[pa.Field]:
+    """A number of a corpus, its interval and what moves it, as :func:`.lookup.estimate` fills the columns.
+
+    Args:
+        original: the number of the original corpus, where ``name`` is itself a mean of the replicas.
+    """
+    return [
+        number(name, sentence, unit),
+        *interval(name, f"interval of {name} for this corpus drawn again, by job.interval", unit),
+        shift(name, original or name),
+        *spread(name, f"replicas' values of {name}", unit),
+    ]
+
+
+def spread(name: str, whose: str, unit: str = "") -> list[pa.Field]:
+    """The percentiles of the replicas, and what moves a number."""
+    return [
+        *percentiles(name, whose, unit),
+        number(f"{name}_sd_training", f"standard deviation of {name} over random starts; null for one start", unit),
+        number(f"{name}_sd_sampling", "that over replicas, less what training adds; null for one start", unit),
+    ]
+
+
+def shift(name: str, subject: str) -> pa.Field:
+    """What resampling alone does to a number."""
+    sentence = f"mean of the replicas less {subject}, on the scale of the interval: what resampling alone does to it"
+    return number(f"{name}_shift", sentence, "standard deviations of the replicas")
+
+
+def percentiles(name: str, whose: str, unit: str = "") -> list[pa.Field]:
+    """The interval of the papers, whatever the method of the other."""
+    return interval(f"{name}_percentile", f"percentile interval of the {whose}", unit)
+
+
+def monte_carlo(name: str, unit: str = "") -> list[pa.Field]:
+    """How well a mean over replicas is known, which shrinks with their number."""
+    return interval(f"{name}_monte_carlo", f"Monte Carlo interval of {name}: how well so many replicas fix it", unit)

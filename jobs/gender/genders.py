@@ -7,8 +7,9 @@ import pyarrow as pa
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
-from tiltmeter.jobs.embedding.vectors.lookup import Lookup, narrowed, vectors_of, whole
-from tiltmeter.jobs.embedding.vectors.models import Model
+from tiltmeter.jobs.embedding.config import narrowed
+from tiltmeter.jobs.embedding.lookup import Lookup
+from tiltmeter.jobs.embedding.models import Model, whole
 from tiltmeter.jobs.gender import tables
 from tiltmeter.jobs.gender.config import GenderConfig
 from tiltmeter.jobs.gender.rows import GenderRows
@@ -46,9 +47,9 @@ def _unit(model: Model, words: GenderSurvey, config: GenderConfig) -> Unit:
         "num_tokens": model.num_tokens,
         "words": words,
         "config": config,
-        "draws": model.scheme,
+        "draws": model.vectors.scheme,
     }
-    return Unit(gender.VERSION, model.name, settings, vectors_of(model))
+    return Unit(gender.VERSION, model.name, settings, model.vectors.inputs)
 
 
 def _measure(store: Store, unit: Unit) -> Tables:

@@ -3,11 +3,9 @@
 from typing import cast
 
 from tiltmeter.jobs.embedding import tables as embedding
-from tiltmeter.jobs.embedding.find_models import find_models
+from tiltmeter.jobs.embedding.models import Needs, find_models, whole
 from tiltmeter.jobs.embedding.resources import embedding_requests
 from tiltmeter.jobs.embedding.sources import Sources, find_sources
-from tiltmeter.jobs.embedding.vectors.lookup import whole
-from tiltmeter.jobs.embedding.vectors.models import Needs
 from tiltmeter.jobs.gender.config import GenderSurveyRun
 from tiltmeter.jobs.gender.genders import measure_gender
 from tiltmeter.jobs.gender.languages import correlate_languages

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
-from tiltmeter.jobs.embedding.vectors.lookup import estimate, narrowed
-from tiltmeter.jobs.embedding.vectors.models import Model, common_scheme
+from tiltmeter.jobs.embedding.config import narrowed
+from tiltmeter.jobs.embedding.lookup import estimate
+from tiltmeter.jobs.embedding.models import Model, common_scheme
 from tiltmeter.jobs.gender import tables
 from tiltmeter.jobs.gender.config import GenderConfig
 from tiltmeter.jobs.runtime import draws

@@ -3,7 +3,7 @@
 import polars as pl
 
 from tiltmeter.jobs.embedding.page import Measure, page_of
-from tiltmeter.jobs.embedding.slice_sections import Compared
+from tiltmeter.jobs.embedding.sections import Compared
 from tiltmeter.jobs.gender.findings import (
     BIAS,
     doubtful,

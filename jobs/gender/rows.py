@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from tiltmeter.jobs.embedding.vectors.lookup import Lookup, estimate, missing_words
+from tiltmeter.jobs.embedding.lookup import Lookup, estimate, missing_words
 from tiltmeter.jobs.gender.config import GenderConfig
 from tiltmeter.jobs.runtime.rows import Row, failed
 from tiltmeter.operators.embedding.bootstrap import ORIGINAL

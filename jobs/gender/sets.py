@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
-from tiltmeter.jobs.embedding.vectors.lookup import Lookup, estimate, narrowed, vectors_of, whole
-from tiltmeter.jobs.embedding.vectors.models import Model
+from tiltmeter.jobs.embedding.config import narrowed
+from tiltmeter.jobs.embedding.lookup import Lookup, estimate
+from tiltmeter.jobs.embedding.models import Model, whole
 from tiltmeter.jobs.gender.config import GenderConfig
 from tiltmeter.jobs.gender.rows import GenderRows
 from tiltmeter.jobs.gender.tables import GENDER_SETS
@@ -55,8 +56,8 @@ def compare_word_sets(
 def _unit(model: Model, config: GenderConfig, seed: int) -> Unit:
     words = {"original": model.wordset.gender, "modified": model.wordset.gender_survey}
     settings = {"model": model.name, "language": model.language, "words": words, "config": config}
-    settings |= {"seed": seed, "draws": model.scheme}
-    return Unit(f"sets_{gender.VERSION}", model.name, settings, vectors_of(model))
+    settings |= {"seed": seed, "draws": model.vectors.scheme}
+    return Unit(f"sets_{gender.VERSION}", model.name, settings, model.vectors.inputs)
 
 
 def _compare(store: Store, unit: Unit) -> Tables:

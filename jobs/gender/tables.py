@@ -1,12 +1,21 @@
 """The tables of gender bias: every column with its type, its unit and a sentence."""
 
+from functools import partial
 from itertools import chain
 
 import pyarrow as pa
 
-from tiltmeter.jobs.embedding.columns import LANGUAGE, MISSING_WORDS, MODEL, NUM_REPLICAS, WORD, count, with_interval
+from tiltmeter.jobs.embedding import tables as embedding
+from tiltmeter.jobs.embedding.tables import OfModel, Vocabulary, with_interval
+from tiltmeter.jobs.runtime import columns
 from tiltmeter.jobs.runtime.columns import REASON, STATUS, number
 from tiltmeter.storage.store.tables import column
+
+count = partial(columns.count, type=pa.int32())
+MODEL, LANGUAGE = map(OfModel.schema().field, ("model", "language"))
+WORD = Vocabulary.schema().field("word")
+MISSING_WORDS = column("missing_words", pa.list_(pa.string()), embedding.MISSING_WORDS)
+NUM_REPLICAS = count("num_replicas", embedding.NUM_REPLICAS, "replicas")
 
 _ON_AXIS = "cosine with the gender direction; positive is the female side"
 _BY = {

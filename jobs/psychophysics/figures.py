@@ -8,7 +8,7 @@ from statistics import NormalDist
 import numpy as np
 import polars as pl
 
-from tiltmeter.jobs.association.figures import against_women, effect_title
+from tiltmeter.jobs.association.page import against_women, effect_title
 from tiltmeter.jobs.psychophysics.findings import POOLED, PSE
 from tiltmeter.jobs.report.findings import correlations
 from tiltmeter.jobs.report.plots.dots import beside, dots, ends_of, sides

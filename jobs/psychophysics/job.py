@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 
 from tiltmeter.jobs.embedding import tables as embedding
-from tiltmeter.jobs.embedding.find_models import find_models
+from tiltmeter.jobs.embedding.models import Needs, find_models
 from tiltmeter.jobs.embedding.resources import embedding_requests
 from tiltmeter.jobs.embedding.sources import Sources, find_sources
-from tiltmeter.jobs.embedding.vectors.models import Needs
 from tiltmeter.jobs.psychophysics.config import PsychophysicsRun
 from tiltmeter.jobs.psychophysics.psychometrics import measure_psychometrics
 from tiltmeter.jobs.psychophysics.tables import TABLES

@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiltmeter.jobs.association.config import AssociationConfig
-from tiltmeter.jobs.association.rows import associate
-from tiltmeter.jobs.association.validation import validated
-from tiltmeter.jobs.embedding.vectors.lookup import Lookup
+from tiltmeter.jobs.association.tables import Associations, Validation
+from tiltmeter.jobs.association.weat import associate
+from tiltmeter.jobs.association.wefat import validated
+from tiltmeter.jobs.embedding.lookup import Lookup
 from tiltmeter.jobs.runtime.rows import Row
 from tiltmeter.operators.association.scores import wefat
 from tiltmeter.operators.embedding.similarity import pairwise
@@ -30,7 +31,7 @@ def against_labour_market(
     flips: Replicated,
     means: Pooled,
     settings: Mapping[str, Any],
-) -> list[Row]:
+) -> list[Validation]:
     """PSE against the share of men, JND against its dispersion, and both against WEFAT.
 
     Args:
@@ -70,7 +71,7 @@ def over_pairs(flips: Replicated, pse: NDArray[np.float64]) -> Replicated:
 
 def _validated_pair(
     key: Row, flips: Replicated, men: NDArray[np.float64], intervals: IntervalSettings
-) -> Iterator[Row]:
+) -> Iterator[Validation]:
     pse, jnd = moments(flips.replicas)
     values = Replicated(pse, flips.replicas.T, flips.starts.T)
     yield validated(key | _is("pse", "share_men"), values, men, intervals)
@@ -88,7 +89,7 @@ def _compared(
     pse: Replicated,
     men: NDArray[np.float64],
     settings: Mapping[str, Any],
-) -> Iterator[Row]:
+) -> Iterator[Validation]:
     """WEFAT with the cues as attributes: how it goes with the labour market, and PSE with it."""
     female, male = (lookup.present(list(dict.fromkeys(cues))) for cues in zip(*settings["gender_pairs"], strict=True))
     if min(len(female), len(male)) == 0:
@@ -101,7 +102,7 @@ def _compared(
     yield validated(key | _is("pse", "wefat"), pse, effects, config)
 
 
-def contrast(lookup: Lookup, settings: Mapping[str, Any]) -> list[Row]:
+def contrast(lookup: Lookup, settings: Mapping[str, Any]) -> list[Associations]:
     """WEAT of occupations with mostly women against those with mostly men, with the cues as attributes."""
     percent_women = settings["occupations"].percent_women
     women = tuple(word for word, percent in percent_women.items() if percent > _HALF)
@@ -118,4 +119,4 @@ def contrast(lookup: Lookup, settings: Mapping[str, Any]) -> list[Row]:
     )
     config = AssociationConfig(**{name: getattr(settings["config"], name) for name in ("ddof", "level", "interval")})
     key = {"model": settings["model"], "language": settings["language"]}
-    return [key | row for row in associate(lookup, "occupations", test, config)]
+    return list(associate(lookup, key, "occupations", test, config))

@@ -10,23 +10,22 @@ from numpy.typing import NDArray
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
-from tiltmeter.jobs.association.tables import ASSOCIATIONS, VALIDATION
-from tiltmeter.jobs.embedding.vectors.lookup import (
+from tiltmeter.jobs.association.tables import Associations, Validation
+from tiltmeter.jobs.embedding.config import narrowed
+from tiltmeter.jobs.embedding.lookup import (
     MIN_REPLICAS,
     Lookup,
     estimate,
     missing_words,
-    narrowed,
     too_few_replicas,
-    vectors_of,
-    whole,
 )
-from tiltmeter.jobs.embedding.vectors.models import Model
+from tiltmeter.jobs.embedding.models import Model, whole
 from tiltmeter.jobs.psychophysics import tables
 from tiltmeter.jobs.psychophysics.config import PsychophysicsConfig
 from tiltmeter.jobs.psychophysics.occupations import against_labour_market, contrast, over_pairs
 from tiltmeter.jobs.runtime.draws import with_draws
 from tiltmeter.jobs.runtime.rows import OK, Row, failed
+from tiltmeter.jobs.runtime.table import cells_of
 from tiltmeter.operators.association import scores as association
 from tiltmeter.operators.psychophysics import forced_choice as psychophysics
 from tiltmeter.operators.psychophysics import pooling
@@ -72,10 +71,10 @@ def _unit(model: Model, config: PsychophysicsConfig, seed: int) -> Unit:
         "occupations": wordset.occupations,
         "config": config,
         "seed": seed,
-        "draws": model.scheme,
+        "draws": model.vectors.scheme,
         "operators": [association.VERSION, correlation.VERSION, permutation.VERSION, pooling.VERSION],
     }
-    return Unit(psychophysics.VERSION, model.name, settings, vectors_of(model))
+    return Unit(psychophysics.VERSION, model.name, settings, model.vectors.inputs)
 
 
 def _combinations(pairs: Pairs) -> Pairs:
@@ -99,8 +98,11 @@ def _measure(store: Store, unit: Unit) -> Tables:
             _pooled(words, means, over_pairs(of_gender, means.pse), settings),
             tables.POOLED_PSYCHOMETRICS,
         ),
-        "validation": ([*against_labour_market(lookup, words, of_gender, means, settings)], VALIDATION),
-        "occupation_contrast": (contrast(lookup, settings), ASSOCIATIONS),
+        "validation": (
+            [cells_of(row) for row in against_labour_market(lookup, words, of_gender, means, settings)],
+            Validation.schema(),
+        ),
+        "occupation_contrast": ([cells_of(row) for row in contrast(lookup, settings)], Associations.schema()),
     }
     yield from with_draws(rows, settings["draws"])
 

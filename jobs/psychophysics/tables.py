@@ -1,23 +1,19 @@
 """The tables of the psychophysics: every column with its type, its unit and a sentence."""
 
+from functools import partial
+
 import pyarrow as pa
 
-from tiltmeter.jobs.association.tables import ASSOCIATIONS, VALIDATION
-from tiltmeter.jobs.embedding.columns import (
-    LANGUAGE,
-    MODEL,
-    NUM_REPLICAS,
-    WOMEN,
-    WORD,
-    count,
-    monte_carlo,
-    percentiles,
-    shift,
-    spread,
-    with_interval,
-)
+from tiltmeter.jobs.association.tables import Associations, Validation, WordAssociations
+from tiltmeter.jobs.embedding.tables import monte_carlo, percentiles, shift, spread, with_interval
+from tiltmeter.jobs.runtime import columns
 from tiltmeter.jobs.runtime.columns import REASON, STATUS, interval, number
 from tiltmeter.storage.store.tables import column
+
+count = partial(columns.count, type=pa.int32())
+MODEL, LANGUAGE, WORD, WOMEN, NUM_REPLICAS = map(
+    WordAssociations.schema().field, ("model", "language", "word", "percent_women", "num_replicas")
+)
 
 _CUES = [
     column("cue_1", pa.string(), "the first cue of the pair: the female one of a gender pair", key=True),
@@ -104,6 +100,6 @@ TABLES = {
     "psychometrics": PSYCHOMETRICS,
     "psychometric_points": PSYCHOMETRIC_POINTS,
     "pooled_psychometrics": POOLED_PSYCHOMETRICS,
-    "validation": VALIDATION,
-    "occupation_contrast": ASSOCIATIONS,
+    "validation": Validation.schema(),
+    "occupation_contrast": Associations.schema(),
 }

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from tiltmeter.jobs.association.findings import CORRELATIONS
+from tiltmeter.jobs.association.page import CORRELATIONS
 from tiltmeter.jobs.psychophysics.figures import pse_and_effects, pse_and_women
 from tiltmeter.jobs.psychophysics.findings import by_cue_pair, cue_pair, over_all_pairs, why_unsure
 from tiltmeter.jobs.report.findings import by_model, folded, joined, labelled, measured, of_model, paragraphs

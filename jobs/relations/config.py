@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 import pydantic
 from pydantic import AfterValidator, ConfigDict, Field
 
-from tiltmeter.jobs.embedding.corpus.reading import Cutting
+from tiltmeter.jobs.embedding.config import Cutting
 from tiltmeter.jobs.runtime.config import CommonConfig, each_once
 from tiltmeter.operators.relations.induction import Induction
 from tiltmeter.operators.relations.learning.settings import DecoderConfig, EncoderConfig, TrainingConfig

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tiltmeter.jobs.embedding.corpus.texts import Text, find_text
+from tiltmeter.jobs.embedding.sources import Text, find_text
 from tiltmeter.jobs.relations.config import RelationRulesRun
 from tiltmeter.jobs.relations.pretrained import PretrainedSources, find_pretrained
 from tiltmeter.jobs.relations.texts.lists import COLUMNS

@@ -220,11 +220,13 @@ def do(
         UnitsFailed: if there was work, and no group is complete.
     """
     groups: dict[str, list[tuple[SomeWork, Unit]]] = {}
+    has_work = False
     for work in works:
+        has_work = True
         if not (complete and runner.failures.get(work.group)):
             groups.setdefault(work.group, []).append((work, work.unit()))
     if not groups:
-        if complete:
+        if complete and has_work:
             runner.check()
         return Done([])
     first = next(iter(groups.values()))[0][0]

@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 
 from tiltmeter.jobs.association import job as association
 from tiltmeter.jobs.association import tables as association_tables
-from tiltmeter.jobs.association.associations import measure_associations
-from tiltmeter.jobs.association.word_associations import measure_words
+from tiltmeter.jobs.association.weat import measure_associations
+from tiltmeter.jobs.association.wefat import measure_words
 from tiltmeter.jobs.embedding import tables as embedding_tables
 from tiltmeter.jobs.embedding.config import has_replicas
-from tiltmeter.jobs.embedding.find_models import find_models
+from tiltmeter.jobs.embedding.models import Model, find_models
 from tiltmeter.jobs.embedding.resources import embedding_requests
 from tiltmeter.jobs.embedding.sources import Sources, find_sources
-from tiltmeter.jobs.embedding.vectors.models import Model
 from tiltmeter.jobs.gender import tables as gender_tables
 from tiltmeter.jobs.gender.genders import measure_gender
 from tiltmeter.jobs.psychophysics import job as psychophysics

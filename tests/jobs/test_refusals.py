@@ -12,13 +12,13 @@ from gensim.test.utils import datapath
 
 from tiltmeter.cluster.stages import UnitsFailed
 from tiltmeter.jobs.composing import build
-from tiltmeter.jobs.embedding.corpus.reading import _read_pages
-from tiltmeter.jobs.embedding.corpus.texts import WordSetError
+from tiltmeter.jobs.embedding.config import WordSetError
+from tiltmeter.jobs.embedding.pages import Part, ReadPages
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.settings.hydra_limits import confine_composition
 from tiltmeter.storage.corpora.corpora import CorpusConfig, Span, find_sources
 from tiltmeter.storage.errors import InputError
-from tiltmeter.storage.store.ledger import Store, Unit
+from tiltmeter.storage.store.ledger import Store
 from tiltmeter.storage.store.runs import opened
 
 DUMP = datapath("enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2")
@@ -135,9 +135,9 @@ def test_a_corpus_that_changes_under_the_run_is_refused(tmp_path):
     path.write_text('{"id": 1, "text": "apple pear"}\n')
     [source] = find_sources(CorpusConfig("words", "en", str(path)))
     path.write_text('{"id": 1, "text": "apple pear plum"}\n')
-    unit = Unit("pages/3", "words", {"source": source, "span": Span(0, source.num_bytes), "shard_megabytes": 1})
+    work = ReadPages(part=Part([source], Span(0, source.num_bytes)), shard_megabytes=1.0)
     with pytest.raises(InputError, match=r"words.jsonl: changed while it was read: leave it alone and run again"):
-        list(_read_pages(Store(str(tmp_path)), unit))
+        list(work.tables(Store(str(tmp_path))))
 
 
 @pytest.mark.parametrize("head", ["", "# @package corpus\n"])

@@ -23,7 +23,7 @@ from tiltmeter.jobs.embedding.private_vectors.mechanisms import Mechanism
 from tiltmeter.jobs.embedding.private_vectors.release.secret import written
 from tiltmeter.jobs.embedding.private_vectors.tables import AUDITS
 from tiltmeter.jobs.embedding.private_vectors.vocabulary import words_and_vectors
-from tiltmeter.jobs.embedding.vectors.selection import matrix, vector_column
+from tiltmeter.jobs.embedding.vectors import matrix, vector_column
 from tiltmeter.jobs.runtime.rows import table_of
 from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.compute.generators import keyed_generator

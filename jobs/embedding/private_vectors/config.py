@@ -7,8 +7,7 @@ from typing import Annotated, Literal, Self
 import pydantic
 from pydantic import AfterValidator, ConfigDict, Field
 
-from tiltmeter.jobs.embedding.vectors.encoding import EncoderEmbedding
-from tiltmeter.jobs.embedding.vectors.vector_files import FileEmbedding
+from tiltmeter.jobs.embedding.config import EncoderEmbedding, FileEmbedding
 from tiltmeter.jobs.runtime.config import CommonConfig, each_once
 from tiltmeter.operators.embedding.private_release.bounds import CHOOSING
 from tiltmeter.operators.embedding.private_release.mechanisms import DESIGNS, Name

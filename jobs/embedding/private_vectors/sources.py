@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tiltmeter.jobs.embedding.config import FileEmbedding
 from tiltmeter.jobs.embedding.private_vectors.config import PrivateVectorsRun, Task
 from tiltmeter.jobs.embedding.private_vectors.release.key_file import check_key_file
-from tiltmeter.jobs.embedding.vectors.vector_files import FileEmbedding
 from tiltmeter.jobs.runtime.files import find_table
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
 from tiltmeter.storage.errors import InputError

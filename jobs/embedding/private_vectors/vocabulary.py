@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
-from tiltmeter.jobs.embedding.corpus.left_out import left_out_table, read_whole_files
+from tiltmeter.jobs.embedding.config import EncoderEmbedding, FileEmbedding
+from tiltmeter.jobs.embedding.pages import left_out_table, read_whole_files
 from tiltmeter.jobs.embedding.private_vectors.config import PrivateVectorsRun
 from tiltmeter.jobs.embedding.private_vectors.sources import PrivateSources, lines_of
-from tiltmeter.jobs.embedding.vectors.encoding import EncoderEmbedding, encode
-from tiltmeter.jobs.embedding.vectors.selection import Selection, matrix, vector_column
-from tiltmeter.jobs.embedding.vectors.vector_files import FileEmbedding
+from tiltmeter.jobs.embedding.vectors import Selection, encode, matrix, vector_column
 from tiltmeter.operators.compute.arrays import FloatArray, IntArray
 from tiltmeter.operators.embedding.private_release import sensitivity
 from tiltmeter.storage.bad_records import BadRecords
@@ -58,8 +57,8 @@ def vocabulary_unit(config: PrivateVectorsRun, sources: PrivateSources) -> Unit:
 def _encoded(runner: Runner, config: PrivateVectorsRun, sources: PrivateSources) -> Unit:
     embedding = cast(EncoderEmbedding, config.embedding)
     words = words_to_encode(config, sources)
-    [[done]] = encode(runner, embedding, sources.checkpoints, Selection(words)).values()
-    return Unit(_VERSION, "vectors", {}, {"encoded": [done.tables["vectors"].select("word", "vector")]})
+    encoded = encode(runner, embedding, sources.checkpoints, Selection(words)).one("vectors")
+    return Unit(_VERSION, "vectors", {}, {"encoded": [encoded.select("word", "vector")]})
 
 
 def words_to_encode(config: PrivateVectorsRun, sources: PrivateSources) -> tuple[str, ...]:

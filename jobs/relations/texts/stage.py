@@ -9,7 +9,8 @@ import numpy as np
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
-from tiltmeter.jobs.embedding.corpus.reading import ReadingConfig, read_lines
+from tiltmeter.jobs.embedding.config import ReadingConfig
+from tiltmeter.jobs.embedding.corpora import read_lines
 from tiltmeter.jobs.relations.config import RelationRulesRun
 from tiltmeter.jobs.relations.matching import read_timeouts
 from tiltmeter.jobs.relations.sources import RelationSources
@@ -51,8 +52,8 @@ def run_over_texts(
     inputs = {name: [ref] for name, ref in lists.items()} | {"rules": list(rules), "models": list(models)}
     name = sources.texts.corpus.name
     units = [
-        Unit("text_rule_matches/2", f"{name} shard {number}", settings, inputs | {"lines": [shard.tables["lines"]]})
-        for number, shard in enumerate(documents.get(name, ()))
+        Unit("text_rule_matches/2", f"{name} shard {number}", settings, inputs | {"lines": [lines]})
+        for number, lines in enumerate(documents.refs("lines"))
     ]
     done = runner.run_whole(Stage("run rules over texts", each(run_over_shard), {name: units}))[name]
     return _reduced(runner, config, name, rules, done, "facts" in lists)

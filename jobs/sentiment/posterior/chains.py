@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
-from tiltmeter.jobs.embedding.vectors.selection import matrix, vector_column
+from tiltmeter.jobs.embedding.vectors import matrix, vector_column
 from tiltmeter.jobs.runtime.rows import OK, Row, failed, table_of
 from tiltmeter.jobs.sentiment.posterior.classifiers import load_network
 from tiltmeter.jobs.sentiment.posterior.config import SentimentPosteriorRun

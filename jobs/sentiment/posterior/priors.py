@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
-from tiltmeter.jobs.embedding.vectors.selection import matrix, vector_column
+from tiltmeter.jobs.embedding.vectors import matrix, vector_column
 from tiltmeter.jobs.sentiment.posterior.config import SentimentPosteriorRun
 from tiltmeter.jobs.sentiment.posterior.texts import Texts
 from tiltmeter.jobs.sentiment.posterior.vectors import WHOLE, Vectors, word_vectors

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
-from tiltmeter.jobs.embedding.corpus.left_out import left_out_table, read_whole_files
-from tiltmeter.jobs.embedding.vectors.selection import matrix, vector_column
+from tiltmeter.jobs.embedding.pages import left_out_table, read_whole_files
+from tiltmeter.jobs.embedding.vectors import matrix, vector_column
 from tiltmeter.jobs.runtime.files import Files
 from tiltmeter.jobs.sentiment.posterior.config import SentimentPosteriorRun
 from tiltmeter.jobs.sentiment.posterior.texts import Texts, Tokens, tokens_of

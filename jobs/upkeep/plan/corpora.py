@@ -4,10 +4,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tiltmeter.jobs.embedding.config import EmbeddingsRun
-from tiltmeter.jobs.embedding.corpus.texts import Text
-from tiltmeter.jobs.embedding.embed import EmbeddingConfig
-from tiltmeter.jobs.embedding.sources import Sources
+from tiltmeter.jobs.embedding.config import EmbeddingConfig, EmbeddingsRun
+from tiltmeter.jobs.embedding.sources import Sources, Text
 from tiltmeter.storage.store.identity import digest
 
 Parts = Mapping[str, Mapping[str, float]]

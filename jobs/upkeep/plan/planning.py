@@ -6,7 +6,7 @@ from functools import cache, cached_property, partial
 
 from tiltmeter.cluster.capacity import Node
 from tiltmeter.cluster.config import ClusterConfig
-from tiltmeter.jobs.embedding.corpus.texts import Text
+from tiltmeter.jobs.embedding.sources import Text
 from tiltmeter.jobs.runtime.config import CommonConfig, recorded_settings
 from tiltmeter.jobs.runtime.context import Sources
 from tiltmeter.jobs.runtime.rows import OK, Row

@@ -8,12 +8,11 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from tiltmeter.jobs.embedding.config import EmbeddingsRun
-from tiltmeter.jobs.embedding.corpus.counting import pairs_in_range
-from tiltmeter.jobs.embedding.corpus.parts import runs_of
-from tiltmeter.jobs.embedding.corpus.texts import Text
-from tiltmeter.jobs.embedding.embed import EmbeddingConfig
+from tiltmeter.jobs.embedding.config import EmbeddingConfig, EmbeddingsRun
+from tiltmeter.jobs.embedding.pages import runs_of
+from tiltmeter.jobs.embedding.pairs import pairs_in_range
 from tiltmeter.jobs.embedding.resources import num_pairs, num_tokens, num_words
+from tiltmeter.jobs.embedding.sources import Text
 from tiltmeter.jobs.runtime.wording import listed
 from tiltmeter.operators.embedding.glove import BYTES_PER_PAIR, GloveConfig
 

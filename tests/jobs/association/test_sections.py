@@ -8,8 +8,7 @@ import pytest
 from tests.fixtures.page_models import check_model
 from tests.fixtures.tables import embeddings
 from tests.fixtures.tables.embeddings import association, associations, correlation, summary, word_associations
-from tiltmeter.jobs.association.findings import association_findings, p_cell
-from tiltmeter.jobs.association.page import measures
+from tiltmeter.jobs.association.page import association_findings, measures, p_cell
 
 BERT, GERMAN = {"model": "bert", "language": "en"}, {"model": "dewiki", "language": "de"}
 GAP = {"statistic": "smallest_gap", "alternative": "two-sided"}

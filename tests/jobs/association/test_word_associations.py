@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import pearsonr, spearmanr
 
 from tests.fixtures.numbers import check_intervals, correlated, in_replicas
-from tiltmeter.jobs.association.validation import validated
+from tiltmeter.jobs.association.wefat import validated
 from tiltmeter.operators.statistics.intervals import IntervalSettings
 
 WOMEN = {"nurse": 90, "writer": 63, "lawyer": 35, "driver": 6, "guard": 22}
@@ -139,8 +139,9 @@ def test_too_few_attributes_leave_all_occupations_without_result(request, run, m
 
 @pytest.mark.parametrize(("women", "status"), [([0.2, 0.9, np.nan], "too_few_occupations"), ([0.5] * 3, "constant")])
 def test_a_correlation_needs_three_occupations_that_differ(women, status):
-    row = validated({}, np.array([1.0, 3.0, 2.0]), np.array(women), IntervalSettings())
-    assert (row["status"], row["num_occupations"]) == (status, int(np.isfinite(women).sum()))
+    key = dict.fromkeys(("model", "language", "measure", "against"), "made up")
+    row = validated(key, np.array([1.0, 3.0, 2.0]), np.array(women), IntervalSettings())
+    assert (row.status, row.num_occupations) == (status, int(np.isfinite(women).sum()))
 
 
 def test_chosen_wefats_are_all_that_runs(chosen):

@@ -4,9 +4,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tiltmeter.jobs.embedding.find_models import _with_intervals
-from tiltmeter.jobs.embedding.vectors.lookup import Lookup, estimate
-from tiltmeter.jobs.embedding.vectors.selection import Selection, select, vector_column
+from tiltmeter.jobs.embedding.lookup import Lookup, Vectors, estimate
+from tiltmeter.jobs.embedding.models import _with_intervals
+from tiltmeter.jobs.embedding.vectors import Selection, SelectWords, vector_column
+from tiltmeter.jobs.runtime.work import Done
 from tiltmeter.operators.statistics.intervals import LOGIT, IntervalSettings
 from tiltmeter.operators.statistics.replicas import Replicated
 from tiltmeter.storage.store.ledger import Store, Unit
@@ -35,7 +36,7 @@ def lookup(store):
     tables = [
         committed(store, f"{number}", vectors_table(rows)) for number, rows in enumerate([ORIGINAL, *REPLICAS, *STARTS])
     ]
-    return Lookup(store, {"vectors": tables[:3], "starts": tables[3:]})
+    return Lookup(store, Vectors("a", "en", tables[:3], tables[3:]).inputs)
 
 
 def test_numbers_are_told_apart_by_what_they_are_of(lookup):
@@ -74,8 +75,8 @@ def test_what_sampling_moves_is_not_known_of_one_start():
 
 def test_starts_stay_where_replicas_are_left_out():
     finished = ["original", "replica 1", "replica 2", "start 1", "start 2"]
-    assert _with_intervals(finished, 2, 0) == ["original", "start 1", "start 2"]
-    assert _with_intervals(finished, 2, 2) == finished
+    assert _with_intervals(Done(finished), 2, 0).pairs == ["original", "start 1", "start 2"]
+    assert _with_intervals(Done(finished), 2, 2).pairs == finished
 
 
 def test_what_is_selected_keeps_the_counts_of_words_without_vectors(store):
@@ -86,8 +87,7 @@ def test_what_is_selected_keeps_the_counts_of_words_without_vectors(store):
     counts = {"he": 40, "she": 30, "rare": 1, "queen": 6, "unlisted": 5}
     vocabulary = committed(store, "vocabulary", pa.table({"word": [*counts], "count": [*counts.values()]}))
     selection = Selection(("he", "queen", "rare", "she"), (("he",), ("she",)), 2)
-    inputs = {"embedding": [embedding], "vocabulary": [vocabulary]}
-    tables = dict(select(store, Unit("select/2", "", {"selection": selection}, inputs)))
+    tables = dict(SelectWords(selection=selection, embedding=embedding, vocabulary=vocabulary).tables(store))
     table = {row["word"]: row for row in tables["vectors"].to_pylist()}
     assert {word: row["count"] for word, row in table.items()} == {"he": 40, "she": 30, "rare": 1, "queen": 6}
     assert table["rare"]["vector"] is None

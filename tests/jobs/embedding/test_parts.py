@@ -8,12 +8,19 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from tiltmeter.jobs.embedding.corpus.left_out import left_out_of, refuse_bad_files
-from tiltmeter.jobs.embedding.corpus.pages import page_row, pages_table
-from tiltmeter.jobs.embedding.corpus.parts import Part, parts_of
-from tiltmeter.jobs.embedding.corpus.reading import ReadingConfig, _read_pages, _read_unit, _take_inventory
-from tiltmeter.jobs.embedding.corpus.texts import Text
-from tiltmeter.jobs.embedding.corpus.vocabulary import _warnings
+from tiltmeter.jobs.embedding.corpora import MakeVocabulary, _reading
+from tiltmeter.jobs.embedding.pages import (
+    FindRepeated,
+    Part,
+    ReadPart,
+    left_out_of,
+    page_row,
+    pages_table,
+    parts_of,
+    refuse_bad_files,
+)
+from tiltmeter.jobs.embedding.sources import Text
+from tiltmeter.jobs.runtime.work import Done
 from tiltmeter.operators.text.tokens import Tokenizer
 from tiltmeter.storage.corpora.corpora import CorpusConfig, Page, Source, Span, find_sources
 from tiltmeter.storage.errors import InputError
@@ -69,16 +76,16 @@ def folder(tmp_path) -> Path:
     return tmp_path / "corpus"
 
 
-def _unit(folder: Path) -> Unit:
+def _work(folder: Path) -> ReadPart:
     corpus = CorpusConfig("corpus", "en", str(folder))
     text = Text("corpus", corpus, find_sources(corpus), Tokenizer("en", True), {})
     [part] = parts_of(text.sources, 64.0, 4.0)
-    return _read_unit(text, part, ReadingConfig())
+    return _reading(text, part, 4.0, 2**26)
 
 
 def test_one_unit_reads_several_files_and_tells_what_it_left_out(folder, tmp_path):
-    unit = _unit(folder)
-    tables = dict(_read_pages(Store(str(tmp_path)), unit))
+    work = _work(folder)
+    tables = dict(work.tables(Store(str(tmp_path))))
     assert list(tables) == ["shard_00000", "source", "left_out"]
     ids = tables["shard_00000"]["id"].to_pylist()
     assert ids == ["1", "2", "c.txt@0", "c.txt@6", "d.txt@0"]
@@ -87,15 +94,15 @@ def test_one_unit_reads_several_files_and_tells_what_it_left_out(folder, tmp_pat
     [row] = tables["left_out"].to_pylist()
     assert (row["num"], row["num_records"], row["first"]) == (1, 2, "line 2, column 10")
     assert row["file"] == str(folder / "b.jsonl.bz2")
-    assert unit.name == "corpus: a.jsonl from 0 and 3 more files"
+    assert work.label == "corpus: a.jsonl from 0 and 3 more files"
 
 
 def test_damaged_files_of_a_unit_are_named(folder, tmp_path):
-    unit = _unit(folder)
+    work = _work(folder)
     for name in ("b.jsonl.bz2", "d.txt"):
         (folder / name).write_bytes(b"")
     with pytest.raises(InputError, match=r"b\.jsonl\.bz2: changed while it was read.*; and 1 more file$"):
-        list(_read_pages(Store(str(tmp_path)), unit))
+        list(work.tables(Store(str(tmp_path))))
 
 
 class _Failures:
@@ -113,17 +120,15 @@ def test_bad_records_are_held_against_all_of_a_file_and_not_a_span(tmp_path, num
     path.write_text("{\n" * num_bad + "".join(json.dumps({"id": n, "text": "a"}) + "\n" for n in range(39)))
     corpus = CorpusConfig("corpus", "en", str(path))
     text = Text("corpus", corpus, find_sources(corpus), Tokenizer("en", True), {})
-    parts = list(parts_of(text.sources, 2e-4, 4.0))
-    units = [_read_unit(text, part, ReadingConfig()) for part in parts]
+    works = [_reading(text, part, 4.0, 2**26) for part in parts_of(text.sources, 2e-4, 4.0)]
     store = Store(str(tmp_path / "store"))
-    done = [store.commit(unit, _read_pages(store, unit)) for unit in units]
-    assert len(done) > 2
-    by_place = {unit.place: part for unit, part in zip(units, parts, strict=True)}
-    bad = left_out_of(store, by_place, done)
+    done = Done([(work, store.commit(work.unit(), work.tables(store))) for work in works])
+    assert len(done.pairs) > 2
+    bad = left_out_of(store, done)
     assert bad.num_records == {str(path): 39 + num_bad}
     runner = _Failures()
-    refused = dict(refuse_bad_files(runner, "corpus", units, by_place, bad, max_share))
-    assert (set(refused) == set(by_place)) == is_refused
+    refused = dict(refuse_bad_files(runner, works, bad, max_share))
+    assert (set(refused) == set(works)) == is_refused
     assert len(runner.failures["corpus"]) == is_refused
     if is_refused:
         assert f"{num_bad} of {39 + num_bad} records are bad (22%)" in runner.failures["corpus"][0].error
@@ -136,7 +141,7 @@ def _taken(folder: Path, *shards: list[Page]) -> list[tuple[int, int]]:
         for number, shard in enumerate(shards)
     ]
     refs = [unit.tables["shard"] for unit in done]
-    tables = dict(_take_inventory(store, Unit("inventory/1", "", {"part": 0, "num_parts": 1}, {"pages": refs})))
+    tables = dict(FindRepeated(part=0, num_parts=1, pages=refs).tables(store))
     return [(row["shard"], row["row"]) for row in tables["repeated"].to_pylist()]
 
 
@@ -170,8 +175,10 @@ def test_equal_texts_of_other_ids_and_replaced_bytes_are_warned_of_where_they_ar
     store = Store(str(tmp_path))
     pages = [Page(str(n), "", f"a{max(n, num_equal - 1)}" if n < num_equal else f"b{n}", "article") for n in range(40)]
     made = store.commit(Unit("made/1", "", {}), [("pages", pages_table([page_row(page) for page in pages]))])
-    unit = Unit("vocabulary/2", "", {}, {"pages": [made.tables["pages"].select("key", "content")]})
+    pages = [made.tables["pages"].select("key", "content")]
+    nothing = dict.fromkeys(("words", "totals", "sources", "unreadable", "lines"), ())
+    work = MakeVocabulary(corpus="a", language="en", min_count=1, lists={}, pages=pages, **nothing)
     row = {"num_tokens": 600_000, "num_lines": 5000, "num_unreadable": 0, "num_replaced": num_replaced}
-    warnings = list(_warnings(store, unit, row))
+    warnings = list(work.warnings(store, row))
     assert len(warnings) == len(words)
     assert all(warning.startswith(start) for warning, start in zip(warnings, words, strict=True))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tiltmeter.cluster.stages import UnitsFailed
-from tiltmeter.jobs.embedding import training
+from tiltmeter.jobs.embedding import replicas
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.embedding.bootstrap import Resampling, line_multiplicities
 from tiltmeter.operators.embedding.cooccurrence import count_pairs
@@ -116,12 +116,12 @@ class Corpus:
         return trainer(words, counts, lambda: iter([line for line in drawn if line.size]), replica, SEED, config)
 
 
-IN_MEMORY = training.PairTraining
+IN_MEMORY = replicas.TrainOnPairs
 
 
-def on_disk(checkpoint_seconds, _, scratch, num_threads=1):
+def on_disk(**fields):
     """GloVe whose pairs have no room in memory."""
-    return IN_MEMORY(checkpoint_seconds, memory_bytes=0, scratch=scratch, num_threads=num_threads)
+    return IN_MEMORY(**fields | {"memory_bytes": 0})
 
 
 class Choice(NamedTuple):
@@ -171,10 +171,10 @@ def test_vectors_and_losses_are_those_of_each_replica_trained_by_itself(
 ):
     choice, more = CHOICES[name], []
     if name == "lines":  # parts are combined in rounds, and ranges of tiles are merged
-        monkeypatch.setattr("tiltmeter.jobs.embedding.corpus.counting._MOST_PARTS", 2)
-        monkeypatch.setattr("tiltmeter.jobs.embedding.corpus.counting._COPIES_OF_PAIRS", 500_000)
+        monkeypatch.setattr("tiltmeter.jobs.embedding.pairs._MOST_PARTS", 2)
+        monkeypatch.setattr("tiltmeter.jobs.embedding.pairs._COPIES_OF_PAIRS", 500_000)
     if name == "exponential":
-        monkeypatch.setattr("tiltmeter.jobs.embedding.training.PairTraining", on_disk)
+        monkeypatch.setattr("tiltmeter.jobs.embedding.replicas.TrainOnPairs", on_disk)
         more = [f"cluster.scratch={tmp_path}"]
     outcome = run(name, *choice.settings, *more, is_flat=choice.is_flat)
     words = [word for word, count in vocabulary if count >= MIN_COUNT]
@@ -237,7 +237,7 @@ def test_what_replicas_of_a_corpus_share_is_read_once(run, monkeypatch):
 
 
 def test_a_disk_that_is_not_there_is_refused(run, monkeypatch):
-    monkeypatch.setattr("tiltmeter.jobs.embedding.training.PairTraining", on_disk)
+    monkeypatch.setattr("tiltmeter.jobs.embedding.replicas.TrainOnPairs", on_disk)
     with pytest.raises(UnitsFailed, match=r"replica 0: StorageError: .*/nowhere: No such file.*cluster.scratch=<path>"):
         run("nowhere", *CHOICES["documents"].settings, "embedding.trainer.alpha=0.7", "cluster.scratch=/nowhere")
 

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from tiltmeter.jobs.embedding.embed import EmbeddingConfig
-from tiltmeter.jobs.embedding.find_models import replica_scheme
-from tiltmeter.jobs.embedding.vectors.models import Model, common_scheme
+from tests.fixtures.pages import trained_embedding
+from tiltmeter.jobs.embedding.lookup import Vectors
+from tiltmeter.jobs.embedding.models import Model, common_scheme
+from tiltmeter.jobs.embedding.replicas import replica_scheme
 from tiltmeter.operators.embedding import bootstrap
 from tiltmeter.operators.embedding.bootstrap import Resampling
 from tiltmeter.operators.text.wordsets import WordSets
@@ -21,24 +22,24 @@ def vocabulary(num_words):
 
 
 def model(scheme):
-    return Model("a", "en", WORDS, (), 4, (), (), scheme=scheme)
+    return Model(Vectors("a", "en", (), scheme=scheme), WORDS)
 
 
 @pytest.mark.parametrize(("num_words", "num_blocks"), [(1, 1), (2048, 1), (2049, 2), (4096, 2), (4097, 4)])
 def test_words_that_need_more_blocks_train_in_another_order(num_words, num_blocks):
-    rank, word = (replica_scheme(3, EmbeddingConfig(keyed_by=by), vocabulary(num_words)) for by in ("rank", "word"))
+    rank, word = (replica_scheme(3, trained_embedding(keyed_by=by), vocabulary(num_words)) for by in ("rank", "word"))
     assert word == {**rank, "keyed_by": "word", "num_blocks": num_blocks}
-    assert rank == replica_scheme(3, EmbeddingConfig(), vocabulary(7))
+    assert rank == replica_scheme(3, trained_embedding(), vocabulary(7))
 
 
 def test_what_replicas_are_drawn_by_is_all_in_their_scheme():
-    made = replica_scheme(3, EmbeddingConfig(), vocabulary(9), Resampling("document", "exponential"))
+    made = replica_scheme(3, trained_embedding(), vocabulary(9), Resampling("document", "exponential"))
     known = {"paired_by": "replicas", "seed": 3, "unit": "document", "weights": "exponential"}
     assert made == known | {"operator": bootstrap.VERSION}
 
 
 def test_numbers_of_several_models_have_the_orders_of_all():
-    by_word = EmbeddingConfig(keyed_by="word")
+    by_word = trained_embedding(keyed_by="word")
     schemes = [replica_scheme(3, by_word, vocabulary(num_words)) for num_words in (9, 9000)]
     assert common_scheme([*map(model, schemes)]) == {**schemes[0], "num_blocks": [1, 8]}
     by_rank = replica_scheme(3, replace(by_word, keyed_by="rank"), vocabulary(9))

@@ -3,8 +3,9 @@
 import polars as pl
 import pytest
 
-from tiltmeter.jobs.embedding.corpus.texts import WordSetError, find_text
-from tiltmeter.jobs.embedding.corpus.vocabulary import check_segmented
+from tiltmeter.jobs.embedding.config import WordSetError
+from tiltmeter.jobs.embedding.corpora import check_segmented
+from tiltmeter.jobs.embedding.sources import find_text
 from tiltmeter.storage.corpora.corpora import CorpusConfig
 
 
@@ -18,8 +19,8 @@ def test_its_language_is_refused_before_files_are_looked_for(language, tmp_path)
 def test_its_characters_are_refused_under_another_language():
     counted = pl.DataFrame({"word": ["ก", "ที่", "nurse"], "count": [20, 20, 60]})
     with pytest.raises(ValueError, match=r"corpus mine: 40% of its words .* corpus\.language=en has no dictionary"):
-        check_segmented(counted, {"corpus": "mine", "language": "en"})
-    check_segmented(counted.with_columns(count=pl.Series([10, 10, 80])), {"corpus": "mine", "language": "en"})
+        check_segmented(counted, "mine", "en")
+    check_segmented(counted.with_columns(count=pl.Series([10, 10, 80])), "mine", "en")
 
 
 def test_a_slice_is_asked_for_in_any_form(tmp_path):

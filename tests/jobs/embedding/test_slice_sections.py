@@ -8,7 +8,7 @@ import pytest
 
 from tests.fixtures.page_models import check_text
 from tests.jobs.report.test_models import lines
-from tiltmeter.jobs.embedding.slice_sections import Compared, slice_sections
+from tiltmeter.jobs.embedding.sections import Compared, slice_sections
 from tiltmeter.jobs.report.html.charts import as_json
 from tiltmeter.jobs.report.html.elements import Chart
 

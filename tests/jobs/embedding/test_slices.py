@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.jobs.embedding.tiny import BOOTSTRAP
-from tiltmeter.jobs.embedding.corpus.reading import Corpora
-from tiltmeter.jobs.embedding.trained import without_small
+from tiltmeter.jobs.embedding.corpora import ReadCorpora
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.store.tables import key_columns
 
@@ -86,10 +85,10 @@ def test_a_field_that_no_document_has_is_refused_with_the_fields_there_are(slice
 
 
 def test_what_is_too_small_is_noted_and_the_rest_goes_on_but_for_all_it_is_refused():
-    corpora = Corpora({"en": None, "de": None}, [], {}, {"fr": "is small"})
-    large = without_small(corpora, {"de": "has no words"})
-    assert (list(large.tokenised), large.small) == (["en"], {"fr": "is small", "de": "has no words"})
+    read = ReadCorpora({"en": None, "de": None}, [], {}, {"fr": "is small"})
+    large = read.without({"de": "has no words"})
+    assert (list(large.corpora), large.small) == (["en"], {"fr": "is small", "de": "has no words"})
     with pytest.raises(InputError, match="corpus: all 2 corpora and slices are too small; en, as the first, is empty"):
-        without_small(corpora, {"en": "is empty", "de": "has no words"})
+        read.without({"en": "is empty", "de": "has no words"})
     with pytest.raises(InputError, match="corpus: en is empty"):
-        without_small(replace(corpora, tokenised={"en": None}), {"en": "is empty"})
+        replace(read, corpora={"en": None}).without({"en": "is empty"})

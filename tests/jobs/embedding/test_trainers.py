@@ -3,18 +3,17 @@
 import copy
 import os
 import signal
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.jobs.embedding.tiny import BOOTSTRAP
 from tiltmeter.cluster.config import ClusterError
-from tiltmeter.cluster.work import Tables
-from tiltmeter.jobs.embedding.training import LineTraining, PairTraining
+from tiltmeter.jobs.embedding.replicas import TrainFastText, TrainOnPairs, TrainWord2Vec
+from tiltmeter.jobs.runtime.work import aside
 from tiltmeter.storage.store.ledger import Store, Unit
 
 NUM_EPOCHS = 40
@@ -34,35 +33,41 @@ def corpus(made_up, write_lines, one_corpus, tmp_path_factory):
     return one_corpus("en", write_lines(tmp_path_factory.mktemp("corpus") / "en.jsonl", documents))
 
 
-@dataclass(frozen=True)
-class MortalWork:
-    """Work that kills its worker once, when so many states have been saved.
+class Mortal:
+    """Work that kills its worker once, with the twelfth state that has been saved.
 
     Attributes:
-        work: what is done.
         saves: a file with a line for each state: its unit and its epochs.
-        num_saves: the death comes with that line.
     """
 
-    work: Callable[[Store, Unit], Tables]
-    saves: Path
-    num_saves: int
+    @classmethod
+    def batch(cls, store, works, num_threads):
+        for work in works:
+            watched = copy.copy(store)
+            watched.save_state = partial(work.save, store)
+            yield from super().batch(watched, [work], num_threads)
 
-    def __call__(self, store: Store, unit: Unit) -> Tables:
-        watched = copy.copy(store)
-        watched.save_state = partial(self._save, store)
-        return self.work(watched, unit)
-
-    def _save(self, store: Store, unit: Unit, state: Mapping[str, np.ndarray]) -> None:
+    def save(self, store: Store, unit: Unit, state: Mapping[str, np.ndarray]) -> None:
         store.save_state(unit, state)
         with self.saves.open("a") as file:
             print(unit.place, state["losses"].size, file=file)
-        if len(self.saves.read_text().splitlines()) == self.num_saves:
+        if len(self.saves.read_text().splitlines()) == 12:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-def mortal(work, saves, *settings):
-    return MortalWork(work(*settings), saves, num_saves=12)
+class MortalPairs(Mortal, TrainOnPairs, unit=TrainOnPairs.operator_name):
+    saves: Any = aside(default=None)
+
+
+class MortalWord2Vec(Mortal, TrainWord2Vec, unit=TrainWord2Vec.operator_name):
+    saves: Any = aside(default=None)
+
+
+class MortalFastText(Mortal, TrainFastText, unit=TrainFastText.operator_name):
+    saves: Any = aside(default=None)
+
+
+MORTAL = {"TrainOnPairs": MortalPairs, "TrainWord2Vec": MortalWord2Vec, "TrainFastText": MortalFastText}
 
 
 @pytest.mark.parametrize(
@@ -73,8 +78,8 @@ def test_a_kill_in_the_middle_of_training_goes_on_from_the_saved_state(
 ):
     settings, saves = [*corpus, *TRAINERS[trainer], *TINY], tmp_path / "saves"
     expected = run_here(*settings, f"store={tmp_path}/usual").digests
-    for work in (PairTraining, LineTraining):
-        monkeypatch.setattr(f"tiltmeter.jobs.embedding.training.{work.__name__}", partial(mortal, work, saves))
+    for name, mortal in MORTAL.items():
+        monkeypatch.setattr(f"tiltmeter.jobs.embedding.replicas.{name}", partial(mortal, saves=saves))
     run = run_job(*settings, *OTHER, f"store={tmp_path}/store")
     assert run.stage("train")["num_worker_deaths"] == 1
     states = [line.split() for line in saves.read_text().splitlines()]

@@ -7,7 +7,7 @@ import pytest
 from gensim.models import KeyedVectors
 
 from tiltmeter.cluster.stages import UnitsFailed
-from tiltmeter.jobs.embedding.corpus.texts import WordSetError
+from tiltmeter.jobs.embedding.config import WordSetError
 from tiltmeter.storage.errors import InputError
 
 ANGLES = {"Rose": 5, "rose": 60, "tulip": 30, "ant": 70, "wasp": 85, "love": 0, "peace": 10, "war": 90, "pain": 80}

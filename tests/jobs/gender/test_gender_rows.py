@@ -4,8 +4,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tiltmeter.jobs.embedding.vectors.lookup import Lookup
-from tiltmeter.jobs.embedding.vectors.selection import vector_column
+from tiltmeter.jobs.embedding.lookup import Lookup
+from tiltmeter.jobs.embedding.vectors import vector_column
 from tiltmeter.jobs.gender.config import GenderConfig
 from tiltmeter.jobs.gender.rows import GenderRows
 from tiltmeter.operators.text.wordsets import DefiningPair, GenderSurvey, WordForms

@@ -11,7 +11,7 @@ import pytest
 from tests.fixtures.page_models import check_text
 from tests.jobs.report.test_models import lines
 from tiltmeter.jobs.association import page as association
-from tiltmeter.jobs.association.tables import ASSOCIATIONS
+from tiltmeter.jobs.association.tables import Associations
 from tiltmeter.jobs.psychophysics import page as psychophysics
 from tiltmeter.jobs.report.findings import (
     by_model,
@@ -69,7 +69,7 @@ def test_the_part_of_a_table_about_a_model_is_of_its_corpus_and_its_language():
 
 
 def test_why_nothing_names_an_empty_list_or_the_first_reason(embeddings):
-    assert "has none" in why_nothing(pl.DataFrame(ASSOCIATIONS.empty_table()), "association test")
+    assert "has none" in why_nothing(pl.DataFrame(Associations.schema().empty_table()), "association test")
     assert why_nothing(embeddings.psychometrics(ok=False), "occupation") == (
         "No occupation could be measured (10 × missing_words). The first one says: not in the vocabulary: 'x'."
     )

@@ -43,9 +43,9 @@ def of_corpora():
     key = {"corpus": TAGGED, "language": "en"}
     losses = [key | {"replica": r, "epoch": e, "loss": 1 / e + r} for r in range(3) for e in (1, 2)]
     return {
-        "corpora": pa.Table.from_pylist([CORPUS], tables.CORPORA),
-        "vocabulary": pa.Table.from_pylist(VOCABULARY, tables.VOCABULARY),
-        "training": pa.Table.from_pylist(losses, tables.TRAINING),
+        "corpora": pa.Table.from_pylist([CORPUS], tables.TABLES["corpora"]),
+        "vocabulary": pa.Table.from_pylist(VOCABULARY, tables.TABLES["vocabulary"]),
+        "training": pa.Table.from_pylist(losses, tables.TABLES["training"]),
     }
 
 
@@ -85,11 +85,11 @@ def test_several_corpora_are_a_table_with_their_warnings_and_losses_if_the_train
     corpora = [CORPUS | change for change in both]
     losses = [row | {"corpus": name} for name in ("enwiki", "dewiki") for row in published["training"].to_pylist()]
     published |= {
-        "corpora": pa.Table.from_pylist(corpora, tables.CORPORA),
-        "training": pa.Table.from_pylist(losses, tables.TRAINING),
+        "corpora": pa.Table.from_pylist(corpora, tables.TABLES["corpora"]),
+        "training": pa.Table.from_pylist(losses, tables.TABLES["training"]),
     }
     check_text(Path(__file__), "bootstrap_of_two", shown(report(published, "bootstrap", "en", "de")))
-    published["training"] = pa.Table.from_pylist([row | {"loss": None} for row in losses], tables.TRAINING)
+    published["training"] = pa.Table.from_pylist([row | {"loss": None} for row in losses], tables.TABLES["training"])
     page = report(published, "bootstrap", trainer=FastTextConfig())
     assert [block for section in page.sections for block in section.blocks if isinstance(block, Chart)] == []
     assert "This trainer gives none." in render(page)

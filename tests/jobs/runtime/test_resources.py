@@ -11,8 +11,6 @@ from tests.fixtures.page_models import check_text
 from tiltmeter.cluster.config import ClusterError
 from tiltmeter.jobs.catalogue import job
 from tiltmeter.jobs.embedding.resources import num_tokens
-from tiltmeter.jobs.embedding.vectors.encoding import EncoderEmbedding
-from tiltmeter.jobs.embedding.vectors.vector_files import FileEmbedding
 from tiltmeter.jobs.sentiment.rating.systems import SimpleSystem, TransformerSystem
 from tiltmeter.jobs.sentiment.translation.round_trips import MarianTranslator
 from tiltmeter.operators.classifiers.training import TrainingConfig
@@ -81,7 +79,7 @@ def test_what_jobs_ask_for(bootstrap, association, rating, configured, checkpoin
     large.mkdir()
     (large / "config.json").write_text(json.dumps({"dtype": "float32"}))
     (large / "model.safetensors").write_bytes(bytes(7_000_000))
-    encoder = association(EncoderEmbedding("encoder", model))
+    encoder = association(configured("job=association", "embedding=encoder", f"embedding.model={model}").embedding)
     tiny = {"checkpoints": {"tiny": SimpleNamespace(folder=model)}}
     systems = {"vader": SimpleSystem(kind="vader"), "bert": TransformerSystem(kind="transformer", model=model)}
     trip = MarianTranslator(kind="marian", language="es", there=model, back=str(large))
@@ -99,7 +97,7 @@ def test_what_jobs_ask_for(bootstrap, association, rating, configured, checkpoin
         "a rating": asked(rated, systems=dict.fromkeys(systems), round_trips={"es": None}),
         "a rating of nothing": asked(rated, systems={}, round_trips={}),
         "pairs": asked(pairs, files={"pairs": found_file("pairs.parquet", 100)}),
-        "files of vectors": asked(association(FileEmbedding("file", "a.bin")), files=files),
+        "files of vectors": asked(configured("job=association", "embedding=file", "embedding.path=a.bin"), files=files),
         "a GRU": asked(configured("job=gru_training", "labelled.path=a")),
     }
     data = ["data.path=texts.csv", "data.text=text", "data.label=label"]

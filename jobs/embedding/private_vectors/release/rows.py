@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from tiltmeter.jobs.embedding.config import FileEmbedding
 from tiltmeter.jobs.embedding.private_vectors.config import PrivateVectorsRun
 from tiltmeter.jobs.embedding.private_vectors.sources import PrivateSources, lines_of
-from tiltmeter.jobs.embedding.vectors.vector_files import FileEmbedding
 from tiltmeter.operators.compute.arrays import FloatArray, IntArray
 from tiltmeter.operators.embedding.private_release.deniability import nearest_rows
 from tiltmeter.operators.embedding.private_release.projections import clipped

@@ -10,7 +10,7 @@ from sklearn.covariance import ledoit_wolf
 from sklearn.metrics import log_loss, roc_auc_score
 
 from tests.jobs.sentiment.posterior.conftest import GROUPS, LABELLED, LEMMAS, WITHOUT_VECTOR
-from tiltmeter.jobs.embedding.vectors.selection import matrix
+from tiltmeter.jobs.embedding.vectors import matrix
 from tiltmeter.jobs.sentiment.posterior.classifiers import load_network
 from tiltmeter.jobs.sentiment.posterior.priors import _fit, load_prior
 from tiltmeter.jobs.sentiment.posterior.texts import Tokens

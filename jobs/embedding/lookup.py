@@ -1,18 +1,19 @@
 """Vectors of listed words in all embeddings of a corpus, and numbers with their intervals: what every measure needs."""
 
-import dataclasses
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar, cast
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tiltmeter.cluster.stages import Runner
-from tiltmeter.jobs.embedding.vectors.models import Model
-from tiltmeter.jobs.embedding.vectors.selection import matrix
-from tiltmeter.jobs.runtime.draws import draws_of
+from tiltmeter.jobs.embedding.tables import with_interval
+from tiltmeter.jobs.embedding.vectors import matrix
+from tiltmeter.jobs.runtime.draws import Scheme, draws_of
 from tiltmeter.jobs.runtime.rows import OK, Row, failed
+from tiltmeter.jobs.runtime.table import Column, Number
+from tiltmeter.jobs.runtime.work import Subject
 from tiltmeter.operators.embedding.bootstrap import ORIGINAL
 from tiltmeter.operators.statistics.intervals import LINEAR, IntervalSettings, Scale, percentile_interval, shift
 from tiltmeter.operators.statistics.replicas import Replicated, spread, taken_apart
@@ -20,7 +21,41 @@ from tiltmeter.storage.store.ledger import Store, TableRef
 
 MIN_REPLICAS = 2
 
-Config = TypeVar("Config")
+
+@dataclass(frozen=True)
+class Vectors(Subject):
+    """The embeddings of one model, as units read them.
+
+    Attributes:
+        name: of its corpus, its file or its encoder.
+        originals: vectors in the original embedding and in its bootstrap replicas, as :mod:`.vectors` leaves them.
+        starts: those of further random starts of the original.
+        scheme: what the draws of its replicas are keyed by; None where that is not known.
+    """
+
+    name: str
+    language: str
+    originals: Sequence[TableRef]
+    starts: Sequence[TableRef] = ()
+    scheme: Scheme | None = None
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """Its name, and how it was drawn."""
+        return {**self.key, "draws": self.scheme}
+
+    @property
+    def inputs(self) -> Mapping[str, Sequence[TableRef]]:
+        """What :class:`Lookup` reads."""
+        vectors, starts = (
+            [ref.select("word", "spelled", "count", "vector") for ref in refs] for refs in (self.originals, self.starts)
+        )
+        return {"vectors": vectors} | ({"starts": starts} if starts else {})
+
+    @property
+    def key(self) -> dict[str, Any]:
+        """Columns of every row about it."""
+        return {"model": self.name, "language": self.language}
 
 
 class Lookup:
@@ -29,7 +64,7 @@ class Lookup:
     A vector of length 0 points nowhere and counts as missing.
 
     Args:
-        inputs: of a unit, as :func:`vectors_of` gives them.
+        inputs: of a unit, as :class:`Vectors` has them.
 
     Attributes:
         counts: occurrences of each word in the original corpus, of rare ones too; None where that is not known.
@@ -123,6 +158,24 @@ def estimate(name: str, values: Replicated, intervals: IntervalSettings, scale: 
     }
 
 
+class OfReplicas(Number):
+    """A number of a corpus, its interval, the percentiles of its replicas, what moves it, and its draws."""
+
+    def __init__(self, values: Replicated, intervals: IntervalSettings, scale: Scale = LINEAR) -> None:
+        """Args: as of :func:`estimate`."""
+        self._cells = estimate("", values, intervals, scale)
+        self.resamples = self._cells.pop("_draws")
+
+    @classmethod
+    def fields(cls, about: Column) -> Iterable[pa.Field]:
+        """As :func:`.tables.with_interval` has them."""
+        return with_interval(about.name, about.sentence, about.unit)
+
+    def cells(self, about: Column) -> Row:
+        """By column."""
+        return {f"{about.name}{end}": value for end, value in self._cells.items()}
+
+
 def too_few_replicas(num: int) -> Row:
     """The verdict on a row that rests on so few replicas."""
     return failed("too_few_replicas", f"all words occur together in {num} replicas only")
@@ -132,25 +185,3 @@ def missing_words(words: Sequence[str]) -> Row:
     """The verdict on a row that lacks words."""
     listed = ", ".join(f"'{word}'" for word in words)
     return failed("missing_words", f"not in the vocabulary: {listed}")
-
-
-def whole(runner: Runner, models: Sequence[Model]) -> list[Model]:
-    """The models of which nothing has failed so far."""
-    return [model for model in models if not runner.failures.get(model.name)]
-
-
-def vectors_of(model: Model) -> dict[str, list[TableRef]]:
-    """What :class:`Lookup` reads, as inputs of a unit."""
-    refs = [ref.select("word", "spelled", "count", "vector") for ref in model.vectors]
-    num = 1 + model.num_replicas
-    return {"vectors": refs[:num]} | ({"starts": refs[num:]} if refs[num:] else {})
-
-
-def narrowed(kind: type[Config], config: Config) -> Config:
-    """The part of a job's config that a measure knows: with no more of it, every job finds the same units.
-
-    Args:
-        kind: the measure's own config.
-        config: that of a job, which has more.
-    """
-    return kind(**{field.name: getattr(config, field.name) for field in dataclasses.fields(cast(Any, kind))})
