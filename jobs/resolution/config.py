@@ -103,15 +103,18 @@ class RecordScorer(Scorer):
 
 @settings
 class MentionStudy:
-    """Mentions with gold chains, whose pairs get synthetic scores, as in the threshold study of Vadrevu et al. 2021."""
+    """Mentions with gold chains, whose pairs get synthetic scores, as in the threshold study of Vadrevu et al. 2021.
+
+    Without its group, all but the path is as the group has it.
+    """
 
     path: Text
-    topics: _Some[str] | None
-    classes: _Some[str] | None
-    seeds: _Some[Annotated[int, Field(ge=0, lt=2**63)]]
-    thresholds: _Some[FiniteFloat | None]
-    mean: Annotated[FiniteFloat, Field(gt=0)]
-    sd: Annotated[FiniteFloat, Field(ge=0)]
+    topics: _Some[str] | None = None
+    classes: _Some[str] | None = None
+    seeds: _Some[Annotated[int, Field(ge=0, lt=2**63)]] = (0,)
+    thresholds: _Some[FiniteFloat | None] = (None,)
+    mean: Annotated[FiniteFloat, Field(gt=0)] = 0.5
+    sd: Annotated[FiniteFloat, Field(ge=0)] = 0.3
 
 
 @settings

@@ -179,15 +179,9 @@ class Extracts:
         rest = self.kinds[kind]["num"] - rows.height
         return _MEANINGS[kind] + (f"; {rest:,} more are in the table explanations." if rest else " come first.")
 
-    def labels(self, component: int) -> dict[str, int]:
-        """The cluster of each record of a component."""
-        rows = self.clusters.filter(component=component).select("record", "cluster").sort("record")
-        return dict(_collected(rows).rows())
-
-    def homes(self, records: pl.Series) -> dict[str, int]:
-        """The cluster of each of these records."""
-        rows = self.clusters.filter(pl.col("record").is_in(records.unique().implode()))
-        return dict(_collected(rows.select("record", "cluster")).rows())
+    def labels(self, which: pl.Expr) -> dict[str, int]:
+        """The cluster of each of some records, by name."""
+        return dict(_collected(self.clusters.filter(which).select("record", "cluster").sort("record")).rows())
 
     def members(self, clusters: pl.Series) -> dict[int, tuple[list[str], int]]:
         """The first records of each of these clusters, and how many it has in all."""

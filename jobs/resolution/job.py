@@ -42,17 +42,6 @@ from tiltmeter.storage.store.tables import write_file
 
 _PAIRS = FileContent("pairs", plain=5, packed=20, parquet=12)
 
-_PARTITIONS = (
-    "pair_counts",
-    "constraint_counts",
-    "clusters",
-    "components",
-    "ledger_counts",
-    "ledger",
-    "moved_records",
-)
-"""Tables of graphs that were partitioned, of which no part is published before."""
-
 _LABELS = ("cluster", "cluster_id", "component")
 
 
@@ -65,7 +54,8 @@ def run(run: Resolution) -> None:
     previous.check_fits(store, {name: graph["records"] for name, graph in graphs.items()})
     graphs = partition(run, graphs, previous)
     check_clusters(store, graphs, questions)
-    run.publish_all({name: [graph[name] for graph in graphs.values() if name in graph] for name in _PARTITIONS})
+    # Of a graph that was not partitioned, nothing is published.
+    run.publish_all({name: [graph[name] for graph in graphs.values() if name in graph] for name in TABLES})
     export_clusters(run, graphs)
     assess(run, graphs, questions, previous)
 

@@ -292,7 +292,7 @@ def _drawing(component: int, extracts: Extracts, seed: int) -> Iterator[Block]:
             "Dots of one colour and shape: a cluster; hollow ones are alone. Solid lines: positive pairs; dashed ones: "
             f"negative pairs. Of a kind with more than {MAX_LINES} pairs, those of most weight are drawn, and those "
             "that keep a cluster whole. The pointer shows records and weights.",
-            {"graph": cluster_graph(pairs, extracts.labels(component), seed)},
+            {"graph": cluster_graph(pairs, extracts.labels(pl.col("component") == component), seed)},
         )
     kinds = {"near_miss": "Near misses that would bring most", "merge": "What holds the clusters, the weakest first"}
     for kind, title in kinds.items():
@@ -455,7 +455,7 @@ def _asked(extracts: Extracts) -> Iterator[Block]:
     rows = extracts.explained("asked")
     if rows.is_empty():
         return
-    yield from _explained("asked", extracts, extracts.homes(rows["record"]))
+    yield from _explained("asked", extracts, extracts.labels(pl.col("record").is_in(rows["record"].unique().implode())))
     if (pairs := extracts.explained("asked_pair")).height:
         yield grid(
             extracts.caption("asked_pair", pairs),

@@ -1,9 +1,10 @@
 """From graphs to clusters: cut into components, components solved in bundles, clusters put together with their ids."""
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -254,29 +255,24 @@ class SolveBundle(Work, unit="partition", stage="solve"):
     def tables(self, store: Store) -> Tables:
         """``labels`` of all nodes and ``results`` of all components."""
         bundle, settings = store.read(self.bundle), self.settings
-        parts = zip(_problems(bundle, settings.missing), _groups(bundle), strict=True)
-        results = [solve_in_time(problem, groups, settings) for problem, groups in parts]
+        results = [solve_in_time(problem, groups, settings) for problem, groups in _problems(bundle, settings.missing)]
         yield "labels", pa.table({"label": np.concatenate([result.labels for result, _ in results])})
         yield "results", pa.Table.from_pylist([row for _, row in results], _PACKED if settings.packing else _RESULTS)
 
 
-def _problems(bundle: pa.Table, missing: Missing) -> Iterator[Problem]:
+def _problems(bundle: pa.Table, missing: Missing) -> Iterator[tuple[Problem, IntArray | None]]:
+    """Each component, with those of its nodes that have to be together; None where there are none."""
+    tied_nodes = bundle["group"] if "group" in bundle.column_names else repeat(None, bundle.num_rows)
     sizes = bundle["num_nodes"].to_numpy()
     left, right, weights = (bundle[name].combine_chunks() for name in _LISTS.names)
     ends = left.offsets.to_numpy()
     values = [part.values.to_numpy() for part in (left, right, weights)]
-    for number, size in enumerate(sizes.tolist()):
+    for number, (size, nodes) in enumerate(zip(sizes.tolist(), tied_nodes, strict=True)):
+        groups = None if nodes is None else canonical(nodes.values.to_numpy())
         ours = slice(ends[number], ends[number + 1])
         ends_of_pairs = [part[ours].astype(np.int64) for part in values[:2]]
-        yield Problem(size, ends_of_pairs[0], ends_of_pairs[1], values[2][ours], missing)
-
-
-def _groups(bundle: pa.Table) -> Iterable[IntArray | None]:
-    """Of each component, those of its nodes that have to be together; None where there are none."""
-    if "group" not in bundle.column_names:
-        return [None] * bundle.num_rows
-    each = (canonical(groups.values.to_numpy()) for groups in bundle["group"])
-    return (groups if groups.size > groups.max() + 1 else None for groups in each)
+        problem = Problem(size, ends_of_pairs[0], ends_of_pairs[1], values[2][ours], missing)
+        yield problem, None if groups is None or groups.size == groups.max() + 1 else groups
 
 
 def solve_in_time(problem: Problem, groups: IntArray | None, settings: SolverSettings) -> tuple[Result, dict[str, Any]]:

@@ -1,6 +1,6 @@
 """Job `sentiment_rating`: how much sentiment systems lean, before and after round trips through other languages."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -94,23 +94,19 @@ def rating_requests(config: RatingRun, sources: RatingSources, num_gpus: int) ->
     Raises:
         ClusterError: if a setting wants GPUs and there are none.
     """
-    return [*_systems(config, sources, num_gpus), *_translators(config, sources, num_gpus)]
-
-
-def _systems(config: RatingRun, sources: RatingSources, num_gpus: int) -> Iterator[ResourceRequest]:
+    requests = []
     for name in sources.systems:
         if isinstance(system := config.sentiment[name], TransformerSystem):
-            folder = model_folder(system.model, system.revision, f"sentiment.{name}.model")
-            yield model_request(f"score {name}", {system.model: folder}, system.device, num_gpus, f"sentiment.{name}")
-
-
-def _translators(config: RatingRun, sources: RatingSources, num_gpus: int) -> Iterator[ResourceRequest]:
+            setting = f"sentiment.{name}"
+            models = {system.model: model_folder(system.model, system.revision, f"{setting}.model")}
+            requests.append(model_request(f"score {name}", models, system.device, num_gpus, setting))
     for name in sources.round_trips:
         if isinstance(trip := config.translator[name], MarianTranslator):
-            there = model_folder(trip.there, trip.revision_there, f"translator.{name}.there")
-            back = model_folder(trip.back, trip.revision_back, f"translator.{name}.back")
-            models = {trip.there: there, trip.back: back}
-            yield model_request(f"translate {name}", models, trip.device, num_gpus, f"translator.{name}")
+            setting = f"translator.{name}"
+            models = {trip.there: model_folder(trip.there, trip.revision_there, f"{setting}.there")}
+            models |= {trip.back: model_folder(trip.back, trip.revision_back, f"{setting}.back")}
+            requests.append(model_request(f"translate {name}", models, trip.device, num_gpus, setting))
+    return requests
 
 
 def run(run: Run[RatingRun, RatingSources]) -> None:

@@ -17,6 +17,7 @@ from tiltmeter.jobs.report.wording import listed, plural, verb
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.published import Frames
 from tiltmeter.jobs.sentiment.rating import page_figures as figures
+from tiltmeter.jobs.sentiment.rating import tables
 from tiltmeter.jobs.sentiment.rating.config import FileSentences, RatingConfig, RatingRun
 from tiltmeter.jobs.sentiment.rating.job import RatingSources
 from tiltmeter.jobs.sentiment.rating.page_figures import (
@@ -25,24 +26,12 @@ from tiltmeter.jobs.sentiment.rating.page_figures import (
     amount,
     by_case,
     case_name,
-    causal_models,
-    diagram,
-    meaning,
     rated,
     variants_of,
 )
 from tiltmeter.jobs.sentiment.rating.page_trips import changes, lost_words, rated_comparisons, round_trips, words
 from tiltmeter.jobs.sentiment.rating.raw_scores import INCOMPARABLE
-from tiltmeter.jobs.sentiment.rating.tables import (
-    ORIGINAL,
-    Agreement,
-    Annotations,
-    Descriptions,
-    Effects,
-    RawScores,
-    Tests,
-    attribute,
-)
+from tiltmeter.jobs.sentiment.rating.tables import ORIGINAL, attribute
 from tiltmeter.operators.statistics.two_samples import LEVELS
 
 _QUESTION = "Do the scores of sentiment systems depend on whom a text is about?"
@@ -297,9 +286,9 @@ def _causes(frames: Frames) -> Iterator[Block]:
         "a difference to sentiment. Where the emotion of the texts depends on the attribute, it confounds the test."
     )
     comparable = (frames[name].filter(pl.col("status") != INCOMPARABLE) for name in ("raw_scores", "ratings"))
-    for model, groups in causal_models(*comparable).items():
+    for model, groups in figures.causal_models(*comparable).items():
         alt = f"Causal diagram of {listed(groups)}: arrows between {listed(model.attributes)}, emotion and sentiment."
-        yield Chart(alt, meaning(model, groups), {"diagram": diagram(model)})
+        yield Chart(alt, figures.meaning(model, groups), {"diagram": figures.diagram(model)})
 
 
 def _meanings(rows: pl.DataFrame, config: RatingConfig) -> Iterator[Block]:
@@ -353,7 +342,7 @@ def _tests(frames: Frames) -> Iterator[Block]:
     rejections = map(_rejections, ("", "holm_", "bh_"), ("reject", "after Holm", "after B.–H."))
     estimates = estimate("raw_score", "WRS", 1), optional(estimate("impact", "DIE", 1, "%"))
     show = Show(
-        RawScores,
+        tables.RawScores,
         "Tests, and how many of them reject at 95 / 70 / 60%: the t-tests over texts, which the score counts, and "
         "p-values by what was drawn, corrected after Holm and after Benjamini and Hochberg; raw scores with their "
         "intervals.",
@@ -417,7 +406,7 @@ def _largest(effects: pl.DataFrame) -> Grid:
     key = ["variant", "system"]
     largest = effects.sort("die_percent", descending=True, maintain_order=True).unique(key, keep="first")
     show = Show(
-        Effects,
+        tables.Effects,
         "The emotion with the largest impact, of all data sets.",
         "variant system dataset emotion num_texts mean_given mean_do die_percent",
         most=MOST_ROWS,
@@ -440,7 +429,7 @@ def _rejecting(tests: pl.DataFrame) -> Iterator[Block]:
     values = cell("values", lambda row: f"{row['value_1']} / {row['value_2']}")
     numbers = "t degrees_of_freedom p_value p_holm p_benjamini_hochberg unit num_units"
     show = Show(
-        Tests,
+        tables.Tests,
         "Tests of which t rejects equal means at 95%, the smallest p first; p is by the unit, and B.–H.: after "
         "Benjamini and Hochberg.",
         [*["variant", "group", "dataset", "system", "protected"], values, _MEANS, *numbers.split()],
@@ -483,14 +472,14 @@ def _people(frames: Frames) -> Iterator[Block]:
         "these is drawn. A system agrees with it where both are positive, both negative or both 0."
     )
     yield from Show(
-        Annotations,
+        tables.Annotations,
         "How far annotators agree with each other: texts of which all labels are equal, and pairs of labels that are.",
         "variant group system num_texts num_labelled percent_unanimous percent_pairwise percent_drawn",
         most=MOST_ROWS,
     ).blocks(frames)
     if not frames["agreement"].is_empty():
         yield from Show(
-            Agreement,
+            tables.Agreement,
             "How far systems agree with the annotators.",
             "variant group annotated system num_texts num_agreeing percent_agreeing",
             most=MOST_ROWS,
@@ -503,7 +492,7 @@ def _texts(frames: Frames) -> Iterator[Block]:
     counts: list[str | Column] = ["num_texts", "num_words", words, "num_stop_words", stop_words]
     conversations = map(optional, (count("num_conversations"), texts))
     yield from Show(
-        Descriptions,
+        tables.Descriptions,
         "The original texts. Stop words: those of scikit-learn's English list. In brackets beside a mean: the "
         "smallest and the largest number.",
         ["group", "dataset", optional("speaker"), *counts, *conversations],
