@@ -26,16 +26,7 @@ from tiltmeter.jobs.gender import genders, languages, sets
 from tiltmeter.jobs.gender.config import GenderConfig
 from tiltmeter.jobs.runtime.table import tables_of
 from tiltmeter.operators.statistics.intervals import IntervalSettings
-from tiltmeter.operators.text.wordsets import (
-    Association,
-    DefiningPair,
-    GenderSurvey,
-    GenderWords,
-    NamedWords,
-    Occupations,
-    Wefat,
-    WordForms,
-)
+from tiltmeter.operators.text import wordsets
 
 NOISE, DIMS = 0.5, 12
 NUM_CORPORA = 1000
@@ -138,10 +129,10 @@ def tested_p(job: str, table: str) -> Exemption:
 
 # --- association ------------------------------------------------------------------------------------------------------
 
-_X, _Y = (NamedWords(side, tuple(f"{side}{number}" for number in range(8))) for side in "xy")
-_A, _B = (NamedWords(side, tuple(f"{side}{number}" for number in range(6))) for side in "ab")
+_X, _Y = (wordsets.NamedWords(side, tuple(f"{side}{number}" for number in range(8))) for side in "xy")
+_A, _B = (wordsets.NamedWords(side, tuple(f"{side}{number}" for number in range(6))) for side in "ab")
 _OCCUPATIONS = tuple(f"job{number:02d}" for number in range(30))
-_TEST, _WEFAT = Association("made up", _X, _Y, _A, _B), Wefat("made up", _A, _B)
+_TEST, _WEFAT = wordsets.Association("made up", _X, _Y, _A, _B), wordsets.Wefat("made up", _A, _B)
 _ASSOCIATIONS: Turns = {
     "associations": [["score"], ["effect_size"]],
     "word_associations": [["effect_size"]],
@@ -163,7 +154,7 @@ def _leaning(rng: np.random.Generator, lean: float, num_occupations: int = 30) -
 def _associations(vectors: Vectors, num_occupations: int = 30) -> dict[str, pa.Table]:
     """Of both stages."""
     women = dict(zip(_OCCUPATIONS[:num_occupations], np.linspace(95, 5, num_occupations).tolist(), strict=True))
-    occupations, config = Occupations("made up", 2026, women), AssociationConfig()
+    occupations, config = wordsets.Occupations("made up", 2026, women), AssociationConfig()
     lookup = Lookup(cast(Any, Held(dict(enumerate(vectors)))), {"vectors": cast(Any, range(len(vectors)))})
     key = {"model": "aa", "language": "aa"}
     tests = associate(lookup, key, "made up", _TEST, config)
@@ -216,10 +207,10 @@ def by_chance(tests: Mapping[str, tuple[str, str, str, str]], least: float) -> I
 NUM_PAIRS, NUM_PROFESSIONS = 6, 12
 
 _PAIRS = [(f"woman{number}", f"man{number}") for number in range(NUM_PAIRS)]
-_FORMS = {f"job{number}": WordForms((f"f{number}",), (f"m{number}",)) for number in range(NUM_PROFESSIONS)}
+_FORMS = {f"job{number}": wordsets.WordForms((f"f{number}",), (f"m{number}",)) for number in range(NUM_PROFESSIONS)}
 _ORIGINAL = tuple(f"old{number}" for number in range(16))
-_SURVEY = GenderSurvey("Latn", "made up", {f"{f}-{m}": DefiningPair(f, m) for f, m in _PAIRS}, _FORMS)
-_LISTS = GenderWords(tuple(_PAIRS[:4]), _ORIGINAL)
+_SURVEY = wordsets.GenderSurvey("Latn", "made up", {f"{f}-{m}": wordsets.DefiningPair(f, m) for f, m in _PAIRS}, _FORMS)
+_LISTS = wordsets.GenderWords(tuple(_PAIRS[:4]), _ORIGINAL)
 _SAME = {"config": GenderConfig(), "draws": None}
 
 _WEIGHTED = ("", "_by_count", "_by_form", "_by_gender")
@@ -260,7 +251,7 @@ def _measured(vectors: Vectors, language: str) -> dict[str, pa.Table]:
     return done(genders._measure, settings, {"vectors": vectors})
 
 
-def _compared(vectors: Vectors, original: GenderWords, survey: GenderSurvey) -> dict[str, pa.Table]:
+def _compared(vectors: Vectors, original: wordsets.GenderWords, survey: wordsets.GenderSurvey) -> dict[str, pa.Table]:
     """Both lists, as their stage holds them against each other."""
     words = {"original": original, "modified": survey}
     settings = _SAME | {"model": "aa", "language": "aa", "words": words, "seed": 0}
@@ -317,10 +308,10 @@ def _p_of_lists(repetition: int, shift: float) -> Any:
     means = rng.standard_normal((len(names), DIMS))
     means[: 2 * NUM_PAIRS, 0] = [2.0, -2.0] * NUM_PAIRS
     means[-10:, 0] += shift
-    forms = {name: WordForms(neutral=(name,)) for name in names[-10:]}
-    survey = GenderSurvey("Latn", "made up", _SURVEY.defining, forms)
+    forms = {name: wordsets.WordForms(neutral=(name,)) for name in names[-10:]}
+    survey = wordsets.GenderSurvey("Latn", "made up", _SURVEY.defining, forms)
     vectors = drawn_again(Words(names, means), rng, 2)
-    table = _compared(vectors, GenderWords(tuple(_PAIRS), _ORIGINAL), survey)["gender_sets"]
+    table = _compared(vectors, wordsets.GenderWords(tuple(_PAIRS), _ORIGINAL), survey)["gender_sets"]
     return next(row["p"] for row in table.to_pylist() if row["score"] == "bias")
 
 

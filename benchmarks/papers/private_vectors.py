@@ -16,18 +16,7 @@ from benchmarks.command import DATA
 from benchmarks.papers.figures import Figure, compared, keep, recorded
 from tiltmeter.operators.classifiers.errors.splits import mean_of
 from tiltmeter.operators.compute.arrays import FloatArray, IntArray
-from tiltmeter.operators.embedding.private_release.distances import (
-    expected_distance_error,
-    expected_product_error,
-    published_bounds,
-    quantile_bounds,
-)
-from tiltmeter.operators.embedding.private_release.noise import (
-    coordinate_deviation,
-    mean_squared_norm,
-    norm_noise,
-    published_dimensions,
-)
+from tiltmeter.operators.embedding.private_release import distances, noise
 from tiltmeter.operators.embedding.private_release.projections import gaussian_projection
 from tiltmeter.operators.embedding.private_release.utility import held_out, linear_result
 from tiltmeter.operators.statistics.intervals import FISHER
@@ -66,21 +55,22 @@ def figures() -> list[Figure]:
 
 def _dimensions() -> Iterator[Figure]:
     for num, beta in _BETAS.items():
-        ours = published_dimensions(_WIDTH, beta)
+        ours = noise.published_dimensions(_WIDTH, beta)
         yield compared("appendix A", f"dimensions at beta = {beta}", num, ours, otherwise="the rule gives two less")
 
 
 def _bounds() -> Iterator[Figure]:
     """Propositions 7 to 9 at one setting of experiment 1, by their own formula and by the quantile of the noise."""
     beta, num = 0.5, 200
-    kept = published_dimensions(_WIDTH, beta)
+    kept = noise.published_dimensions(_WIDTH, beta)
     given = (_NORM, beta, kept, 1.0, num, 1e-6)
-    expected = expected_distance_error(np.array([_DISTANCE]), mean_squared_norm("norm", kept, 1 + beta))
-    product = expected_product_error(coordinate_deviation("norm", kept, 1 + beta), kept, np.array([2 * _NORM**2]))
+    expected = distances.expected_distance_error(np.array([_DISTANCE]), noise.mean_squared_norm("norm", kept, 1 + beta))
+    deviation = noise.coordinate_deviation("norm", kept, 1 + beta)
+    product = distances.expected_product_error(deviation, kept, np.array([2 * _NORM**2]))
     means = {"distance": f"; mean error {expected:,.0f}", "product": f"; mean error {product:,.0f}", "loss": ""}
     names = {"distance": "error of a distance", "product": "error of an inner product", "loss": "loss that is added"}
     where = f"at epsilon = 1 and beta = {beta}, {num} vectors of norm {_NORM:g} at most, delta = 1e-6"
-    printed, exact = published_bounds(*given), quantile_bounds(*given)
+    printed, exact = distances.published_bounds(*given), distances.quantile_bounds(*given)
     for number, (name, said) in enumerate(names.items(), start=7):
         bound, ours = f"{getattr(printed, name):,.0f}", f"{getattr(exact, name):,.0f} by the quantile{means[name]}"
         yield Figure(f"proposition {number}", f"bound on the {said}, {where}", bound, ours, "by the formula")
@@ -94,8 +84,8 @@ def _table_1(rows: list[Row]) -> Iterator[Figure]:
             [num] = {dimensions for mechanism, dimensions, _ in found if mechanism == name}
             alone = found["noise_only norm", num, "word"]
             cells = [
-                f"{noise} {_percent(found[name, num, noise])} ({_percent(found['noise_only norm', num, noise])})"
-                for noise in ("word", "occurrence")
+                f"{per} {_percent(found[name, num, per])} ({_percent(found['noise_only norm', num, per])})"
+                for per in ("word", "occurrence")
             ]
             verdict = "less than noise alone" if value < 100 * alone["low"] else "as noise alone"
             verdict = "more than noise alone" if value > 100 * alone["high"] else verdict
@@ -171,8 +161,8 @@ def _compared(few: EmbeddingFile, many: EmbeddingFile) -> Iterator[Row]:
 def _right(images: FloatArray, labels: IntArray, scale: float, run: int) -> float:
     generator = np.random.default_rng(run)
     is_test = held_out(generator, len(labels), _TEST_SHARE)
-    noise = norm_noise(generator, images.shape, scale) if scale else 0.0
-    return linear_result(images + noise, labels, is_test).accuracy
+    moves = noise.norm_noise(generator, images.shape, scale) if scale else 0.0
+    return linear_result(images + moves, labels, is_test).accuracy
 
 
 def _lexicon() -> dict[str, int]:

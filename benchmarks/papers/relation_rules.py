@@ -7,15 +7,8 @@ import nltk.translate.bleu_score
 
 from benchmarks.command import DATA
 from benchmarks.papers.figures import Figure, compared
+from tiltmeter.operators.relations import floors
 from tiltmeter.operators.relations.bleu import corpus_bleu, published_tokens
-from tiltmeter.operators.relations.floors import (
-    Matched,
-    floor_scores,
-    frequent_rules,
-    most_frequent_rule,
-    relation_key,
-    rule_scores,
-)
 from tiltmeter.operators.relations.induction import Induction, induced_rules
 from tiltmeter.operators.relations.instances import NO_RELATION, Instance
 from tiltmeter.operators.relations.rows import instance_of
@@ -99,17 +92,17 @@ def _rows() -> Iterator[Figure]:
 def _floors() -> Iterator[Figure]:
     texts = {text.rule_id: tuple(published_tokens(text.pattern)) for text in read_rules(str(DATA / _RULES))}
     training = [row for row in _mappings("train") if row]
-    frequent, constant = frequent_rules(training), texts[most_frequent_rule(training)]
+    frequent, constant = floors.frequent_rules(training), texts[floors.most_frequent_rule(training)]
     test = [row for row in _mappings("test") if row]
-    floor = floor_scores(test, frequent, texts)
+    floor = floors.floor_scores(test, frequent, texts)
     for name, bleu in _PRINTED_BLEU.items():
         verdict = "below what comes of not reading" if bleu < 100 * floor.bleu else "above by so little"
         yield Figure("table 1", f"BLEU, {name}; beside it the floor", f"{bleu}", f"{100 * floor.bleu:.1f}", verdict)
     for part, rows in (("development", [row for row in _mappings("dev") if row]), ("test", test)):
-        scores = floor_scores(rows, frequent, texts)
+        scores = floors.floor_scores(rows, frequent, texts)
         values = {"BLEU": scores.bleu, "exact": scores.exact, "exact, mean over rules": scores.exact_by_rule}
         values["exact, mean over relations"] = scores.exact_by_relation
-        values["BLEU of one rule for all"] = rule_scores(rows, [constant] * len(rows), texts).bleu
+        values["BLEU of one rule for all"] = floors.rule_scores(rows, [constant] * len(rows), texts).bleu
         for name, value in values.items():
             yield Figure("", f"floor of {part} ({scores.num} rows): {name}", _NOT_PRINTED, f"{value:.4f}", "")
     yield Figure("", "largest difference of BLEU from NLTK's", _NOT_PRINTED, f"{_difference(frequent, texts):.0e}", "")
@@ -121,7 +114,7 @@ def _difference(frequent: dict[str, str], texts: dict[str, tuple[str, ...]]) -> 
     for part in ("dev", "test"):
         rows = [row for row in _mappings(part) if row]
         references = [[list(texts[rule]) for _, rule in row] for row in rows]
-        written = [list(texts.get(frequent.get(relation_key(row[0][0]), ""), ())) for row in rows]
+        written = [list(texts.get(frequent.get(floors.relation_key(row[0][0]), ""), ())) for row in rows]
         pairs = [(references, written), *(([one], [other]) for one, other in zip(references, written, strict=True))]
         largest = max(largest, *(abs(corpus_bleu(*pair) - _of_nltk(*pair)) for pair in pairs))
     return largest
@@ -179,5 +172,5 @@ def _sentences(part: str) -> list[Instance]:
     return [instance_of(row) for row in read_relations(str(DATA / f"{_CONLL}/conll04_{part}.json"))]
 
 
-def _mappings(part: str) -> list[Matched | None]:
+def _mappings(part: str) -> list[floors.Matched | None]:
     return list(read_mappings(str(DATA / f"{_TACRED}/mappings_{part}.txt")))
