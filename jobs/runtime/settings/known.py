@@ -12,6 +12,15 @@ from tiltmeter.jobs.runtime.settings.files import Choice, SettingsFolders, absol
 from tiltmeter.jobs.runtime.wording import listed
 
 _MOST_NAMES = 20
+_GONE = {
+    (
+        "overnight",
+        "job.notify",
+    ): "is no setting any more: set notify.command to a command that reads the outcome as JSON; "
+    "docs/overnight.md has one for a webhook and one for mail"
+}
+"""What to say of settings that a job once had."""
+
 _ALIKE = 0.75
 """Of letters in their order, at least, that a key shares with the one that was meant."""
 
@@ -61,6 +70,8 @@ class Known:
 
     def no_such(self, key: str) -> str:
         """What to say of a key that is no setting."""
+        if reason := _GONE.get((str(self._job), key)):
+            return reason
         group = self._group(key)
         if owners := [option for option in self.folders.options(group) if self._has(f"{group}/{option}", key)]:
             job = f"job={self._job}" if group == "job" else "what is chosen"
