@@ -2,14 +2,25 @@
 waits for no cluster.
 """
 
+import os
+import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NoReturn, Self
 
-from tiltmeter.cluster.capacity import ResourceRequest
+from tiltmeter.cluster import capacity
+from tiltmeter.cluster.capacity import (
+    BYTES_PER_MEGABYTE,
+    Node,
+    ResourceRequest,
+    num_wide_workers,
+    usual_request,
+    workers_for,
+)
 from tiltmeter.cluster.config import ClusterConfig
 from tiltmeter.cluster.dealing import Deck
 from tiltmeter.cluster.work import Outcome, Work
@@ -20,6 +31,7 @@ if TYPE_CHECKING:
     from tiltmeter.cluster.workers import Pool
 
 _NVIDIA_DRIVER = Path("/dev/nvidiactl")
+_BYTES_PER_MEBIBYTE = 2**20
 
 
 @dataclass
@@ -84,7 +96,7 @@ class Workers:
     @property
     def num_gpus(self) -> int:
         """Workers with a GPU; of this machine it is known without a cluster if there are none."""
-        if self._pool is None and self.config.kind == "local" and not _NVIDIA_DRIVER.exists():
+        if self._pool is None and _has_no_gpu(self.config):
             return 0
         return self._started().num_gpus
 
@@ -106,3 +118,83 @@ class Workers:
             pool = Pool(self.store, self.config.max_retries)
             with pool.started(*cluster.workers):
                 yield pool
+
+
+@dataclass
+class Prospect:
+    """The workers that a run would have; none of them is started.
+
+    Attributes:
+        config: of the cluster.
+        requests: what stages ask of workers beyond the usual, given the number of free GPUs.
+        nodes_of: what the nodes of a cluster are.
+    """
+
+    config: ClusterConfig
+    requests: Callable[[int], Sequence[ResourceRequest]]
+    nodes_of: Callable[[ClusterConfig], Sequence[Node]]
+
+    @property
+    def num_gpus(self) -> int:
+        """That are free."""
+        return sum(node.free_gpus for node in self.nodes_of(self.config))
+
+    @cached_property
+    def found(self) -> capacity.Workers:
+        """Their number and size, that of the largest stage, as they are kept from stage to stage.
+
+        Raises:
+            ClusterError: if the cluster can't be reached, or no node has room for one.
+        """
+        requests = [usual_request(self.config), *self.requests(self.num_gpus)]
+        return workers_for(self.nodes_of(self.config), requests, self.config)
+
+    @property
+    def num_workers(self) -> int:
+        """Without a GPU."""
+        return self.found.num_workers
+
+    def num_wide_workers(self, num_cpus: int) -> int:
+        """Of so many CPUs each, without a GPU."""
+        return self.num_workers if num_cpus == 1 else num_wide_workers(self.found.rooms, num_cpus)
+
+    def ask_nodes(self, question: Callable[[], str]) -> NoReturn:  # noqa: ARG002
+        """Never called: nobody is there to answer."""
+        raise AssertionError("no node can be asked before a run")
+
+    def run(self, work: Work, deck: Deck, *, on_gpu: bool = False, num_cpus: int = 1) -> NoReturn:  # noqa: ARG002
+        """Never called: nobody is there to do it."""
+        raise AssertionError("no unit can be done before a run")
+
+
+def nodes_before(config: ClusterConfig) -> list[Node]:
+    """The nodes that a run would have: of this machine without starting a cluster, unless it may have GPUs.
+
+    Raises:
+        ClusterError: if a cluster that runs can't be reached.
+    """
+    if _has_no_gpu(config):
+        return [_this_machine(config)]
+    # Ray takes half a second to import.
+    from tiltmeter.cluster.connection import connected, nodes
+
+    with connected(config):
+        return nodes()
+
+
+def _has_no_gpu(config: ClusterConfig) -> bool:
+    """Whether the cluster is this machine, of which that is known."""
+    return config.kind == "local" and not _NVIDIA_DRIVER.exists()
+
+
+def _this_machine(config: ClusterConfig) -> Node:
+    """What Ray would say of it."""
+    num_cpus = config.num_cpus or os.cpu_count() or 1
+    megabytes = config.memory_megabytes
+    if megabytes is None:
+        from ray._private.utils import estimate_available_memory
+
+        shared = config.object_store_megabytes * _BYTES_PER_MEBIBYTE
+        free = int(estimate_available_memory())  # type: ignore[no-untyped-call]
+        megabytes = max(0, free - shared) // BYTES_PER_MEGABYTE
+    return Node("", socket.gethostname(), num_cpus, num_cpus, 0, 0, megabytes, megabytes)

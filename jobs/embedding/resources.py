@@ -8,7 +8,7 @@ from tiltmeter.jobs.embedding.config import EmbeddingConfig, EmbeddingsRun, Enco
 from tiltmeter.jobs.embedding.sources import Sources, Text
 from tiltmeter.jobs.runtime.resources import CUDA, FileContent, file_request, megabytes, model_request, uses_gpus
 from tiltmeter.operators.embedding.fasttext import FastTextConfig
-from tiltmeter.operators.embedding.glove import GloveConfig, vector_bytes
+from tiltmeter.operators.embedding.glove import BYTES_PER_PAIR, GloveConfig, vector_bytes
 
 _VECTORS = FileContent("vectors", plain=1.7, packed=2, parquet=9)
 
@@ -44,6 +44,17 @@ def embedding_requests(config: EmbeddingsRun, sources: Sources, num_gpus: int) -
         ]
     files = [file for replicas in sources.files.values() for file in replicas]
     return [file_request("read vectors", max(files, key=lambda file: file.state.num_bytes), _VECTORS)]
+
+
+def scratch_bytes(config: object, texts: Sequence[Text]) -> float:
+    """What a worker in training keeps in ``cluster.scratch``, at most: pairs of the largest corpus that do not fit its
+    memory; none of a job that trains nothing."""
+    if not (isinstance(config, EmbeddingsRun) and isinstance(config.embedding, EmbeddingConfig)):
+        return 0.0
+    if not isinstance(config.embedding.trainer, GloveConfig):
+        return 0.0
+    needed = max(BYTES_PER_PAIR * num_pairs(num_tokens(text)) for text in texts)
+    return needed if needed > config.cluster.worker_data_bytes else 0.0
 
 
 def num_tokens(text: Text) -> float:

@@ -41,7 +41,7 @@ def page_of(tables: Mapping[str, pa.Schema]) -> Callable[[Run[Any, Any], Frames]
                 [Bullets([_finding(name, frames[name], schema) for name, schema in published.items()])],
             ),
             [
-                Section(name, phrase(name).capitalize(), _blocks(frames[name], schema))
+                Section(name, phrase(name).capitalize(), table_blocks(frames[name], schema))
                 for name, schema in published.items()
             ],
         )
@@ -63,7 +63,8 @@ def _finding(name: str, rows: pl.DataFrame, schema: pa.Schema) -> str:
     return f"{extent}; {phrase(first.name)} from {low} to {high}{_unit(first)}."
 
 
-def _blocks(rows: pl.DataFrame, schema: pa.Schema) -> list[Block]:
+def table_blocks(rows: pl.DataFrame, schema: pa.Schema) -> list[Block]:
+    """A table as its schema says it."""
     intervals = interval_columns(schema.names)
     ends = {end for both in intervals.values() for end in both}
     rows = rows.rename({end: f"{name}_{end}" for name, both in intervals.items() for end in both if end in ENDS})

@@ -2,6 +2,8 @@
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from tiltmeter.storage.corpora.formats.dump_parser import FIELDS
 from tiltmeter.storage.corpora.formats.jsonarrays import array_fields, read_json_array
@@ -28,6 +30,7 @@ __all__ = [
     "downloaded",
     "fields_of",
     "find_sources",
+    "nothing_copied",
     "pages_of",
     "read_pages",
     "split",
@@ -47,6 +50,19 @@ _READERS: Mapping[Format, Callable[[Source, Span, Repairs, int, str | None], Ite
 }
 
 
+_ONLY_KNOWN = ContextVar("only known", default=False)
+
+
+@contextmanager
+def nothing_copied() -> Iterator[None]:
+    """Inside of the block, a file of which the store has no copy is refused and not copied."""
+    token = _ONLY_KNOWN.set(True)
+    try:
+        yield
+    finally:
+        _ONLY_KNOWN.reset(token)
+
+
 def downloaded(config: CorpusConfig, store: str) -> CorpusConfig:
     """The corpus with copies in the store in place of what web servers have, if ``corpus.download`` is set.
 
@@ -57,13 +73,20 @@ def downloaded(config: CorpusConfig, store: str) -> CorpusConfig:
         store: root of the store, a path or URI; copies go to the folder ``downloads`` in it.
 
     Raises:
-        InputError: if a file is missing, its size is not announced, or the connection keeps breaking.
+        InputError: if a file is missing, its size is not announced, or the connection keeps breaking; of a file that
+            would be copied where :func:`nothing_copied` says so.
         StorageError: if the store can't be written.
     """
     if not config.download:
         return config
-    from tiltmeter.storage.files.downloads import copy_of  # its libraries take 0.2 s to import
+    from tiltmeter.storage.files.downloads import copy_of, has_copy  # its libraries take 0.2 s to import
 
+    for path in config.paths if _ONLY_KNOWN.get() else ():
+        if is_web(path) and not has_copy(path, store):
+            raise InputError(
+                f"{config.name}: {redacted(path)} is not in the store, and a plan fetches nothing: set corpus.path to "
+                "a copy that you have, or start the job, which fetches it first"
+            )
     paths = tuple(copy_of(path, store) if is_web(path) else path for path in config.paths)
     return dataclasses.replace(config, path=paths[0] if isinstance(config.path, str) else paths)
 

@@ -17,6 +17,9 @@ from tiltmeter.storage.files.retries import is_transient, with_retries
 
 SETTING = "store=<path or URI>"
 
+_WITH_BUCKETS = ("s3", "gcs")
+"""File systems, by the names that Arrow gives them."""
+
 T = TypeVar("T")
 
 _S3: dict[str, Any] = {
@@ -98,6 +101,27 @@ def file_information(filesystem: fs.FileSystem, paths: Sequence[str]) -> list[fs
         StorageError: if the file system can't be asked.
     """
     return _named(paths[0], lambda: filesystem.get_file_info(list(paths))) if paths else []
+
+
+def check_bucket(filesystem: fs.FileSystem, path: str, name: str) -> None:
+    """Refuse a store in a bucket that there is not: a run makes folders, but no bucket.
+
+    Args:
+        path: of the store on its file system.
+        name: of the store, for messages.
+
+    Raises:
+        StorageError: if there is no such bucket.
+    """
+    if filesystem.type_name not in _WITH_BUCKETS:
+        return
+    bucket = path.partition("/")[0]
+    try:
+        [folder] = file_information(filesystem, [bucket])
+    except StorageError:
+        return  # whoever may not look at the bucket may have a folder in it
+    if folder.type == fs.FileType.NotFound:
+        raise StorageError(f"store={name}: there is no bucket {bucket}; make it, or choose another place: {SETTING}")
 
 
 def files_below(

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 import re
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -178,6 +179,14 @@ class Store:
     def local_path(self) -> Path | None:
         """The root as a local path, or None for an object store."""
         return Path(self.path) if isinstance(self.filesystem, fs.LocalFileSystem) else None
+
+    @property
+    def free_bytes(self) -> int | None:
+        """What is free where it is or will be, or None for an object store."""
+        place = self.local_path
+        while place is not None and not place.exists():
+            place = place.parent
+        return None if place is None else shutil.disk_usage(place).free
 
     @property
     def mark(self) -> bytes | None:

@@ -1,13 +1,15 @@
-"""A store that can be read and not written, whoever asks: its file system itself refuses."""
+"""A store that can be read and not written, whoever asks, as its file system itself refuses; and a run directory that
+keeps nothing."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import fs
 
-from tiltmeter.storage.store.ledger import Finished, Store, Unit
+from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
+from tiltmeter.storage.store.runs import RunDirectory
 
 
 class WriteRefused(Exception):
@@ -91,6 +93,30 @@ class _ReadOnly(fs.FileSystemHandler):  # type: ignore[misc]
 
     def open_append_stream(self, path: str, metadata: Any) -> NoReturn:  # noqa: ARG002
         raise _refusal(path)
+
+
+class NoRunDirectory(RunDirectory):
+    """A run directory that keeps no file; one that would be made of all that was done is not begun."""
+
+    def write_pieces(self, name: str, pieces: Callable[[], Iterable[pa.Table]]) -> None:
+        """Nothing is written."""
+
+    def link_table(self, name: str, store: Store, parts: Sequence[tuple[str, TableRef]]) -> None:
+        """Nothing is written."""
+
+    def export_bytes(self, name: str, content: bytes) -> None:
+        """Nothing is written."""
+
+    def write_text(self, name: str, content: str) -> None:
+        """Nothing is written."""
+
+    def export(self, name: str) -> NoReturn:
+        """Refused, as it may take long.
+
+        Raises:
+            WriteRefused: always.
+        """
+        raise WriteRefused(f"{name} is written first, of what was done")
 
 
 def _refusal(place: str) -> WriteRefused:

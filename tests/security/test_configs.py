@@ -146,7 +146,9 @@ def test_a_class_that_a_setting_names_is_unknown_and_kinds_are_those_of_a_list(c
 
 def test_a_word_list_sets_no_command_that_a_night_runs(command, tmp_path):
     (tmp_path / "evil/wordset").mkdir(parents=True)
-    (tmp_path / "evil/wordset/glob.yaml").write_text(f"# @package _global_\njob:\n  notify: touch {tmp_path}/made\n")
+    (tmp_path / "evil/wordset/glob.yaml").write_text(
+        f"# @package _global_\nnotify:\n  command: touch {tmp_path}/made\n"
+    )
     (tmp_path / "night.yaml").write_text("a: job=prune")
     status, said = command("--config-dir", "evil", "job=overnight", "+wordset=glob", "jobs=night.yaml")
     assert (status, "the group wordset sets wordset alone" in said) == (2, True), said
@@ -191,7 +193,9 @@ def test_a_token_goes_nowhere(command, monkeypatch, tmp_path, file, text, words)
 # --- credentials ----------------------------------------------------------------------------------------------------
 
 
-CREDENTIALS = [f"TILTMETER_MY_{word}S" for word in ("WEBHOOK", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL", "KEY")]
+CREDENTIALS = [
+    f"TILTMETER_MY_{word}S" for word in ("NOTIFY", "WEBHOOK", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL", "KEY")
+]
 OTHERS = ["HF_TOKEN", "AWS_SECRET_ACCESS_KEY", "PATH", "MY_TILTMETER_DATA", "TILTMETER_"]
 
 

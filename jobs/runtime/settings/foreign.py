@@ -20,8 +20,8 @@ from tiltmeter.storage.files.yaml_text import place_of, yaml_events
 OURS = ("pkg://hydra.conf", "pkg://tiltmeter.conf", "structured://")
 
 _OF_COMMANDS = (
-    *("cluster", "hydra", "jobs", "release", "run_dir", "series", "store"),
-    *("job.forget", "job.keep", "job.name", "job.notify", "job.of", "job.remove"),
+    *("cluster", "hydra", "jobs", "notify", "release", "run_dir", "series", "store"),
+    *("job.forget", "job.keep", "job.name", "job.of", "job.remove"),
 )
 _OWN = {"cluster": "cluster", "job": "job.name"}
 """What files of a group set all the same, as it is what they are for."""

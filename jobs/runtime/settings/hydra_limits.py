@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 _ANSWER = "hydra.mode=RUN"
 _OURS = ("hydra/job_logging=none", "hydra/hydra_logging=none", "hydra.output_subdir=null")
-_READABLE = re.compile(r"TILTMETER_(?!\w*(WEBHOOK|TOKEN|SECRET|PASSWORD|CREDENTIAL|KEY))\w+")
+_READABLE = re.compile(r"TILTMETER_(?!\w*(NOTIFY|WEBHOOK|TOKEN|SECRET|PASSWORD|CREDENTIAL|KEY))\w+")
 
 _AS_DELIVERED: dict[str, Any] = {
     "callbacks": {},

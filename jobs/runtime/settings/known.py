@@ -15,6 +15,10 @@ _MOST_NAMES = 20
 _ALIKE = 0.75
 """Of letters in their order, at least, that a key shares with the one that was meant."""
 _FORMER = {
+    "overnight": {
+        "job.notify": "set notify.command to a command that reads the outcome as JSON; docs/overnight.md has one for a "
+        "webhook and one for mail",
+    },
     "sentiment_posterior": {
         "elliptical": "chains are drawn by nuts alone; set nuts.chains, nuts.warmup and nuts.draws",
         "gibbs": "no bags are drawn; words.min_count and words.most choose the words that are held against draws",

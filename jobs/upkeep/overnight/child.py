@@ -16,7 +16,7 @@ from tiltmeter.cluster.config import ClusterConfig
 from tiltmeter.cluster.interrupts import kept_waiting
 from tiltmeter.jobs.runtime.settings.hydra_limits import quoted
 from tiltmeter.jobs.upkeep.overnight.config import ListedJob
-from tiltmeter.jobs.upkeep.overnight.notifying import TOKEN, URL
+from tiltmeter.jobs.upkeep.overnight.notifying import VARIABLES
 
 INTERRUPTED = "interrupted"
 
@@ -80,7 +80,7 @@ def run_job(
 def _environment(store: str) -> dict[str, str]:
     """Everybody can see the words of a command, but not its environment: that is where a store with keys belongs. Whom
     the night tells is no business of its jobs."""
-    inherited = {name: value for name, value in os.environ.items() if name not in (URL, TOKEN)}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(VARIABLES)}
     path = [str(Path(tiltmeter.__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
     return inherited | {_STORE: store, "PYTHONPATH": os.pathsep.join(path)}
 

@@ -16,7 +16,7 @@ from tiltmeter.jobs.composing import compose, further_folders
 from tiltmeter.jobs.runtime.config import CommonConfig, ConfigError
 from tiltmeter.jobs.runtime.settings.hydra_limits import quoted
 from tiltmeter.jobs.upkeep.overnight.gates import Gate, check_gates
-from tiltmeter.jobs.upkeep.overnight.notifying import check_notification
+from tiltmeter.jobs.upkeep.overnight.notifying import check_command
 from tiltmeter.jobs.upkeep.plan.config import read_command
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
 from tiltmeter.storage.errors import Refusal
@@ -34,12 +34,17 @@ class OvernightJob:
 
     Attributes:
         max_hours: of a job of the list; one that takes longer is stopped, and has failed.
-        notify: ``webhook``, or the words of a command that reads what came of the night; None: nobody is told.
     """
 
     name: Literal["overnight"] = "overnight"
     max_hours: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
-    notify: Annotated[str, Field(min_length=1)] | None = None
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class Notify:
+    """``command``: its words; it reads what came of the night. None: nobody is told."""
+
+    command: Annotated[str, Field(min_length=1)] | None = None
 
 
 @pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
@@ -49,11 +54,13 @@ class OvernightRun(CommonConfig):
     Attributes:
         jobs: YAML file with a name for each job, and the words that follow ``tiltmeter`` on its command line.
         fail_if: gates: numbers that may move only so far.
+        notify: who is told what came of the night.
     """
 
     job: OvernightJob
     jobs: Annotated[str, Field(min_length=1)]
     fail_if: Annotated[tuple[Gate, ...], Field(examples=[[{"table": "psychometrics", "column": "pse"}]])] = ()
+    notify: Notify = Notify()
 
 
 class ListedJob(NamedTuple):
@@ -114,7 +121,7 @@ def find_list(config: OvernightRun) -> JobList:
         ConfigError: if it is not a list of names and command lines, or a line sets what the night sets; for a gate
             that none of the jobs can fail, and what nobody could be told by.
     """
-    check_notification(config.job.notify)
+    check_command(config.notify.command)
     file = find_file(config.jobs, "jobs")
     with opened(file.uri) as source:
         jobs = read_jobs(source.read().decode(errors="replace"), config.jobs, further_folders())

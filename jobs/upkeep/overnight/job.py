@@ -160,8 +160,8 @@ def _conclude(run: Run[OvernightRun, JobList]) -> None:
     jobs, gates = (read_run_table(run.directory.path, name).to_pylist() for name in ("jobs", "gates"))
     failure = failure_of(jobs, gates)
     try:
-        if run.config.job.notify:
-            notify(run.config.job.notify, sentences(jobs, gates), outcome(run.directory.path, jobs, gates))
+        if run.config.notify.command:
+            notify(run.config.notify.command, sentences(jobs, gates), outcome(run.directory.path, jobs, gates))
     except NotificationFailed as error:
         raise (type(failure)(f"{failure}; {error}") if failure else error) from error
     if any(row["status"] == INTERRUPTED for row in jobs):

@@ -1,148 +1,91 @@
-"""Telling people what came of a night: a message to a webhook, or to a command such as `mail`."""
+"""Telling people what came of a night, by a command that reads it."""
 
 import os
-import re
 import shlex
 import shutil
+import signal
 import subprocess
-import urllib.error
-import urllib.request
+import tempfile
 from collections.abc import Mapping, Sequence
-from http.client import HTTPException
 from typing import Any
-from urllib.parse import urlsplit
-
-from tenacity import retry, retry_if_exception_type, stop_after_attempt, wait_random_exponential
 
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.upkeep.overnight.outcome import as_json
 from tiltmeter.storage.errors import WorkFailed
+from tiltmeter.storage.files.redaction import redacted_text
 
-WEBHOOK = "webhook"
-URL, TOKEN = "TILTMETER_WEBHOOK", "TILTMETER_WEBHOOK_TOKEN"
+VARIABLES = "TILTMETER_NOTIFY_"
+"""How the names of variables begin that are for the command alone."""
+
 _SECONDS = 60.0
-_ATTEMPTS = 3
-_VISIBLE = re.compile(r"[!-~]*")
-"""What a URL or a header may consist of; libraries quote the whole of one that holds anything else."""
+_MOST_BYTES = 2000
+"""Of what the command says, the last."""
 
 
 class NotificationFailed(WorkFailed):
-    """Nobody could be told what came of a night; the message has no part of a credential."""
+    """Nobody could be told what came of a night; the message has no part of a credential in a URI."""
 
 
-def check_notification(notify: str | None) -> None:
+def check_command(command: str | None) -> None:
     """Refuse what nobody could be told by.
 
     Args:
-        notify: ``job.notify``: ``webhook``, or the words of a command.
+        command: ``notify.command``: its words, or None.
 
     Raises:
-        ConfigError: if the webhook's URL is not in the environment, if it or the token can't be sent as it is, or if
-            there is no such command; without a part of the URL or the token.
+        ConfigError: if it is no command line, or there is no such command.
     """
-    if notify == WEBHOOK:
-        if not _is_address(os.environ.get(URL, "")):
-            raise ConfigError(
-                f"job.notify={WEBHOOK}: posts to the URL in the environment variable {URL}: set it to one of http or "
-                f"https, without a space or a user and password; a token has its place in {TOKEN}"
-            )
-        if not _VISIBLE.fullmatch(os.environ.get(TOKEN, "")):
-            raise ConfigError(
-                f"job.notify={WEBHOOK}: the token in the environment variable {TOKEN} holds a space, the end of a "
-                "line or a character beyond ASCII: set it without"
-            )
-    elif notify is not None and shutil.which(_words(notify)[0]) is None:
-        raise ConfigError(f"job.notify={notify}: there is no command {_words(notify)[0]}; or set job.notify={WEBHOOK}")
+    if command is not None and shutil.which(_words(command)[0]) is None:
+        raise ConfigError(f"notify.command={redacted_text(command)}: there is no command {_words(command)[0]}")
 
 
-def _is_address(url: str) -> bool:
+def _words(command: str) -> list[str]:
     try:
-        parts = urlsplit(url)
-        is_whole = bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
-    return is_whole and parts.scheme in ("http", "https") and "@" not in parts.netloc and bool(_VISIBLE.fullmatch(url))
-
-
-def _words(notify: str) -> list[str]:
-    try:
-        words = shlex.split(notify)
+        words = shlex.split(command)
     except ValueError as error:
-        raise ConfigError(f"job.notify={notify}: is not a command line ({error})") from error
+        raise ConfigError(f"notify.command={redacted_text(command)}: is not a command line ({error})") from error
     if not words:
-        raise ConfigError(f"job.notify={notify!r}: must be {WEBHOOK}, a command, or null")
+        raise ConfigError(f"notify.command={command!r}: must be a command that reads the outcome, or null")
     return words
 
 
-def notify(recipient: str, lines: Sequence[str], outcome: Mapping[str, Any]) -> None:
-    """Tell what came of a night.
-
-    A webhook gets a JSON object: ``text``, which many services show as it is, and the outcome; with the token in
-    ``TILTMETER_WEBHOOK_TOKEN``, if it is set, as a bearer's. A command reads the text.
+def notify(command: str, lines: Sequence[str], outcome: Mapping[str, Any]) -> None:
+    """Tell what came of a night: the command reads a JSON object, of the outcome and of ``text`` for people.
 
     Args:
-        recipient: ``job.notify``.
+        command: its words; no shell reads them.
         lines: of the text.
         outcome: the same as data.
 
     Raises:
-        NotificationFailed: if it was not taken, after three attempts.
-        ConfigError: as :func:`check_notification`.
+        NotificationFailed: if the command can't be run, takes longer than a minute, or ends with another status than 0.
+        ConfigError: as :func:`check_command`.
     """
-    check_notification(recipient)
-    text = "\n".join(lines)
-    if recipient == WEBHOOK:
-        _post(as_json({"text": text, **outcome}))
-    else:
-        _run(_words(recipient), text)
+    check_command(command)
+    words = _words(command)
+    # What it starts may hold a pipe open long after it has ended; a file makes nobody wait.
+    with tempfile.TemporaryFile() as complaint:
+        try:
+            status = _run(words, as_json({"text": "\n".join(lines), **outcome}), complaint.fileno())
+        except subprocess.TimeoutExpired as error:
+            raise NotificationFailed(f"notify.command: {words[0]} took longer than {_SECONDS:.0f} s") from error
+        except OSError as error:
+            raise NotificationFailed(f"notify.command: {words[0]} could not be run: {error}") from error
+        if status:
+            complaint.seek(max(0, complaint.seek(0, os.SEEK_END) - _MOST_BYTES))
+            said = redacted_text(complaint.read().decode(errors="replace").strip())
+            raise NotificationFailed(f"notify.command: {words[0]} ended with status {status}: {said}")
 
 
-def _post(message: bytes) -> None:
-    """Neither the URL, whose path may be the secret, nor the token is part of what is said when it fails."""
-    token = os.environ.get(TOKEN)
-    headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
-    request = urllib.request.Request(os.environ[URL], message, headers)  # noqa: S310 - http or https, as was checked
+def _run(words: Sequence[str], message: bytes, complaint: int) -> int:
+    """The status of a command in a session of its own, of which nothing is left that takes too long."""
+    process = subprocess.Popen(
+        words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=complaint, start_new_session=True
+    )
     try:
-        _send(request)
-    except urllib.error.HTTPError as error:
-        raise NotificationFailed(f"job.notify={WEBHOOK}: {_host()} answered {error.code} {error.reason}") from None
-    except OSError as error:
-        complaint = getattr(error, "reason", None) or error
-        raise NotificationFailed(f"job.notify={WEBHOOK}: {_host()} can't be reached ({complaint})") from None
-    except HTTPException as error:
-        raise NotificationFailed(f"job.notify={WEBHOOK}: {_host()} speaks no HTTP ({type(error).__name__})") from None
-
-
-def _host() -> str:
-    return urlsplit(os.environ[URL]).hostname or "its host"
-
-
-class _Staying(urllib.request.HTTPRedirectHandler):
-    """Whom an answer names would get the token, and no message: it is asked for by another method, without a body."""
-
-    def redirect_request(self, *_: Any, **__: Any) -> None:
-        """To nowhere: the answer is an error."""
-
-
-_OPENER = urllib.request.build_opener(_Staying)
-
-
-@retry(
-    retry=retry_if_exception_type(OSError),
-    stop=stop_after_attempt(_ATTEMPTS),
-    wait=wait_random_exponential(max=5),
-    reraise=True,
-)
-def _send(request: urllib.request.Request) -> None:
-    with _OPENER.open(request, timeout=_SECONDS):
-        pass
-
-
-def _run(words: Sequence[str], text: str) -> None:
-    try:
-        done = subprocess.run(words, input=text.encode(), capture_output=True, timeout=_SECONDS, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise NotificationFailed(f"job.notify: {words[0]} could not be run: {error}") from error
-    if done.returncode:
-        complaint = done.stderr.decode(errors="replace").strip()
-        raise NotificationFailed(f"job.notify: {words[0]} ended with status {done.returncode}: {complaint}")
+        process.communicate(message, _SECONDS)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    return process.returncode

@@ -11,13 +11,10 @@ from tiltmeter.jobs.runtime.config import CommonConfig, CommonReading, ConfigErr
 from tiltmeter.jobs.runtime.settings.known import meant
 
 _CHOICE, _OF = "job", "job.of"
-_NAME = "plan"
+NO_UNITS = "does no units, so there is nothing to plan"
 
 NIGHT = "overnight"
 """The job that runs those of a list, each of which is planned."""
-
-NO_UNITS = "does no units, so there is nothing to plan"
-_SUFFIX = ".plan"
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -54,7 +51,7 @@ class PlanRun(CommonConfig):
             cluster=config.cluster,
             store=config.store,
             # A run begins by removing what is in its directory, where results of the planned job may lie.
-            run_dir=config.run_dir and f"{config.run_dir.rstrip('/')}{_SUFFIX}",
+            run_dir=config.run_dir and f"{config.run_dir.rstrip('/')}.plan",
             seed=config.seed,
             reading=CommonReading(max_bad_share=config.reading.max_bad_share),
         )
@@ -68,12 +65,7 @@ def why_not(config: CommonConfig) -> str:
 
 
 class Command(NamedTuple):
-    """A command line that may ask for a plan.
-
-    Attributes:
-        words: of the job that runs or is planned.
-        is_plan: whether it is only planned.
-    """
+    """The words of the job that a command line runs, and whether it is only planned."""
 
     words: list[str]
     is_plan: bool
@@ -95,26 +87,23 @@ def read_command(words: Sequence[str]) -> Command:
         ConfigError: for a plan of no job, or of one that can't be planned.
     """
     chosen = [value for key, value in map(_setting, words) if key == _CHOICE]
-    if _NAME not in chosen:
+    if "plan" not in chosen:
         return Command(list(words), is_plan=False)
     planned = [value for key, value in map(_setting, words) if key == _OF]
     if not planned:
         raise ConfigError(f"job=plan: which job is planned? Set {_OF}=<job>, and its settings as it takes them")
-    if others := [name for name in chosen if name not in (_NAME, planned[-1])]:
+    if others := [name for name in chosen if name not in ("plan", planned[-1])]:
         raise ConfigError(f"job={others[0]}: {_OF}={planned[-1]} is the job that is planned; leave one of them out")
-    _check_name(planned[-1])
-    rest = [word for word in words if _setting(word)[0] not in (_CHOICE, _OF)]
-    return Command([f"{_CHOICE}={planned[-1]}", *rest], is_plan=True)
-
-
-def _setting(word: str) -> tuple[str, str]:
-    key, _, value = word.partition("=")
-    return key.lstrip("+"), value.strip("'\"")
-
-
-def _check_name(name: str) -> None:
+    name = planned[-1]
     if name not in (known := names()):
         choices = meant(name, known) or f"; choose one of {', '.join(known)}"
         raise ConfigError(f"{_OF}={name}: there is no such job{choices}")
     if name != NIGHT and not job(name).has_units:
         raise ConfigError(f"{_OF}={name}: {NO_UNITS}; plan a job that measures")
+    rest = [word for word in words if _setting(word)[0] not in (_CHOICE, _OF)]
+    return Command([f"{_CHOICE}={name}", *rest], is_plan=True)
+
+
+def _setting(word: str) -> tuple[str, str]:
+    key, _, value = word.partition("=")
+    return key.lstrip("+"), value.strip("'\"")

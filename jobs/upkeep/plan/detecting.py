@@ -9,7 +9,7 @@ import polars as pl
 
 from tiltmeter.jobs.runtime import draws
 from tiltmeter.jobs.runtime.rows import OK, Row, failed
-from tiltmeter.jobs.upkeep.plan.earlier import EarlierRun
+from tiltmeter.jobs.upkeep.plan.rates import EarlierRun
 from tiltmeter.operators.statistics.differences import Centre, smallest_paired, smallest_unpaired
 from tiltmeter.storage.store.ledger import Store
 
@@ -32,9 +32,8 @@ def difference_rows(store: Store, runs: Sequence[EarlierRun], job: str, planned:
         job: that is planned.
         planned: replicas; None where there are none.
     """
-    known = [
-        one for one in runs if one.run.job == job and one.run.status == "succeeded" and draws.NAME in one.run.tables
-    ]
+    ended = [one for one in runs if one.run.job == job and one.run.status == "succeeded"]
+    known = [one for one in ended if draws.NAME in one.run.tables]
     if not known:
         yield from _before_a_first_run(planned)
         return
@@ -61,20 +60,19 @@ def _spreads(later: pl.DataFrame, earlier: pl.DataFrame | None) -> pl.DataFrame:
         numbers = numbers.with_columns(sd_paired=pl.lit(None, pl.Float64))
     else:
         numbers = numbers.join(_paired(later, earlier), on=_KEY, how="left", nulls_equal=False)
-    groups = numbers.group_by("table", "column", "scheme", maintain_order=True)
-    return groups.agg(
-        pl.len().alias("num_numbers"), pl.col("num").max(), pl.col("sd", "sd_paired", "num_items").median()
+    sizes, middle = (
+        (pl.len().alias("num_numbers"), pl.col("num").max()),
+        pl.col("sd", "sd_paired", "num_items").median(),
     )
+    return numbers.group_by("table", "column", "scheme", maintain_order=True).agg(*sizes, middle)
 
 
 def _paired(later: pl.DataFrame, earlier: pl.DataFrame) -> pl.DataFrame:
     """The standard deviation of the differences of draws that both runs have."""
     both = later.join(earlier, on=_KEY, nulls_equal=False)
     num = pl.min_horizontal(pl.col("values").list.len(), pl.col("values_right").list.len())
-    sides = (pl.col(name).list.head(num) for name in ("values", "values_right"))
-    return both.with_columns(*sides).select(
-        *_KEY, (pl.col("values") - pl.col("values_right")).list.std().alias("sd_paired")
-    )
+    after, before = (pl.col(name).list.head(num) for name in ("values", "values_right"))
+    return both.select(*_KEY, (after - before).list.std().alias("sd_paired"))
 
 
 def _rows(spread: Row, planned: int | None, one: EarlierRun, other: EarlierRun | None) -> Iterator[Row]:
@@ -84,7 +82,7 @@ def _rows(spread: Row, planned: int | None, one: EarlierRun, other: EarlierRun |
     num_items = math.inf if spread["num_items"] is None else spread["num_items"]
     usual = spread["num"] if is_of_items or planned is None else planned
     paired = spread["sd_paired"] or None  # that of equal numbers is 0
-    verdict = OK | {"reason": "" if paired else _EQUAL if spread["sd_paired"] == 0.0 else _ALONE}
+    reason = "" if paired else _EQUAL if spread["sd_paired"] == 0.0 else _ALONE
     basis = f"the run of {one.moment}" + (f", and that of {other.moment}" if paired and other else "")
     for num in sorted({usual, *(() if is_of_items else _OTHERS)}):
         yield {
@@ -95,22 +93,12 @@ def _rows(spread: Row, planned: int | None, one: EarlierRun, other: EarlierRun |
             "smallest_unpaired": smallest_unpaired(spread["sd"], num, centre=centre, num_items=num_items),
             "smallest_paired": smallest_paired(paired, num, centre=centre, num_items=num_items) if paired else None,
             "basis": basis,
-            **verdict,
+            **OK | {"reason": reason},
         }
 
 
 def _before_a_first_run(planned: int | None) -> Iterator[Row]:
+    unit = {"table": "", "column": "", "num_numbers": 0, "sd": 1.0, "sd_paired": 1.0, "basis": "one standard deviation"}
     for num in sorted({*_OTHERS, *([planned] if planned else [])}):
-        yield {
-            "table": "",
-            "column": "",
-            "replicas": num,
-            "is_planned": num == planned,
-            "num_numbers": 0,
-            "sd": 1.0,
-            "sd_paired": 1.0,
-            "smallest_unpaired": smallest_unpaired(1.0, num),
-            "smallest_paired": smallest_paired(1.0, num),
-            "basis": "one standard deviation",
-            **failed("unknown", _UNKNOWN),
-        }
+        smallest = {"smallest_unpaired": smallest_unpaired(1.0, num), "smallest_paired": smallest_paired(1.0, num)}
+        yield unit | smallest | {"replicas": num, "is_planned": num == planned} | failed("unknown", _UNKNOWN)

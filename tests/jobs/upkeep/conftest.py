@@ -1,8 +1,7 @@
-"""Verdicts of gates, and a server that is told of them."""
+"""Verdicts of gates, and a command that is told of them."""
 
 import json
-import threading
-from http.server import BaseHTTPRequestHandler, HTTPServer
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from tiltmeter.jobs.changes.comparing import compare
 from tiltmeter.jobs.changes.history import History
 from tiltmeter.jobs.upkeep.overnight.gates import Gate, verdicts
+from tiltmeter.jobs.upkeep.overnight.notifying import VARIABLES
 
 
 @pytest.fixture
@@ -33,36 +33,13 @@ def gates(judged):
 
 
 @pytest.fixture
-def webhook(monkeypatch):
-    """A server that remembers what it is sent, and answers with the statuses that it is given."""
-    told, statuses = [], []
+def reader(tmp_path, monkeypatch):
+    """A command that keeps what it reads, told a secret by a variable."""
+    program, kept = tmp_path / "reader.py", tmp_path / "kept"
+    program.write_text("import sys\nopen(sys.argv[1], 'ab').write(sys.stdin.buffer.read() + bytes(1))\n")
+    monkeypatch.setenv(f"{VARIABLES}TOKEN", "s3cr3t-token")
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self):
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            told.append(SimpleNamespace(path=self.path, body=json.loads(body), headers=dict(self.headers)))
-            self.answer()
+    def messages():
+        return [json.loads(message) for message in kept.read_bytes().split(bytes(1)) if message]
 
-        def do_GET(self):
-            told.append(SimpleNamespace(path=self.path, body=None, headers=dict(self.headers)))
-            self.answer()
-
-        def answer(self):
-            status = statuses.pop(0) if statuses else 204
-            self.send_response(status)
-            if 300 <= status < 400:
-                self.send_header("Location", "/elsewhere")
-            self.end_headers()
-
-        def log_message(self, *_):
-            pass
-
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    monkeypatch.setenv("TILTMETER_WEBHOOK", f"http://127.0.0.1:{server.server_port}/hooks/s3cr3t-path?key=s3cr3t-key")
-    monkeypatch.setenv("TILTMETER_WEBHOOK_TOKEN", "s3cr3t-token")
-    yield SimpleNamespace(told=told, statuses=statuses)
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    return SimpleNamespace(command=f"{sys.executable} {program} {kept}", messages=messages)

@@ -93,7 +93,7 @@ def scores(values, place, **scheme):
 
 
 @pytest.fixture
-def nights(configured, outcome_of, webhook, tmp_path, monkeypatch):
+def nights(configured, outcome_of, reader, tmp_path, monkeypatch):
     """Runs nights of association tests; each job is registered with the tables that it is given, or ends as told."""
     started = []
 
@@ -133,7 +133,7 @@ def nights(configured, outcome_of, webhook, tmp_path, monkeypatch):
             code = ended.code
         return code, outcome_of(tmp_path / str(number))
 
-    return SimpleNamespace(run=run, started=started, told=webhook.told)
+    return SimpleNamespace(run=run, started=started, reader=reader)
 
 
 BEFORE = {"far": 1.0, "alone": 1.0, "x": 1.0}
@@ -166,17 +166,18 @@ def test_what_moved_is_judged_over_the_whole_night_and_since_each_job_last_succe
     """Of the first job one number moved far, one as it would alone, one without draws left its interval. In the last
     night all of it went down: by 0.5, 0.05 and 8 half-widths; that of another moved in its texts alone.
     """
+    told = f"notify.command='{nights.reader.command}'"
     moved, usual = {"far": 1.5, "alone": 1.05, "x": 9.0}, {"one": scores(BEFORE, 0), "three": scores({"a": 1.0}, 0)}
     ended = [
         nights.run(1, usual | {"two": scores(MANY, 0)}, GATES, "job.max_hours=1.5"),
-        nights.run(2, usual | {"two": "failed", "four": "interrupted", "five": "ok"}, "job.notify=webhook"),
+        nights.run(2, usual | {"two": "failed", "four": "interrupted", "five": "ok"}, told),
         nights.run(
             *(3, {"one": scores(moved, 1), "two": scores(MANY | {"w3": 1.031}, 1), "three": "stopped"} | NEAR, GATES),
-            *("job.max_hours=2.5", "cluster.num_cpus=3", "job.notify=webhook"),
+            *("job.max_hours=2.5", "cluster.num_cpus=3", told),
         ),
         nights.run(
             *(4, {"one": scores(BEFORE, 0), "near": scores({"w": 1.025}, 1, **ALIKE)}, UP_AND_DOWN),
-            "job.notify=webhook",
+            told,
         ),
     ]
     check_text(Path(__file__), "nights", (line for code, night in ended for line in published(code, night)))
@@ -186,9 +187,10 @@ def test_what_moved_is_judged_over_the_whole_night_and_since_each_job_last_succe
         *((name, 3, 2.5) for name in ("one", "two", "three", "near")),
         *((name, None, None) for name in ("one", "near")),
     ]
-    assert [message.body["status"] for message in nights.told] == ["interrupted", "jobs_failed", "gates_failed"]
-    assert len(nights.told[1].body["gates"]) == 5
-    assert "word x went from 1 to 9" in nights.told[1].body["text"]
+    messages = nights.reader.messages()
+    assert [message["status"] for message in messages] == ["interrupted", "jobs_failed", "gates_failed"]
+    assert len(messages[1]["gates"]) == 5
+    assert "word x went from 1 to 9" in messages[1]["text"]
     first, _, (_, night), _ = ended
     differences = [row for row in night.rows("differences") if row["p"] is not None]
     p = np.array([row["p"] for row in differences])

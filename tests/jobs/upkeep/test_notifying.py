@@ -1,31 +1,46 @@
-"""Who is told how a night went: a webhook or a command, whose credentials are said nowhere."""
+"""Who is told how a night went: a command that reads it, such as those of docs/overnight.md."""
 
+import json
 import math
-import socket
+import shutil
 import sys
 import threading
+import time
 import traceback
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from types import SimpleNamespace
 
+import psutil
 import pytest
 
+from tests.docs.pages import PAGES
 from tests.fixtures.nights import MOVES, NIGHT
 from tiltmeter.jobs.command import execute
 from tiltmeter.jobs.runtime.config import ConfigError
-from tiltmeter.jobs.upkeep.overnight.notifying import NotificationFailed, check_notification, notify
+from tiltmeter.jobs.runtime.settings.hydra_limits import confine_composition
+from tiltmeter.jobs.upkeep.overnight import notifying
+from tiltmeter.jobs.upkeep.overnight.notifying import NotificationFailed, notify
 from tiltmeter.jobs.upkeep.overnight.outcome import outcome, sentences
 
 
-def test_a_webhook_is_posted_the_outcome(webhook, gates, tmp_path):
-    webhook.statuses.append(503)
+@pytest.fixture
+def script(tmp_path):
+    """A command that runs lines of a shell."""
+
+    def of(*lines):
+        (tmp_path / "script.sh").write_text("\n".join(lines))
+        return f"sh {tmp_path}/script.sh"
+
+    return of
+
+
+def test_a_command_reads_the_outcome(reader, gates, tmp_path):
     gates[0] |= {"half_widths": math.inf, "before": math.nan, "after": 1.0}  # of which JSON has the last
-    notify("webhook", sentences(NIGHT, gates), outcome(tmp_path, NIGHT, gates))
-    assert len(webhook.told) == 2
-    message = webhook.told[-1]
-    assert message.path == "/hooks/s3cr3t-path?key=s3cr3t-key"
-    assert message.headers["Authorization"] == "Bearer s3cr3t-token"
-    assert message.body["status"] == "jobs_failed"
-    assert [message.body["gates"][0][name] for name in ("half_widths", "before", "after")] == [None, None, 1.0]
-    assert message.body["text"].splitlines() == [
+    notify(reader.command, sentences(NIGHT, gates), outcome(tmp_path, NIGHT, gates))
+    [message] = reader.messages()
+    assert message["status"] == "jobs_failed"
+    assert [message["gates"][0][name] for name in ("half_widths", "before", "after")] == [None, None, 1.0]
+    assert message["text"].splitlines() == [
         "1 of 2 jobs did not succeed: lost (refused).",
         "lost refused: no file",
         "second line",
@@ -35,88 +50,118 @@ def test_a_webhook_is_posted_the_outcome(webhook, gates, tmp_path):
     ]
 
 
-def test_a_webhook_that_refuses_is_named_without_its_secrets(webhook, tmp_path):
-    webhook.statuses.extend([403] * 3)
-    with pytest.raises(NotificationFailed, match=r"^job.notify=webhook: 127.0.0.1 answered 403 Forbidden$") as failure:
-        notify("webhook", ["done"], {})
+def test_a_command_that_fails_is_named_with_the_end_of_what_it_says_and_without_credentials(script):
+    address = "https://me:s3cr3t@example.org/hooks?key=s3cr3t"
+    with pytest.raises(
+        NotificationFailed, match=r"^notify.command: sh ended with status 3: no route to https"
+    ) as failure:
+        notify(script(f"echo 'no route to {address}' >&2", "exit 3"), ["done"], {})
     assert "s3cr3t" not in "".join(traceback.format_exception(failure.value))
+    with pytest.raises(NotificationFailed) as failure:
+        notify(script("yes complaint | head -n 100000 >&2", "exit 1"), ["done"], {})
+    assert len(str(failure.value)) < 3000
+
+
+def test_a_command_that_takes_too_long_is_stopped_with_what_it_started(script, monkeypatch, tmp_path):
+    monkeypatch.setattr(notifying, "_SECONDS", 1.0)
+    with pytest.raises(NotificationFailed, match=r"^notify.command: sh took longer than 1 s$"):
+        notify(script(f"sleep 600 & echo $! > {tmp_path}/started", "wait"), ["done"], {})
+    started = int((tmp_path / "started").read_text())
+    deadline = time.monotonic() + 30
+    while psutil.pid_exists(started) and psutil.Process(started).status() != psutil.STATUS_ZOMBIE:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_nobody_waits_for_what_a_command_leaves_behind_nor_for_one_that_reads_nothing(script):
+    began = time.monotonic()
+    notify(script("sleep 60 &", "exit 0"), ["done"], {"jobs": ["x" * 10_000_000]})
+    assert time.monotonic() - began < 50
 
 
 @pytest.mark.parametrize(
-    ("variable", "value"),
+    ("command", "message"),
     [
-        ("TILTMETER_WEBHOOK", "https://"),
-        ("TILTMETER_WEBHOOK", "ftp://example.org/s3cr3t"),
-        ("TILTMETER_WEBHOOK", "https://me:s3cr3t@example.org/"),
-        ("TILTMETER_WEBHOOK", "https://example.org:s3cr3t/"),
-        ("TILTMETER_WEBHOOK", "https://[s3cr3t/"),
-        ("TILTMETER_WEBHOOK", "https://example.org/s3cr3t path"),
-        ("TILTMETER_WEBHOOK", "https://example.org/s3cr3t\n"),
-        ("TILTMETER_WEBHOOK", "https://example.org/s3cr\u00e9t"),
-        ("TILTMETER_WEBHOOK_TOKEN", "s3cr3t\n"),
-        ("TILTMETER_WEBHOOK_TOKEN", "s3cr3t token"),
-        ("TILTMETER_WEBHOOK_TOKEN", "s3cr\u00e9t"),
-    ],
-)
-def test_credentials_that_cannot_be_sent_are_refused_before_any_work_and_never_said(
-    webhook, monkeypatch, variable, value
-):
-    check_notification("webhook")
-    monkeypatch.setenv(variable, value)
-    for attempt in (lambda: check_notification("webhook"), lambda: notify("webhook", ["done"], {})):
-        with pytest.raises(ConfigError, match=rf"^job.notify=webhook: .*{variable}[ :]") as refused:
-            attempt()
-        assert "s3cr" not in "".join(traceback.format_exception(refused.value))
-
-
-def test_what_speaks_no_http_is_named(monkeypatch):
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        monkeypatch.setenv("TILTMETER_WEBHOOK", f"http://127.0.0.1:{server.getsockname()[1]}/s3cr3t")
-        answering = threading.Thread(target=_answer_nonsense, args=[server])
-        answering.start()
-        with pytest.raises(NotificationFailed, match=r"127.0.0.1 speaks no HTTP \(BadStatusLine\)$") as failure:
-            notify("webhook", ["done"], {})
-        answering.join()
-    assert "s3cr3t" not in "".join(traceback.format_exception(failure.value))
-
-
-def _answer_nonsense(server):
-    connection, _ = server.accept()
-    with connection:
-        connection.recv(65536)
-        connection.sendall(b"hello s3cr3t\r\n\r\n")
-
-
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_a_message_and_its_token_are_taken_nowhere_else(webhook, status):
-    """A redirected one would be asked for without its body, by whomever the answer names, with the token."""
-    webhook.statuses.extend([status] * 3)
-    with pytest.raises(NotificationFailed, match=rf"answered {status}"):
-        notify("webhook", ["done"], {})
-    assert {message.path for message in webhook.told} == {"/hooks/s3cr3t-path?key=s3cr3t-key"}
-
-
-def test_a_command_reads_the_text(tmp_path):
-    program = "import sys, pathlib; pathlib.Path(sys.argv[1]).write_text(sys.stdin.read())"
-    notify(f'{sys.executable} -c "{program}" {tmp_path}/mail', ["one", "two"], {})
-    assert (tmp_path / "mail").read_text() == "one\ntwo"
-    with pytest.raises(NotificationFailed, match=r"ended with status 3: no such user$"):
-        notify(f"{sys.executable} -c \"import sys; sys.stderr.write('no such user'); sys.exit(3)\"", ["one"], {})
-
-
-@pytest.mark.parametrize(
-    ("how", "message"),
-    [
-        ("webhook", "posts to the URL in the environment variable TILTMETER_WEBHOOK: set it"),
         ("no-such-mailer -s night", "there is no command no-such-mailer"),
-        ("mail 'open", "is not a command line"),
-        ("' '", "there is no command"),
+        ("curl https://me:s3cr3t@example.org 'open", "is not a command line"),
+        ("no-such-mailer https://me:s3cr3t@example.org", "there is no command no-such-mailer"),
+        (" ", "must be a command that reads the outcome, or null"),
     ],
 )
-def test_what_nobody_could_be_told_by_is_refused_before_any_work(configured, monkeypatch, tmp_path, how, message):
-    monkeypatch.delenv("TILTMETER_WEBHOOK", raising=False)
+def test_what_nobody_could_be_told_by_is_refused_before_any_work(configured, tmp_path, command, message):
     (tmp_path / "night.yaml").write_text("store: job=prune")
-    quoted = "'" + how.replace("'", "\\'") + "'"
-    config = configured("job=overnight", f"jobs={tmp_path}/night.yaml", f"store={tmp_path}/s", f"job.notify={quoted}")
-    with pytest.raises(ConfigError, match=r"^job.notify=.*" + message):
-        execute(config)
+    quoted = "'" + command.replace("'", "\\'") + "'"
+    words = ["job=overnight", f"jobs={tmp_path}/night.yaml", f"store={tmp_path}/s", f"notify.command={quoted}"]
+    with pytest.raises(ConfigError, match=r"^notify.command=.*" + message) as refused:
+        execute(configured(*words))
+    assert "s3cr3t" not in str(refused.value)
+    assert not (tmp_path / "s").exists()
+
+
+@pytest.mark.parametrize("value", ["webhook", "'mail -s night me'", "null"])
+def test_the_former_setting_is_refused_with_the_one_in_its_place(configured, hydra_restored, value):
+    confine_composition()
+    with pytest.raises(
+        ConfigError, match=r"^job.notify=.*: is no longer a setting: set notify.command to a command that"
+    ):
+        configured("job=overnight", "jobs=night.yaml", f"job.notify={value}")
+
+
+# --- as docs/overnight.md has it ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def webhook():
+    """A server that remembers what it is sent, and answers with the status that it is given."""
+    server = HTTPServer(("127.0.0.1", 0), _Hook)
+    server.messages, server.status = [], 204
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+class _Hook(BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.messages.append(SimpleNamespace(path=self.path, body=body, headers=dict(self.headers)))
+        self.send_response(self.server.status)
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+def block(caption):
+    [text] = [block.text for block in PAGES["docs/overnight.md"].blocks if block.text.startswith(f"# {caption}")]
+    return text
+
+
+@pytest.mark.skipif(not shutil.which("curl"), reason="there is no curl")
+def test_curl_posts_the_outcome_to_a_webhook(webhook, tmp_path):
+    address = f"http://127.0.0.1:{webhook.server_port}"
+    (tmp_path / "webhook.curl").write_text(block("webhook.curl").replace("https://chat.example.org", address))
+    notify(f"curl --config {tmp_path}/webhook.curl", ["done"], {"status": "succeeded"})
+    [message] = webhook.messages
+    assert (message.path, message.body) == ("/hooks/secret", {"text": "done", "status": "succeeded"})
+    assert message.headers["Authorization"] == "Bearer secret"
+    assert message.headers["Content-Type"] == "application/json"
+    webhook.status = 403
+    with pytest.raises(NotificationFailed, match="403") as failure:
+        notify(f"curl --config {tmp_path}/webhook.curl", ["done"], {})
+    assert "secret" not in str(failure.value)
+
+
+@pytest.mark.skipif(not shutil.which("jq"), reason="there is no jq")
+def test_a_script_mails_the_text(monkeypatch, tmp_path):
+    """By a `mail` that writes down what it is given."""
+    written = f"open('{tmp_path}/sent', 'w').write(f'{{sys.argv[1:]}} {{sys.stdin.read()}}')"
+    program = f"#!{sys.executable}\nimport sys\n{written}\n"
+    (tmp_path / "mail").write_text(program)
+    (tmp_path / "mail").chmod(0o700)
+    (tmp_path / "mail.sh").write_text(block("mail.sh"))
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    notify(f"sh {tmp_path}/mail.sh", ["one", "two"], {})
+    assert (tmp_path / "sent").read_text() == "['-s', 'night', 'team@example.org'] one\ntwo\n"

@@ -21,7 +21,7 @@ from tiltmeter.jobs.runtime.settings.hydra_limits import confine_composition
 from tiltmeter.jobs.upkeep.overnight import tables
 from tiltmeter.jobs.upkeep.overnight.child import _reason, words
 from tiltmeter.jobs.upkeep.overnight.config import read_jobs
-from tiltmeter.jobs.upkeep.overnight.notifying import TOKEN
+from tiltmeter.jobs.upkeep.overnight.notifying import VARIABLES
 from tiltmeter.jobs.upkeep.overnight.outcome import JobsFailed
 from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.store.registry import Registry
@@ -162,14 +162,14 @@ def test_a_night_that_is_terminated_says_so_and_ends_its_job_which_had_the_night
     (tmp_path / "night.yaml").write_text(
         "survey: cluster.num_cpus=1 corpus=ours corpus.ours.slice_values=[]\nstore: job=prune"
     )
-    monkeypatch.setenv(TOKEN, "secret")
+    monkeypatch.setenv(f"{VARIABLES}TOKEN", "secret")
     process = tiltmeter("job=overnight", "jobs=night.yaml", "run_dir=night", "--config-dir", "it's mine")
     while not (jobs := jobs_of(process)):
         assert process.poll() is None, process.communicate()
         time.sleep(0.05)
     [job] = jobs
     assert f"hydra.searchpath=['file://{tmp_path}/it\\'s mine']" in job.cmdline()
-    assert TOKEN not in job.environ()
+    assert f"{VARIABLES}TOKEN" not in job.environ()
     process.terminate()
     assert "Traceback" not in process.communicate(timeout=120)[1]
     assert process.returncode == 128 + signal.SIGTERM

@@ -8,7 +8,8 @@ import pytest
 
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.upkeep.plan.config import PlanRun, read_command
-from tiltmeter.jobs.upkeep.plan.sources import find_planned
+from tiltmeter.jobs.upkeep.plan.job import find_planned
+from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.downloads import copy_of
 
 
@@ -74,7 +75,7 @@ def test_a_corpus_that_would_be_fetched_first_is_refused_until_the_store_has_it(
     (folder / "pages.jsonl").write_text('{"id": "1", "text": "a line"}\n')
     corpus = ["corpus=file", "corpus.language=en", f"corpus.path='{address}/pages.jsonl'", "++corpus.download=true"]
     config = configured("job=plan", "job.of=bootstrap", *corpus, f"store={tmp_path}/store")
-    with pytest.raises(ConfigError, match=r"pages.jsonl is not in the store, and a plan fetches nothing: set corpus"):
+    with pytest.raises(InputError, match=r"pages.jsonl is not in the store, and a plan fetches nothing: set corpus"):
         find_planned(config)
     assert not (tmp_path / "store").exists()
     copy = copy_of(f"{address}/pages.jsonl", f"{tmp_path}/store")

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import pyarrow as pa
 import pytest
 
-from tiltmeter.cluster.stages import Stage
-from tiltmeter.cluster.work import each
+from tiltmeter.cluster.stages import Stage, UnitsFailed
+from tiltmeter.cluster.work import Failure, each
 from tiltmeter.jobs.upkeep.plan.counting import count_units
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.store import accounts
@@ -23,7 +23,7 @@ def counted(tmp_path):
 
     def count(run):
         config = SimpleNamespace(store=store.root, job=SimpleNamespace(name="made_up"))
-        return count_units(SimpleNamespace(run=run), config, None, {}, lambda: 0)
+        return count_units(SimpleNamespace(run=run), config, None, SimpleNamespace(num_gpus=0))
 
     return count
 
@@ -32,63 +32,94 @@ def work(_store, _unit):
     raise AssertionError("no unit is done")
 
 
-def stage(runner, name, *units):
-    return runner.run_whole(Stage(name, each(work), {"all": list(units)}))["all"]
+def stage(runner, name, **groups):
+    return runner.run_whole(
+        Stage(name, each(work), {group.replace("_", "/"): units for group, units in groups.items()})
+    )
 
 
-def test_units_are_counted_stage_by_stage_and_reading_ends_where_tables_are_missing(counted):
+def rows(counted):
+    return [(row.name, row.num_done, row.num_missing, list(row.without)) for row in counted.stages]
+
+
+def test_units_are_counted_stage_by_stage_until_one_reads_what_is_missing(counted):
     def run(run):
-        one, other = stage(run.runner, "count", DONE, MISSING)
+        [one] = stage(run.runner, "count", all=[DONE])["all"]
         assert run.runner.store.read(one.tables["numbers"])["n"].to_pylist() == [1, 2]
-        [summed] = stage(
-            run.runner, "sum", Unit("sum/1", "all", {}, {"numbers": [one.tables["numbers"], other.tables["n"]]})
-        )
-        run.publish("sums", [summed.tables["sums"]])
-        run.runner.store.read(summed.tables["sums"])
+        run.publish("numbers", [one.tables["numbers"]])
+        run.directory.write_table("rows", pa.table({"n": [1]}))
+        stage(run.runner, "sum", all=[DONE, MISSING])
+        raise AssertionError("the job goes on without a unit")
 
     result = counted(run)
-    assert [(row.name, row.num_done, row.num_missing, row.num_expected) for row in result.stages] == [
-        ("count", 1, 1, 0),
-        ("sum", 0, 1, 1),
+    assert rows(result) == [("count", 1, 0, []), ("sum", 1, 1, [])]
+    assert (result.reason, result.groups) == ("they read what sum has yet to make", ["all"])
+
+
+def test_of_several_groups_those_count_of_which_all_is_there(counted):
+    """So does a part of one, but nothing that may hold several against each other."""
+
+    def run(run):
+        stage(run.runner, "read", en=[DONE], de=[MISSING])
+        assert list(stage(run.runner, "cut", en_1990=[DONE], en_2000=[MISSING])) == ["en/1990"]
+        done = stage(run.runner, "train", en_1990=[DONE], en_2000=[DONE], de=[DONE], en=[DONE], english=[DONE])
+        assert list(done) == ["en/1990"]
+        stage(run.runner, "compare", languages=[DONE])
+
+    result = counted(run)
+    assert rows(result) == [
+        ("read", 1, 1, []),
+        ("cut", 1, 1, ["de"]),
+        ("train", 1, 0, ["de", "en/2000"]),
+        ("compare", 0, 0, ["de", "en", "en/2000", "english"]),
     ]
-    assert result.reason == "it depends on what will be in the table sums"
+    assert result.reason == "they read what read and cut have yet to make"
 
 
 def test_a_unit_of_two_groups_is_missing_once_and_stages_of_one_name_are_one_row(counted):
     def run(run):
+        stage(run.runner, "count", all=[DONE])
         run.runner.run(Stage("count", each(work), {"a": [MISSING], "b": [MISSING, DONE]}))
-        stage(run.runner, "count", DONE)
 
     [row] = counted(run).stages
     assert (row.num_done, row.num_missing) == (2, 1)
 
 
-def test_an_account_is_never_entered(counted, tmp_path):
+def test_an_account_is_never_entered_and_no_file_begun(counted, tmp_path):
     """Nor is anything else written that a job would write before its units."""
 
-    def run(run):
-        stage(run.runner, "count", DONE)
+    def enter(run):
+        stage(run.runner, "count", all=[DONE])
         accounts.enter(run.runner.store, "people", "first", {"epsilon": 1.0}, lambda _: True)
         raise AssertionError("it was entered")
 
-    assert counted(run).reason.endswith("nothing may be written into a store that is only read")
+    def export(run):
+        run.directory.export_bytes("key.csv", b"")
+        run.directory.export("clusters.csv")
+        raise AssertionError("it was begun")
+
+    assert counted(enter).reason.endswith("nothing may be written into a store that is only read")
+    assert (counted(export).reason, counted(export).groups) == (
+        "clusters.csv is written first, of what was done",
+        ["all"],
+    )
     assert not (tmp_path / "store/accounts").exists()
 
 
-def test_what_is_refused_is_refused_and_a_mistake_stays_one_unless_tables_are_missing(counted):
-    def refused(run):
-        stage(run.runner, "count", MISSING)
-        raise InputError("path: can't be read")
-
-    def mistaken(*units):
+def test_what_is_refused_is_refused_unless_units_are_missing(counted):
+    def refused(*units):
         def run(run):
-            stage(run.runner, "count", *units)
-            raise KeyError("n")
+            stage(run.runner, "count", one=[DONE], other=units)
+            raise InputError("corpus: two are needed")
 
         return run
 
+    def failed(run):
+        run.runner.failures["all"] = [Failure(DONE, "InputError: too few", "")]
+        run.runner.check()
+
     with pytest.raises(InputError):
-        counted(refused)
-    with pytest.raises(KeyError):
-        counted(mistaken(DONE))
-    assert counted(mistaken(MISSING)).reason == "it depends on tables that are not there yet (KeyError: 'n')"
+        counted(refused(DONE))
+    assert counted(refused(MISSING)).reason == "corpus: two are needed"
+    with pytest.raises(UnitsFailed, match="too few"):
+        counted(failed)

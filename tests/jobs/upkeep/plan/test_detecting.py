@@ -11,7 +11,7 @@ import pytest
 from tiltmeter.jobs.runtime.columns import number, text
 from tiltmeter.jobs.runtime.draws import draws_of, with_draws
 from tiltmeter.jobs.upkeep.plan.detecting import difference_rows
-from tiltmeter.jobs.upkeep.plan.earlier import EarlierRun
+from tiltmeter.jobs.upkeep.plan.rates import EarlierRun
 from tiltmeter.operators.statistics.differences import noncentrality
 
 SCHEMA = pa.schema([text("word", "the word", key=True), number("bias", "its bias")])
@@ -31,7 +31,7 @@ def ran(values, scheme=REPLICAS, job="association", status="succeeded", hour=22)
         read=lambda _store, _name: table,
         started=datetime(2026, 11, 20, hour, tzinfo=UTC),
     )
-    return EarlierRun(run, frozenset(), same_inputs=True, is_alike=True, growth=1.0)
+    return EarlierRun(run, (), size=1.0, growth=1.0)
 
 
 def rows(*runs, planned=4):

@@ -1,15 +1,15 @@
-"""A plan of a list of jobs, held against the runs that it is of: what jobs share is counted once."""
+"""A plan of a list of jobs: each as the store is now."""
 
 import shlex
 
 import pytest
 
-from tests.fixtures.plans import HERE, contents, planned_units, units
+from tests.fixtures.plans import HERE, planned_units
 from tiltmeter.jobs.command import execute
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.settings.hydra_limits import confine_composition
-from tiltmeter.jobs.upkeep.plan.planning import JobPlan, job_row
-from tiltmeter.jobs.upkeep.plan.sources import find_planned
+from tiltmeter.jobs.upkeep.plan.hours import LATER
+from tiltmeter.jobs.upkeep.plan.job import find_planned
 
 RELEASE = "job=private_vectors embedding.path=x.txt release.key_file=key release.input=people release.epsilon=1"
 
@@ -34,56 +34,37 @@ def plan(configured, outcome_of, folder):
     return lambda *words: outcome_of(execute(configured(*words, f"run_dir={folder}/night")))
 
 
-@pytest.fixture(scope="module")
-def first(plan, night, line):
-    """Before anything was done."""
-    bootstrap = ["job=bootstrap", *line(3)]
-    other = [word for word in bootstrap if not word.startswith("embedding.num")] + ["embedding.num_replicas=5"]
-    jobs = night(one=bootstrap, again=bootstrap, more=other, reseeded=[*bootstrap, "seed=1"])
-    return plan(*jobs, "job.max_hours=3.5")
-
-
 @pytest.fixture
 def confined(hydra_restored):
     """Hydra refuses what the command refuses."""
     confine_composition()
 
 
-def shared(outcome, name):
-    return {row["stage"]: row["num_shared"] for row in outcome.rows("plan", name=name) if row["num_shared"]}
-
-
-def test_before_a_first_night_stages_of_the_same_corpora_are_counted_once(first, folder):
-    assert not (folder / "store").exists()
-    assert sum(row["num_missing"] for row in first.rows("plan", name="one")) == 12
-    assert sum(row["num_missing"] for row in first.rows("plan", name="again")) == 0
-    more, reseeded = planned_units(first, name="more"), planned_units(first, name="reseeded")
-    assert (more["tokens"], more["co-occurrence"], more["train"]) == ((1, 0), (None, 1), (4, 2))
-    assert (reseeded["tokens"], reseeded["co-occurrence"], reseeded["train"]) == ((1, 0), (None, 1), (None, 4))
-    assert shared(first, "more")["train"] == 4
-    assert {row["shared_with"] for row in first.rows("plan", name="more") if row["num_shared"]} == {"one"}
-    missing = {row["name"]: row["num_missing"] for row in first.rows("plan_jobs")}
-    assert missing == {"one": 12, "again": 0, "more": 4, "reseeded": 6}
-    assert {row["max_hours"] for row in first.rows("plan_jobs")} == {3.5}
-    planned = {row["name"]: row["replicas"] for row in first.rows("plan_differences", is_planned=True)}
-    assert planned == {"one": 3, "again": 3, "more": 5, "reseeded": 3}
-
-
-def test_units_of_two_jobs_are_missing_once_as_they_are_done(first, plan, night, line, words, run_here, folder):
+def test_each_job_is_planned_as_the_store_is_now(plan, night, line, words, run_here, capsys):
+    bootstrap = ["job=bootstrap", *line(3)]
+    first = plan(*night(one=bootstrap, again=bootstrap))
+    assert [planned_units(first, name=name) for name in ("one", "again")] == [{"read": (0, 1), LATER: (None, None)}] * 2
     run_here("job=bootstrap", *words(3))
-    before = contents(folder / "store")
-    planned = plan(
-        *night(five=["job=bootstrap", *line(5)], four=["job=bootstrap", *line(4)], same=["job=bootstrap", *line(5)])
-    )
-    assert contents(folder / "store") == before
-    # Of the second, replica 4 is trained by then.
-    assert shared(planned, "four") == {"train": 1}
-    assert shared(planned, "same") == {"co-occurrence": 1, "merge": 1, "train": 2}
-    assert [planned_units(planned, name=name) for name in ("five", "four")] == [
-        units(run_here("job=bootstrap", *words(num))) for num in (5, 4)
-    ]
-    same = planned.rows("plan_jobs", name="same")[0]
-    assert (same["num_missing"], same["num_shared"], same["seconds"]) == (0, 4, 0.0)
+    capsys.readouterr()
+    second = plan(*night(one=bootstrap, five=["job=bootstrap", *line(5)]))
+    assert planned_units(second, name="one")["train"] == (4, 0)
+    assert planned_units(second, name="five")["co-occurrence"] == (0, 1)
+    assert {row["name"]: row["replicas"] for row in second.rows("plan_differences", is_planned=True)} == {
+        "one": 3,
+        "five": 5,
+    }
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "one: 0 of 12 units are missing: all are in the store" in printed
+    assert "five: about 1 second; 1 of 7 units is missing, besides those that could not be counted." in printed
+
+
+def test_a_job_that_max_hours_would_stop_is_named(plan, night, line, folder, capsys):
+    long = ["job=bootstrap", *line(3), "embedding.trainer.epochs=100000000"]
+    jobs = night(long=long, short=["job=bootstrap", *line(3)])
+    plan(*jobs, f"store={folder}/other", "job.max_hours=0.1")
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "long: about 50 minutes, and job.max_hours=0.1 would stop it; 1 of 1 unit is missing" in printed
+    assert "short: about 1 second; 1 of 1 unit is missing" in printed
 
 
 def test_jobs_that_can_not_be_planned_stay_with_their_reason_and_the_others_are_planned(
@@ -96,7 +77,7 @@ def test_jobs_that_can_not_be_planned_stay_with_their_reason_and_the_others_are_
     lines |= {"plan": "job=plan job.of=survey", "two": bootstrap, "large": too_large}
     run_here("job=bootstrap", *words(3))
     outcome = plan(*night(**lines))
-    rows = {row["name"]: row for row in outcome.rows("plan_jobs")}
+    rows = {row["name"]: row for row in outcome.rows("plan")}
     of_lines = {"lost": "refused", "mistyped": "refused", "store": "not_planned", "release": "not_planned"}
     of_lines |= {"plan": "not_planned", "two": "ok", "large": "refused"}
     assert {name: row["status"] for name, row in rows.items()} == of_lines
@@ -105,12 +86,10 @@ def test_jobs_that_can_not_be_planned_stay_with_their_reason_and_the_others_are_
     assert rows["store"]["reason"] == "job=prune: does no units, so there is nothing to plan"
     assert "is counted against its account" in rows["release"]["reason"]
     assert "every stage asks for 1 CPU and 5,000 MB" in rows["large"]["reason"]
-    assert (rows["store"]["num_missing"], rows["store"]["seconds"], rows["two"]["num_missing"]) == (None, None, 0)
-    [row] = outcome.rows("plan", name="store")
-    assert (row["stage"], row["reason"]) == ("", rows["store"]["reason"])
+    assert [rows["store"][name] for name in ("stage", "num_missing", "seconds")] == ["", None, None]
     printed = " ".join(capsys.readouterr().out.split())
     assert "warning: lost would be refused: corpus.path=nowhere.xml: there is no file" in printed
-    assert "store is not planned: job=prune: does no units, so there is nothing to plan." in printed
+    assert "store is not planned: job=prune: does no units, so there is nothing to plan" in printed
 
 
 def test_a_job_has_the_night_s_cluster_and_store_unless_its_line_says_otherwise(configured, night, line, folder):
@@ -131,8 +110,8 @@ def test_a_line_may_have_a_folder_of_settings(confined, configured, night, line,
         *night(ours=f"job=bootstrap --config-dir {tmp_path} corpus=ours", usual="job=bootstrap corpus=ours")
     )
     ours, usual = find_planned(config).jobs
-    assert ours.reason.startswith("corpus.path=nowhere.txt: there is no file")
-    assert usual.reason != ours.reason
+    assert ours["reason"].startswith("corpus.path=nowhere.txt: there is no file")
+    assert usual["reason"] != ours["reason"]
 
 
 def test_a_list_that_makes_no_sense_is_refused_as_the_night_refuses_it(configured, night):
@@ -140,46 +119,3 @@ def test_a_list_that_makes_no_sense_is_refused_as_the_night_refuses_it(configure
         find_planned(configured(*night(a="job=survey store=here")))
     with pytest.raises(ConfigError, match=r"night.yaml: a: --multirun: of all options, a line of a night has"):
         find_planned(configured(*night(a="--multirun")))
-
-
-# --- hours against their limit --------------------------------------------------------------------------------------
-
-
-def planned(*seconds):
-    """Stages of one worker of 1000 bytes, two of them, and so on, of which less and less is known."""
-    statuses = ["ok", "expected", "estimated"]
-    rows = [
-        {
-            "stage": "train",
-            "seconds": value,
-            "status": status,
-            "reason": f"{status}!",
-            "stored_bytes": 7.0,
-            "worker_seconds": 11.0,
-        }
-        | {"memory_bytes": 1000, "num_workers": 1 + place, "num_missing": 2, "num_done": 3, "num_shared": 4}
-        for place, (value, status) in enumerate(zip(seconds, statuses, strict=False))
-    ]
-    return JobPlan(rows[::-1])
-
-
-@pytest.mark.parametrize(
-    ("seconds", "max_hours", "limit"),
-    [
-        ((3000.0, 4300.0), 2.0, "exceeded"),
-        ((3000.0, 1900.0), 2.0, "close"),
-        ((3000.0, 1700.0), 2.0, "kept"),
-        ((3000.0, None), 2.0, None),
-        ((9000.0, None), 2.0, "exceeded"),
-        ((9000.0,), None, None),
-    ],
-)
-def test_hours_are_held_against_what_the_night_allows(seconds, max_hours, limit):
-    row = job_row("a", "bootstrap", planned(*seconds), max_hours)
-    num = len(seconds)
-    assert (row["limit"], row["seconds"]) == (limit, sum(filter(None, seconds)))
-    assert row["is_least"] == (None in seconds)
-    sums = {"num_missing": 2, "num_done": 3, "num_shared": 4, "stored_bytes": 7, "worker_seconds": 11}
-    sums["memory_bytes"] = 1000  # of two stages the larger one
-    assert {name: row[name] for name in sums} == {name: each * num for name, each in sums.items()}
-    assert (row["status"], row["reason"]) == (("ok", ""), ("expected", "expected!"))[num - 1]

@@ -1,9 +1,10 @@
-"""A plan held against the run that it is of: units exactly, and a store that stays as it is."""
+"""A plan compared with the run that it is of: units exactly, as far as they are counted, in a store that stays."""
 
 import pytest
 
 from tests.fixtures.plans import HERE, contents, planned_units, units
 from tiltmeter.jobs.command import execute
+from tiltmeter.jobs.upkeep.plan.hours import LATER
 from tiltmeter.storage.store.runs import read_run_table
 
 
@@ -26,16 +27,13 @@ def first(folder, plan, words, run_job):
     return planned.rows("plan"), run_job("job=bootstrap", *words(3))
 
 
-def test_before_a_first_run_it_goes_as_far_as_it_can_and_by_the_model(first):
-    rows, run = first
-    by_stage = {row["stage"]: row for row in rows}
-    assert list(by_stage) == [*units(run), "start and report"]
-    assert (by_stage["read"]["num_done"], by_stage["read"]["num_missing"], by_stage["read"]["status"]) == (0, 1, "ok")
-    others = [row for row in rows if row["stage"] not in ("read", "start and report")]
-    assert {row["status"] for row in others} == {"estimated"}
-    assert {row["basis"] for row in rows} == {"docs/scale.md"}
-    assert all(row["reason"].startswith("could not be counted after read: ") for row in others)
-    assert by_stage["train"]["num_missing"] == 4
+def test_before_a_first_run_the_first_stage_is_counted_and_the_rest_taken_from_rates(first):
+    read, later = first[0]
+    assert (read["stage"], read["num_done"], read["num_missing"], read["status"]) == ("read", 0, 1, "ok")
+    assert (later["stage"], later["num_done"], later["num_missing"], later["status"]) == (LATER, None, None, "unknown")
+    assert {read["basis"], later["basis"]} == {"rates for a first run"}
+    unmade = "could not be counted: they read what read has yet to make"
+    assert later["reason"] == f"{unmade}; seconds up to training alone, as if none of them was done"
 
 
 def test_after_it_nothing_is_missing(first, plan, capsys):
@@ -45,37 +43,33 @@ def test_after_it_nothing_is_missing(first, plan, capsys):
     assert "0 of 12 units are missing: all are in the store, and no worker is started." in capsys.readouterr().out
 
 
-def test_more_replicas_miss_exactly_what_their_run_does_and_the_store_stays_as_it_is(
-    first, folder, plan, words, run_here
+def test_what_is_missing_is_counted_up_to_what_reads_it_and_the_store_stays_as_it_is(
+    first, folder, plan, words, run_here, capsys
 ):
     before = contents(folder / "store")
     planned = plan(5)
     assert contents(folder / "store") == before
     assert planned.path == folder / "run5.plan"
-    expected = planned_units(planned)
-    assert (expected["co-occurrence"], expected["merge"], expected["train"]) == ((0, 1), (0, 1), (4, 2))
-    statuses = {row["stage"]: row["status"] for row in planned.rows("plan")}
-    assert (statuses["co-occurrence"], statuses["train"]) == ("ok", "expected")
-    assert units(run_here("job=bootstrap", *words(5))) == expected
-
-
-def test_fewer_replicas_and_another_seed(first, plan, words, run_here):
-    fewer = plan(2)
-    assert planned_units(fewer)["train"] == (3, 0)
-    assert units(run_here("job=bootstrap", *words(2))) == planned_units(fewer)
-    # Draws of another seed are others: nothing is taken to come out as before.
-    reseeded = {row["stage"]: row for row in plan(3, "seed=1").rows("plan")}
-    assert (reseeded["vocabulary"]["num_missing"], reseeded["co-occurrence"]["num_missing"]) == (0, 1)
-    assert (reseeded["train"]["num_missing"], reseeded["train"]["status"]) == (4, "estimated")
+    assert "; 1 of 7 units is missing, besides those that could not be counted." in capsys.readouterr().out
+    counted = planned_units(planned)
+    assert list(counted) == ["read", "inventory", "documents", "tokens", "words", "vocabulary", "co-occurrence", LATER]
+    assert counted.pop(LATER) == (None, None)
+    # Each unit of a stage that is counted is done by the run or found by it, as the plan says.
+    done = units(run_here("job=bootstrap", *words(5)))
+    assert {name: done[name] for name in counted} == counted
+    assert planned_units(plan(5)) == {name: (found + new, 0) for name, (found, new) in done.items()}
 
 
 def test_seconds_and_bytes_are_those_of_the_runs_before(first, plan):
-    by_stage = {row["stage"]: row for row in plan(3, "seed=1").rows("plan")}
-    train = first[1].stage("train")
-    assert by_stage["train"]["worker_seconds"] > 0
-    assert by_stage["train"]["stored_bytes"] == pytest.approx(train["num_bytes"], rel=0.2)
-    assert by_stage["train"]["basis"] == "earlier runs in this store"
-    assert by_stage["train"]["memory_bytes"] >= 1_500_000_000
+    run = first[1]
+    *_, counted, later = plan(3, "seed=1").rows("plan")
+    assert counted["stored_bytes"] == pytest.approx(run.stage("co-occurrence")["num_bytes"], rel=0.2)
+    trained = sum(run.stage(name)["num_bytes"] for name in ("merge", "train"))
+    assert later["stored_bytes"] == pytest.approx(trained, rel=0.2)
+    assert later["worker_seconds"] == float(f"{later['worker_seconds']:.2g}") > 0
+    assert {counted["basis"], later["basis"]} == {"earlier runs in this store"}
+    assert later["memory_bytes"] >= 1_500_000_000
+    assert counted["reason"] == "other settings: seed"
 
 
 def test_a_plan_leaves_no_run_in_the_register_and_shows_ratios_before_there_are_draws(first, plan, folder):
