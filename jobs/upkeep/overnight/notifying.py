@@ -73,8 +73,8 @@ def notify(command: str, lines: Sequence[str], outcome: Mapping[str, Any]) -> No
             raise NotificationFailed(f"notify.command: {words[0]} could not be run: {error}") from error
         if status:
             complaint.seek(max(0, complaint.seek(0, os.SEEK_END) - _MOST_BYTES))
-            said = redacted_text(complaint.read().decode(errors="replace").strip())
-            raise NotificationFailed(f"notify.command: {words[0]} ended with status {status}: {said}")
+            message = redacted_text(complaint.read().decode(errors="replace").strip())
+            raise NotificationFailed(f"notify.command: {words[0]} ended with status {status}: {message}")
 
 
 def _run(words: Sequence[str], message: bytes, complaint: int) -> int:

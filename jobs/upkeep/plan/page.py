@@ -95,8 +95,8 @@ def _smallest(differences: pl.DataFrame) -> Iterator[str]:
         which = of_table if row["num_numbers"] else "in standard deviations, as no earlier run says what these are"
         unpaired, paired = (number(row[f"smallest_{kind}"], 3) for kind in ("unpaired", "paired"))
         shared = "" if paired == DASH else f", from {paired} on between runs that share them"
-        found = f"With {plural(row['replicas'], 'draw')} a difference is found in 4 of 5 cases from {unpaired}"
-        yield f"{found} on between runs that share no draws{shared} ({which})."
+        finding = f"With {plural(row['replicas'], 'draw')} a difference is found in 4 of 5 cases from {unpaired}"
+        yield f"{finding} on between runs that share no draws{shared} ({which})."
 
 
 def _stages(stages: pl.DataFrame) -> Iterator[Block]:
