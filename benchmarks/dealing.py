@@ -69,9 +69,9 @@ def _print_stages(store: Store, num_workers: int) -> None:
     pool = Pool(store, max_retries=0)
     with pool.started(num_workers), Display(Console(file=io.StringIO())) as display:
         runner = Runner(store, pool, display)
-        runner.run(
-            Stage("start", each(_meet), {"all": [_meeting(number, num_workers) for number in range(num_workers)]})
-        )
+        numbers = [{"number": number, "num_workers": num_workers} for number in range(num_workers)]
+        meetings = [Unit("meet/1", f"worker {config['number']}", config) for config in numbers]
+        runner.run(Stage("start", each(_meet), {"all": meetings}))
         for name, units, batch_size in stages(num_workers):
             runner.run(Stage(name, each(_wait), {"all": units}, batch_size))
             record = runner.records[-1]
@@ -82,10 +82,6 @@ def _print_stages(store: Store, num_workers: int) -> None:
             other_cells = (simulated.seconds, sum(shares) / num_workers, min(shares))
             row = [f"{seconds:.1f} | {busy:.1%} | {least:.1%}" for seconds, busy, least in (cells, other_cells)]
             print(f"| {num_workers} | {name} | {' | '.join(row)} |", flush=True)
-
-
-def _meeting(number: int, num_workers: int) -> Unit:
-    return Unit("meet/1", f"worker {number}", {"number": number, "num_workers": num_workers})
 
 
 def _meet(store: Store, unit: Unit) -> Tables:

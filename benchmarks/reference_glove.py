@@ -17,23 +17,15 @@ from pathlib import Path
 
 from gensim.models import KeyedVectors
 
-from benchmarks.command import NUM_CORES, SIMPLEWIKI, Outcome, print_stages, quality, read_corpus, run_command
+from benchmarks.command import NUM_CORES, SIMPLEWIKI, print_stages, quality, read_corpus, run_command
 from tiltmeter.operators.text.tokens import Tokenizer
 
 NUM_REPLICAS = 32
 TOKENS_PER_LINE = 25
 SETTINGS = [
-    "job=bootstrap",
-    "corpus=file",
-    "corpus.language=en",
-    "corpus.format=text",
-    f"embedding.num_replicas={NUM_REPLICAS}",
-    "embedding.min_count=5",
-    "embedding.cooccurrence.window=10",
-    "embedding.trainer.x_max=10",
-    "embedding.trainer.dimensions=100",
-    "embedding.trainer.epochs=15",
-    f"cluster.num_cpus={NUM_CORES}",
+    *("job=bootstrap", "corpus=file", "corpus.language=en", "corpus.format=text", f"cluster.num_cpus={NUM_CORES}"),
+    *(f"embedding.num_replicas={NUM_REPLICAS}", "embedding.min_count=5", "embedding.cooccurrence.window=10"),
+    *("embedding.trainer.x_max=10", "embedding.trainer.dimensions=100", "embedding.trainer.epochs=15"),
 ]
 VOCABULARY = "vocab_count -min-count 5 < lines.txt > vocab.txt"
 REPLICA = {
@@ -73,15 +65,6 @@ def _timed(program: Path, command: str, folder: Path) -> float:
     return time.monotonic() - started
 
 
-def run_ours(folder: Path, cluster: list[str]) -> Outcome:
-    """Run the command on the same lines."""
-    outcome = run_command(folder, *SETTINGS, f"corpus.path={folder}/lines.txt", *cluster)
-    print_stages(outcome)
-    print(f"ours: {outcome.seconds:.1f} s, {outcome.peak_bytes / 1e9:.2f} GB at the peak of all processes")
-    print(f"WordSim-353 of the original corpus: {outcome.quality():.3f}")
-    return outcome
-
-
 def main() -> None:
     """Run and print the ratio and the quality."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -95,7 +78,10 @@ def main() -> None:
         folder = Path(name)
         num_tokens = write_lines(known.corpus, folder / "lines.txt")
         print(f"{num_tokens:,} tokens of {known.corpus}; {' '.join([*SETTINGS, *known.cluster])}")
-        ours = run_ours(folder, known.cluster)
+        ours = run_command(folder, *SETTINGS, f"corpus.path={folder}/lines.txt", *known.cluster)
+        print_stages(ours)
+        print(f"ours: {ours.seconds:.1f} s, {ours.peak_bytes / 1e9:.2f} GB at the peak of all processes")
+        print(f"WordSim-353 of the original corpus: {ours.quality():.3f}")
         if known.program:
             theirs, reached = run_theirs(known.program, folder)
             print(f"reference: {theirs:,.0f} s for {NUM_REPLICAS} runs, WordSim-353 {reached:.3f}")

@@ -13,7 +13,7 @@ import pkgutil
 from pathlib import Path
 
 import benchmarks.papers
-from benchmarks.papers.figures import markdown, write_table
+from benchmarks.papers.figures import markdown, write_marked
 
 PAPERS = [
     module.name
@@ -36,10 +36,10 @@ def main() -> None:
             parser.error("--record takes one paper whose table needs runs")
         papers[arguments.names[0]].record(*arguments.record)
     for name, paper in papers.items():
-        figures = paper.figures()
-        print(f"{name}: {paper.TITLE}\n\n{markdown(figures)}")
+        table = markdown(paper.figures())
+        print(f"{name}: {paper.TITLE}\n\n{table}")
         if arguments.write:
-            write_table(paper.PAGE, name, figures)
+            write_marked(paper.PAGE, name, table)
 
 
 if __name__ == "__main__":

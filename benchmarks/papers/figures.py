@@ -77,11 +77,6 @@ def table_in(page: str, name: str) -> str:
     return _marked(page, name)[3]
 
 
-def write_table(page: str, name: str, figures: Iterable[Figure]) -> None:
-    """Put the table between the marks of this name."""
-    write_marked(page, name, markdown(figures))
-
-
 def write_marked(page: str, name: str, text: str) -> None:
     """Put a text between the marks of this name."""
     before, start, _, rest = _marked(page, name).groups()

@@ -1,20 +1,18 @@
 """Matthews et al. 2021: what follows from the printed biases and counts, and how often words occur in our samples."""
 
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pydantic
 import yaml
 
-from benchmarks.command import DATA
+from benchmarks.command import DATA, read_corpus
 from benchmarks.papers.figures import Figure, compared
 from tiltmeter.operators.gender.professions import profession_bias
 from tiltmeter.operators.text.spelling import normalised, phrases
 from tiltmeter.operators.text.tokens import Tokenizer
 from tiltmeter.operators.text.wordsets import GenderSurvey, WordSets
-from tiltmeter.storage.corpora.corpora import CorpusConfig, Span, find_sources, read_pages
 
 TITLE = "Matthews et al. 2021, Gender Bias in Natural Language Processing Across Human Languages"
 PAGE = "gender_survey"
@@ -97,9 +95,9 @@ class _Corpus:
         self._tokenizer = Tokenizer(language, phrases=phrases(wordset, Tokenizer(language)))
         self._survey = normalised(wordset, self._tokenizer).gender_survey
         self._counts: Counter[str] = Counter()
-        self.num_articles = 0
-        for text in _texts(language, DATA / path):
-            self.num_articles += 1
+        texts = {page.text for _, page in read_corpus(str(DATA / path), language)}
+        self.num_articles = len(texts)
+        for text in texts:
             for line in text.splitlines():
                 self._counts.update(self._tokenizer(line))
         self.num_words = self._counts.total()
@@ -117,10 +115,3 @@ class _Corpus:
 
 def _forms(survey: GenderSurvey | None) -> set[str]:
     return {word for forms in survey.professions.values() for word in forms.words} if survey else set()
-
-
-def _texts(language: str, path: Path) -> Iterator[str]:
-    """Of the articles, each once."""
-    [source] = find_sources(CorpusConfig("sample", language, str(path)))
-    texts = (page.text for page in read_pages(source, Span(0, source.num_bytes)))
-    return iter(dict.fromkeys(texts))
