@@ -100,10 +100,14 @@ def partition(run: Resolution, graphs: Mapping[str, Graph], previous: Previous) 
         )
         for name, graph in graphs.items()
     )
+    # A graph of which all components are taken over has none to be solved, and is complete even if no other is.
     solved = run.do(
-        SolveBundle(label=f"{work.group} {number}", group=work.group, settings=settings, bundle=bundle)
-        for work, unit in cut.pairs
-        for number, bundle in enumerate(bundles_of(unit.tables))
+        (
+            SolveBundle(label=f"{work.group} {number}", group=work.group, settings=settings, bundle=bundle)
+            for work, unit in cut.pairs
+            for number, bundle in enumerate(bundles_of(unit.tables))
+        ),
+        complete=False,
     ).groups
     known = {work.group: {**graphs[work.group], **unit.tables} for work, unit in cut.pairs}
     gathered = run.do(
