@@ -149,26 +149,27 @@ def drawn_texts(texts: Sequence[Any], seed: int, about: str, keyed_by: KeyedBy =
 def mean_of_texts(
     name: str,
     values: FloatArray,
-    config: Mapping[str, Any],
-    scale: Scale,
     texts: Sequence[Any],
     units: Units,
+    intervals: KeyedResampleSettings,
+    seed: int,
+    scale: Scale,
     seeds: FloatArray | None = None,
-) -> Row:
+) -> TextEstimate:
     """A mean over texts with its interval, and draws that are keyed by its name.
 
     Args:
         name: of the mean.
         values: ``[texts]``, at least one.
-        config: of the unit of work: ``seed`` and ``intervals``.
-        scale: of the mean.
         texts: as for :func:`drawn_texts`.
         units: of the texts.
+        seed: of the run.
+        scale: of the mean.
         seeds: ``[models]``, the mean by each of several that differ in their random numbers; None: of one model.
     """
-    drawn, intervals = resampled_texts(texts, name, config, units), config["intervals"]
+    drawn = resampled_texts(texts, name, {"seed": seed, "intervals": intervals}, units)
     result = mean(values, units, level=intervals.level, scale=scale, seeds=seeds)
-    return with_interval(name, result, resampled_by(values, drawn, units), intervals, scale, drawn.scheme)
+    return text_estimate(result, resampled_by(values, drawn, units), intervals, scale, drawn.scheme)
 
 
 def with_interval(
