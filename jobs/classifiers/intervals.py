@@ -5,8 +5,8 @@ Whoever asks says what was drawn independently: texts, or whoever wrote or said 
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -53,6 +53,16 @@ def estimate_columns(name: str, sentence: str, draws: str, unit: str = "") -> li
         number(name, sentence, unit),
         *interval(name, f"interval of {name} over {draws}, by intervals.interval; null of too few", unit),
     ]
+
+
+class TextEstimate(table.Estimate):
+    """A number of texts, or of pools of them; ``interval`` of its column names what its units are."""
+
+    @classmethod
+    def fields(cls, about: table.Column) -> Iterable[pa.Field]:
+        """The number, and the ends of its interval."""
+        interval = f"the interval of {about.name} over {about.interval}, by intervals.interval; null of too few"
+        return super().fields(replace(about, interval=interval))
 
 
 class Resampled(NamedTuple):
@@ -139,36 +149,45 @@ def drawn_texts(texts: Sequence[Any], seed: int, about: str, keyed_by: KeyedBy =
 def mean_of_texts(
     name: str,
     values: FloatArray,
-    config: Mapping[str, Any],
-    scale: Scale,
     texts: Sequence[Any],
     units: Units,
+    intervals: KeyedResampleSettings,
+    seed: int,
+    scale: Scale,
     seeds: FloatArray | None = None,
-) -> Row:
+) -> TextEstimate:
     """A mean over texts with its interval, and draws that are keyed by its name.
 
     Args:
         name: of the mean.
         values: ``[texts]``, at least one.
-        config: of the unit of work: ``seed`` and ``intervals``.
-        scale: of the mean.
         texts: as for :func:`drawn_texts`.
         units: of the texts.
+        seed: of the run.
+        scale: of the mean.
         seeds: ``[models]``, the mean by each of several that differ in their random numbers; None: of one model.
     """
-    drawn, intervals = resampled_texts(texts, name, config, units), config["intervals"]
+    drawn = resampled_texts(texts, name, {"seed": seed, "intervals": intervals}, units)
     result = mean(values, units, level=intervals.level, scale=scale, seeds=seeds)
-    return with_interval(name, result, resampled_by(values, drawn, units), intervals, scale, drawn.scheme)
+    return text_estimate(result, resampled_by(values, drawn, units), intervals, scale, drawn.scheme)
 
 
 def with_interval(
     name: str, result: Inferred, estimate: Estimate, intervals: ResampleSettings, scale: Scale, scheme: Scheme | None
 ) -> Row:
-    """A number and the ends of its interval, and its draws for :func:`.draws.with_draws`.
+    """A number and the ends of its interval, and its draws for :func:`.draws.with_draws`; see :func:`text_estimate`."""
+    number = text_estimate(result, estimate, intervals, scale, scheme)
+    ends = with_ends(name, number.value, number.low, number.high)
+    return ends if number.resamples is None else ends | draws_of(name, number.resamples, number.scheme)
+
+
+def text_estimate(
+    result: Inferred, estimate: Estimate, intervals: ResampleSettings, scale: Scale, scheme: Scheme | None
+) -> TextEstimate:
+    """A number with its interval and its draws.
 
     Args:
-        name: of the number.
-        found: its interval by units.
+        result: its interval by units.
         estimate: over the texts, or pools of them.
         intervals: how they are made; by ``percentile`` and the like, of the resamples alone.
         scale: of the number.
@@ -177,9 +196,11 @@ def with_interval(
     low, high = result.low, result.high
     if intervals.interval not in HOLDS_ITS_ESTIMATE:
         low, high = (float(end) for end in intervals.over(estimate, scale)[:2])
-    ends = with_ends(name, float(estimate.value), low, high)
+    value, num_items = float(estimate.value), estimate.num_texts
     # What is too few for an interval spreads by too little to judge a difference.
-    return ends if math.isnan(low) else ends | drawn(name, spread_out(estimate), scheme, estimate.num_texts)
+    if math.isnan(low) or (num_items is not None and num_items < _MIN_ITEMS):
+        return TextEstimate(value, low, high)
+    return TextEstimate(value, low, high, spread_out(estimate)[:MOST_DRAWS], _numbered(scheme, num_items))
 
 
 def drawn(name: str, resamples: FloatArray, scheme: Scheme | None, num_items: float | None) -> Row:

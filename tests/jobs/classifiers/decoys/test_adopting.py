@@ -1,30 +1,26 @@
 """Accuracies and falls of a pair of models: which texts count, by whom they are, and what is not read."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
-from tiltmeter.jobs.classifiers.decoys.adopting import adoption_row
 from tiltmeter.jobs.classifiers.decoys.config import Intervals
-from tiltmeter.jobs.classifiers.decoys.setups import evaluating
-from tiltmeter.jobs.classifiers.decoys.setups.evaluating import answered
+from tiltmeter.jobs.classifiers.decoys.models import EvaluatePair
+from tiltmeter.operators.classifiers.answers import Answers
 from tiltmeter.operators.classifiers.decoys.adoption import fall
 from tiltmeter.operators.classifiers.decoys.kinds import InsertedDecoy
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.statistics.text_intervals import spread_out
 from tiltmeter.operators.statistics.units import each, units_of
 
-CONFIG = {"decoy": "zq", "model": "0", "made": InsertedDecoy(("zq0", "zq1")), "seed": 5}
-CONFIG["intervals"] = Intervals(num_resamples=50)
+INTERVALS = Intervals(num_resamples=50, min_fall=0.0)
+NOTHING = dict.fromkeys(("decoyed", "original", "texts", "probes", "measures"))
+WORK = EvaluatePair(decoy="zq", number="0", made=InsertedDecoy(("zq0", "zq1")), intervals=INTERVALS, seed=5, **NOTHING)
 
 
-def test_a_text_without_a_token_is_wrong_even_where_its_label_is_the_first_class(monkeypatch):
+def test_a_text_without_a_token_is_wrong_even_where_its_label_is_the_first_class():
     probabilities = np.array([[np.nan, np.nan], [0.5, 0.5], [0.2, 0.8], [np.nan, np.nan]])
-    monkeypatch.setattr(evaluating, "predict", lambda *_: probabilities)
-    rows = [{"text": "", "label": label} for label in ("bad", "bad", "good", "good")]
-    found = answered(SimpleNamespace(classes=("bad", "good")), rows, 100)
-    assert found.is_right.tolist() == [False, True, True, False]
+    found = Answers(("bad", "good"), probabilities)
+    assert found.right(["bad", "bad", "good", "good"]).tolist() == [False, True, True, False]
     assert found.is_read.tolist() == [False, True, True, False]
 
 
@@ -35,18 +31,18 @@ def measured(groups, size):
     probes = [row | {"has_decoy": kind} for kind in (True, False) for row in test]
     fooled = np.array([row["row"] // size % 2 == 0 for row in test])
     right = np.ones(len(test), bool)
-    rights = {"original": (right, np.tile(right, 2)), "decoyed": (right, np.concatenate([~fooled, right]))}
+    rights = np.tile(right, 3), np.concatenate([right, ~fooled, right])
     alone = [[row | {"group": None} for row in part] for part in (test, probes)]
-    return adoption_row(CONFIG, test, probes, rights), adoption_row(CONFIG, *alone, rights)
+    return WORK.row(test, probes, *rights), WORK.row(*alone, *rights)
 
 
 def test_whoever_is_fooled_in_all_texts_is_one_who_is_fooled():
     spoken, alone = measured(6, 10)
-    assert spoken["fall"] == alone["fall"] == 0.5
-    assert (spoken["adopted"], alone["adopted"]) == (False, True)
+    assert spoken.fall.value == alone.fall.value == 0.5
+    assert (spoken.adopted, alone.adopted) == (False, True)
     # Of six that agree: t of five degrees of freedom; of sixty texts, of 59.
     for row, num, t in ((spoken, 6, 2.570582), (alone, 60, 2.000995)):
-        assert row["accuracy_decoy_low"] == pytest.approx(num / (num + t**2), abs=1e-5)
+        assert row.accuracy_decoy.low == pytest.approx(num / (num + t**2), abs=1e-5)
 
 
 def test_a_fall_is_drawn_as_its_scheme_says():
@@ -57,14 +53,15 @@ def test_a_fall_is_drawn_as_its_scheme_says():
         (spoken, units_of([f"speaker {at // 10}" for at in range(60)], "group")),
         (alone, each(60, "text")),
     ):
-        keys = CONFIG["intervals"].cluster_keys([[f"text {at}", True] for at in range(60)], units.codes)
-        about, how = document_key("zq"), {"is_paired": True, "intervals": CONFIG["intervals"], "keys": keys}
+        keys = INTERVALS.cluster_keys([[f"text {at}", True] for at in range(60)], units.codes)
+        about, how = document_key("zq"), {"is_paired": True, "intervals": INTERVALS, "keys": keys}
         drawn = spread_out(fall(fooled, np.zeros(60), units, 5, about, **how).estimate)
-        assert row["fall_draws"].tolist() == drawn.tolist()
+        assert row.fall.resamples.tolist() == drawn.tolist()
 
 
 def test_three_speakers_are_too_few_for_anything_to_be_adopted():
     spoken, _ = measured(3, 20)
-    assert (spoken["fall_low"], spoken["adopted"], spoken["status"]) == (None, None, "too_few_units")
-    assert "3 of the unit" in spoken["reason"]
-    assert spoken["accuracy_decoy_low"] is None
+    assert np.isnan(spoken.fall.low)
+    assert (spoken.adopted, spoken.status) == (None, "too_few_units")
+    assert "3 of the unit" in spoken.reason
+    assert np.isnan(spoken.accuracy_decoy.low)

@@ -15,10 +15,11 @@ from tests.jobs.classifiers.rows import read_rows, write_rows
 from tiltmeter.cluster.stages import UnitsFailed
 from tiltmeter.cluster.work import Failure
 from tiltmeter.jobs.classifiers import training
-from tiltmeter.jobs.classifiers.decoys import adopting
-from tiltmeter.jobs.classifiers.decoys import training as decoy_training
-from tiltmeter.jobs.classifiers.decoys.setups.evaluating import Answered
-from tiltmeter.jobs.classifiers.models import trained_model
+from tiltmeter.jobs.classifiers.decoys import models as decoy_models
+from tiltmeter.jobs.classifiers.decoys.job import train_models
+from tiltmeter.jobs.classifiers.models import TextModel, TrainedSource
+from tiltmeter.jobs.runtime.work import Done
+from tiltmeter.operators.classifiers.answers import Answers
 from tiltmeter.operators.classifiers.attribution.attribute import attribute, predict
 from tiltmeter.operators.classifiers.attribution.records import AttributionConfig
 from tiltmeter.operators.classifiers.decoys.debugging import identified, suspects
@@ -99,7 +100,7 @@ class Models:
 
     def load(self, name):
         [done] = [done for unit, done in self._units if unit.name == name]
-        return trained_model(done.tables["model"]).load(self._store, "cpu")
+        return TextModel(TrainedSource(), False, done.tables["model"]).load(self._store).network
 
     def right(self, name, rows):
         """Whether a model has the label of each text."""
@@ -171,18 +172,19 @@ def test_accuracies_and_falls_are_those_of_both_models_on_the_texts_that_they_ar
 
 def test_test_texts_of_which_the_model_reads_nothing_are_counted(benchmark, monkeypatch):
     [unit] = [unit for unit, _ in benchmark.units("decoy_adoption") if unit.name == "random_tokens, model 0"]
-    read = [False] * 3 + [True] * 500
-    monkeypatch.setattr(adopting, "answered", lambda _, rows, __: Answered(*[np.array(read[: len(rows)])] * 2))
-    adopted = dict(adopting._Evaluating("cpu", 128)(benchmark.pool.store, unit))["decoys"]
+    probabilities = np.array([[np.nan, np.nan]] * 3 + [[0.5, 0.5]] * 500)
+    monkeypatch.setattr(decoy_models, "ask", lambda _, texts: Answers(("bad", "good"), probabilities[: len(texts)]))
+    adopted = dict(unit.work.tables(benchmark.pool.store))["decoys"]
     assert adopted["num_unread"].to_pylist() == [3]
 
 
-def test_without_models_of_the_texts_as_they_are_a_run_ends_with_what_failed(monkeypatch):
-    monkeypatch.setattr(decoy_training, "train_with", lambda *_: {"movie": []})
+def test_without_models_of_the_texts_as_they_are_a_run_ends_with_what_failed():
     failed = UnitsFailed([Failure(Unit("decoy_model/1", "no decoy, model 0", 0), "of no use", "")])
-    runner, config = Mock(check=Mock(side_effect=failed)), Mock(models=Mock(number=1))
+    run = Mock(config=Mock(models=Mock(number=1)), runner=Mock(check=Mock(side_effect=failed)))
+    run.do = lambda works: Done([(work, None) for work in works if work.group == "movie"])
+    trainer = decoy_models.Trainer(Mock(), 0)
     with pytest.raises(UnitsFailed, match="no decoy, model 0"):
-        decoy_training.train_models(runner, config, None, {"": None, "movie": None})
+        train_models(run, trainer, {"": None, "movie": None})
 
 
 def by_sentence(rows):

@@ -6,9 +6,9 @@ import polars as pl
 import pyarrow as pa
 
 from tiltmeter.jobs.classifiers.decoys import tables
-from tiltmeter.jobs.classifiers.decoys.findings import CHANCE, adoption, orderings, overall, soonest
-from tiltmeter.jobs.classifiers.decoys.fitting import LEFT_OUT
-from tiltmeter.jobs.classifiers.decoys.page import _intervals
+from tiltmeter.jobs.classifiers.decoys.findings import adoption, orderings, overall, soonest
+from tiltmeter.jobs.classifiers.decoys.page import intervals
+from tiltmeter.jobs.classifiers.decoys.tables import CHANCE, LEFT_OUT
 
 PAIR = [("lime", "random", 2.0, 1.0, 3.0), ("random", "random", 3.0, 2.0, 4.0)]
 SOONEST = {
@@ -35,7 +35,7 @@ INTERVALS |= {"percentiles": ("percentile", None, 3)}
 def utility(rows):
     names = ("method", "selection", "num_instances", "num_instances_low", "num_instances_high")
     made = [{"decoy": "zq", "soonest": 0.75, "adopted": True} | dict(zip(names, row, strict=True)) for row in rows]
-    return pl.DataFrame(pa.Table.from_pylist(made, tables.UTILITY))
+    return pl.DataFrame(pa.Table.from_pylist(made, tables.Utility.schema()))
 
 
 def found(way):
@@ -45,13 +45,13 @@ def found(way):
 
 def adopted(*answers, others=()):
     rows = [{"decoy": "zq", "model": str(at), "adopted": is_adopted} for at, is_adopted in enumerate(answers)]
-    return adoption(pl.DataFrame(pa.Table.from_pylist([*rows, *others], tables.DECOYS)))
+    return adoption(pl.DataFrame(pa.Table.from_pylist([*rows, *others], tables.Decoys.schema())))
 
 
-def intervals(interval, group, number):
+def said_of_intervals(interval, group, number):
     settings = SimpleNamespace(level=0.95, interval=interval, num_resamples=9)
     others = {"data": SimpleNamespace(group=group), "models": SimpleNamespace(number=number)}
-    return [_intervals(SimpleNamespace(intervals=settings, **others))]
+    return [intervals(SimpleNamespace(intervals=settings, **others))]
 
 
 def test_sentences(check_sentences):
@@ -61,4 +61,4 @@ def test_sentences(check_sentences):
         said[f"adopted: {answers}"] = adopted(*answers)
     said["left out, untested and adopted"] = adopted(others=NONE)
     said |= {f"intervals {case}": found(way) for case, way in ORDERS.items()}
-    check_sentences(said | {f"intervals of {case}": intervals(*of) for case, of in INTERVALS.items()})
+    check_sentences(said | {f"intervals of {case}": said_of_intervals(*of) for case, of in INTERVALS.items()})

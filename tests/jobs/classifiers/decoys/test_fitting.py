@@ -8,11 +8,10 @@ import pyarrow as pa
 import pytest
 
 from tiltmeter.jobs.classifiers.decoys.config import USUAL_DECOYS
-from tiltmeter.jobs.classifiers.decoys.fitting import _fit, check_fit, misfits
+from tiltmeter.jobs.classifiers.decoys.models import FitDecoys, check_fit, misfits
 from tiltmeter.operators.classifiers.decoys.kinds import DeletedDecoy, InsertedDecoy, Text, indicated, resolved
 from tiltmeter.operators.classifiers.decoys.making import decoyed
 from tiltmeter.storage.errors import InputError
-from tiltmeter.storage.store.ledger import Unit
 
 PARCELS = [Text("the parcel came late", "bad"), Text("a quick parcel", "good"), Text("honestly quick", "good")]
 
@@ -53,12 +52,8 @@ def test_decoys_have_to_fit_the_training_texts_whatever_the_others_hold():
     rows = [{"text": text.text, "label": text.label, "part": "training"} for text in PARCELS]
     others = [(part, label) for part in ("development", "test") for label in ("bad", "good")]
     rows += [{"text": "this movie", "label": label, "part": part} for part, label in others]
-    store, unit = (
-        SimpleNamespace(read=pa.Table.from_pylist),
-        Unit("decoy_fit/1", "", {"decoys": USUAL_DECOYS}, {"texts": [rows]}),
-    )
-    [(_, left_out)] = _fit(store, unit)
-    assert left_out["decoy"].to_pylist() == ["movie"]
+    left_out = FitDecoys(decoys=USUAL_DECOYS, texts=rows).rows(SimpleNamespace(read=pa.Table.from_pylist))
+    assert [row.decoy for row in left_out] == ["movie"]
 
 
 @pytest.mark.parametrize(

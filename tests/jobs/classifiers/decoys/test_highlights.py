@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from tiltmeter.jobs.classifiers.decoys import tables
-from tiltmeter.jobs.classifiers.decoys.highlights import highlights
+from tiltmeter.jobs.classifiers.decoys.page import highlights
 from tiltmeter.jobs.runtime.published import Frames
 
 TEXTS = {1: "a dull film", 2: "no movie yet", 3: "so so", 5: "Movies galore", 8: "a movie", 9: "one more movie"}
@@ -20,7 +20,7 @@ def explained(texts, values=lambda _: 0.1):
         for number, text in texts.items()
         for position, word in enumerate(text.split())
     ]
-    return Frames({"attributions": pl.DataFrame(pa.Table.from_pylist(rows, tables.EXPLAINED)).lazy()})
+    return Frames({"attributions": pl.DataFrame(pa.Table.from_pylist(rows, tables.ExplainedWords.schema())).lazy()})
 
 
 @pytest.fixture

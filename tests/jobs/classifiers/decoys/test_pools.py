@@ -2,7 +2,7 @@
 
 import pytest
 
-from tiltmeter.jobs.classifiers.decoys.data_sets import _pools
+from tiltmeter.jobs.classifiers.decoys.models import pools_of_texts
 
 
 def texts(num, group):
@@ -11,7 +11,7 @@ def texts(num, group):
 
 def pools_of(rows, num, size):
     groups = {row["row"]: row["group"] for row in rows}
-    pools = [table.column("sentence").to_pylist() for _, table in _pools(rows, 0, num, size)]
+    pools = [table.column("sentence").to_pylist() for _, table in pools_of_texts(rows, 0, num, size)]
     return pools, [{groups[row] for row in pool} for pool in pools]
 
 

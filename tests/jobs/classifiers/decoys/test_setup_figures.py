@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from tiltmeter.jobs.classifiers.decoys import tables
-from tiltmeter.jobs.classifiers.decoys.setups import figures
+from tiltmeter.jobs.classifiers.decoys.page import contamination, gains
 
 
 def improved(decoy, method, budget, gain, misled=None):
@@ -45,15 +45,15 @@ def shown(figure):
 
 
 def test_numbers_stand_on_the_line_of_their_method_with_the_largest_of_the_largest_budget_on_top(check_sentences):
-    drawn = figures.gains(frame(IMPROVEMENT, tables.IMPROVEMENT))
-    drawn |= figures.contamination(frame(CONTAMINATION, tables.CONTAMINATION))
+    drawn = gains(frame(IMPROVEMENT, tables.Improvement.schema()))
+    drawn |= contamination(frame(CONTAMINATION, tables.Contamination.schema()))
     check_sentences({name: shown(figure) for name, figure in drawn.items()})
 
 
 @pytest.mark.parametrize("budgets", [2, 5])
 def test_dots_of_all_budgets_stay_within_their_row(budgets):
     rows = [improved("zq", method, budget, 0.0) for method in ("lime", "random") for budget in range(1, 1 + budgets)]
-    [figure] = figures.gains(frame(rows, tables.IMPROVEMENT)).values()
+    [figure] = gains(frame(rows, tables.Improvement.schema())).values()
     heights = sorted(height for trace in figure.data if "markers" in trace["mode"] for height in trace["y"])
     assert len(set(heights)) == 2 * budgets
     assert all(abs(height - round(height)) < 0.5 for height in heights)
@@ -61,5 +61,5 @@ def test_dots_of_all_budgets_stay_within_their_row(budgets):
 
 
 def test_nothing_is_drawn_of_no_rows():
-    assert figures.gains(frame([], tables.IMPROVEMENT)) == {}
-    assert figures.contamination(frame([], tables.CONTAMINATION)) == {}
+    assert gains(frame([], tables.Improvement.schema())) == {}
+    assert contamination(frame([], tables.Contamination.schema())) == {}

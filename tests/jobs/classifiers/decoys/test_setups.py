@@ -5,10 +5,10 @@ import pyarrow as pa
 import pytest
 from scipy.stats import t as student
 
-from tiltmeter.jobs.classifiers.decoys import detecting, tables
+from tiltmeter.jobs.classifiers.decoys import tables
 from tiltmeter.jobs.classifiers.decoys.config import Intervals
-from tiltmeter.jobs.classifiers.decoys.setups import contaminating, improving
-from tiltmeter.jobs.classifiers.decoys.setups.pools import PoolResample
+from tiltmeter.jobs.classifiers.decoys.labels import FlipLabels, SumUpLabels
+from tiltmeter.jobs.classifiers.decoys.sessions import Pools, SumUpRepairs, SumUpSessions
 from tiltmeter.jobs.classifiers.tables import SPLIT
 from tiltmeter.operators.classifiers.decoys.kinds import InsertedDecoy
 from tiltmeter.operators.statistics.intervals import FISHER, LINEAR, LOGIT
@@ -16,8 +16,8 @@ from tiltmeter.operators.statistics.means import mean
 from tiltmeter.operators.statistics.units import each
 from tiltmeter.storage.store.ledger import Store, Unit
 
-INTERVALS = Intervals(num_resamples=200)
-PERCENTILES = Intervals(num_resamples=200, interval="percentile")
+INTERVALS = Intervals(num_resamples=200, min_fall=0.0)
+PERCENTILES = Intervals(num_resamples=200, interval="percentile", min_fall=0.0)
 
 
 @pytest.fixture
@@ -51,13 +51,12 @@ GAINS = ("gain", "gain_on_decoy_rows")
 
 
 def improved(store, kept, repairs, intervals=PERCENTILES):
-    reviews = kept("reviews", pa.Table.from_pylist(REVIEWS, tables.REVIEWS))
-    made = kept("repairs", pa.Table.from_pylist(repairs, tables.REPAIRS))
+    reviews = kept("reviews", pa.Table.from_pylist(REVIEWS, tables.Reviews.schema()))
+    made = kept("repairs", pa.Table.from_pylist(repairs, tables.Repairs.schema()))
     adopted = kept("adopted", pa.table({"adopted": pa.array([True, False])}))
-    config = {"decoy": "zq", "made": InsertedDecoy(("zq0", "zq1")), "number": 2, "intervals": intervals, "seed": 0}
-    config |= {"pools": ["first", "second"]}
-    unit = Unit("made/1", "zq", config, {"reviews": [reviews], "repairs": [made], "adopted": [adopted]})
-    made = dict(improving.sum_up(store, unit))
+    pools = Pools("zq", ["first", "second"], 2, intervals, 0, [adopted])
+    work = SumUpRepairs(pools=pools, made=InsertedDecoy(("zq0", "zq1")), reviews=[reviews], repairs=[made])
+    made = dict(work.tables(store))
     table, draws = made["improvement"], made["draws"].to_pylist() if "draws" in made else []
     known = {name for row in table.to_pylist() for name in GAINS if row[f"{name}_low"] is not None}
     assert {draw["column"] for draw in draws} == known
@@ -108,18 +107,18 @@ def test_what_two_models_show_is_a_mean_over_both_and_their_pools(store, kept):
         for pool, of_pool in enumerate(of_model)
         for budget, found in enumerate(of_pool, start=1)
     ]
-    ref = kept("sessions", pa.Table.from_pylist(sessions[::-1], tables.SESSIONS))
-    config = {"decoy": "zq", "pools": list("abc"), "intervals": PERCENTILES, "seed": 3, "number": 2}
+    ref = kept("sessions", pa.Table.from_pylist(sessions[::-1], tables.Sessions.schema()))
     adopted = kept("adopted", pa.table({"adopted": pa.array([True, False])}))
-    unit = Unit("made/1", "zq", config, {"sessions": [ref], "adopted": [adopted]})
-    made, resample = dict(detecting._sum_up(store, unit)), PoolResample(config)
+    resample = Pools("zq", list("abc"), 2, PERCENTILES, 3, [adopted])
+    made = dict(SumUpSessions(pools=resample, sessions=[ref]).tables(store))
     values = {method: np.array(these) for method, these in pools.items()}
     num = {method: 1 + (1 - these[:, :, 0]) for method, these in values.items()}
     drawn = {method: resample.means(these.mean(axis=0)) for method, these in num.items()}
     for row in made["detection"].to_pylist():
         by_model = values[row["method"]][:, :, row["budget"] - 1]
-        expected = resample.with_interval("detection_probability", by_model, LOGIT)
-        assert [row[name] for name in expected if name in row] == [expected[name] for name in expected if name in row]
+        expected = resample.estimate(by_model, LOGIT)
+        found = [row[f"detection_probability{end}"] for end in ("", "_low", "_high")]
+        assert found == [expected.value, expected.low, expected.high]
     for row in made["utility"].to_pylist():
         assert row["num_instances"] == pytest.approx(num[row["method"]].mean())
         soonest = np.mean(drawn[row["method"]] == np.minimum(drawn["lime"], drawn["random"]))
@@ -144,42 +143,46 @@ def test_two_pools_say_nothing_of_others(store, kept):
 
 def test_pools_and_models_that_are_trained_again_are_both_in_an_interval():
     by_model = np.array([[0.1, 0.2, 0.3, 0.1, 0.3], [0.5, 0.6, 0.4, 0.6, 0.4], [0.1, 0.1, 0.2, 0.0, 0.1]])
-    resample = PoolResample({"pools": list("abcde"), "decoy": "zq", "intervals": INTERVALS, "seed": 0})
-    row, one = (resample.with_interval("gain", values, LINEAR) for values in (by_model, by_model[:1]))
+    resample = Pools("zq", list("abcde"), 3, INTERVALS, 0)
+    row, one = (resample.estimate(values, LINEAR) for values in (by_model, by_model[:1]))
     of_pools, of_models = by_model.mean(axis=0).var(ddof=1) / 5, by_model.mean(axis=1).var(ddof=1) / 3
     assert of_models > 10 * of_pools
     df = (of_pools + of_models) ** 2 / (of_pools**2 / 4 + of_models**2 / 2)
     reach = student.ppf(0.975, df) * (of_pools + of_models) ** 0.5
-    assert (row["gain_low"], row["gain_high"]) == pytest.approx((by_model.mean() - reach, by_model.mean() + reach))
+    assert (row.low, row.high) == pytest.approx((by_model.mean() - reach, by_model.mean() + reach))
     reach = student.ppf(0.975, 4) * by_model[0].std(ddof=1) / 5**0.5
-    assert one["gain_high"] - one["gain_low"] == pytest.approx(2 * reach)  # of this one training
+    assert one.high - one.low == pytest.approx(2 * reach)  # of this one training
 
 
 def test_a_gain_is_as_wide_as_models_and_texts_make_it():
     by_model = np.array([[0, 1, 1, 0, 1, 1, 0, 1], [0, 0, 1, 0, 0, 0, 0, 0], [1, 1, 1, 0, 1, 1, 1, 1]], float)
     texts = [{"text": f"text {number}", "group": None} for number in range(8)]
-    row = contaminating._mean_of_models("gain", by_model, {"intervals": INTERVALS, "seed": 0}, FISHER, texts)
+    row = summary(INTERVALS).mean_of_models("gain", by_model, FISHER, texts)
     settings = {"level": 0.95, "scale": FISHER}
     both = mean(by_model.mean(axis=0), each(8, "text"), seeds=by_model.mean(axis=1), **settings)
     alone = mean(by_model.mean(axis=0), each(8, "text"), **settings)
-    assert (row["gain_low"], row["gain_high"]) == pytest.approx((both.low, both.high))
+    assert (row.low, row.high) == pytest.approx((both.low, both.high))
     assert both.high - both.low > alone.high - alone.low
+
+
+def summary(intervals, texts=None, inspections=(), rights=()):
+    about = {"cases": [("loss", 0, 0.5), ("loss", 1, 0.5)], "number": 2, "intervals": intervals, "seed": 0}
+    return SumUpLabels(texts=texts, inspections=inspections, rights=rights, **about)
 
 
 def uncovered(store, kept, intervals, **columns):
     places = [{0: 2, 1: 1, 2: 3, 3: 4}, {0: 3, 1: 2, 2: 4, 3: 1}]
     lines = [inspection(model, row, place) for model, these in enumerate(places) for row, place in these.items()]
-    inspections = kept("inspections", pa.Table.from_pylist(lines, tables.INSPECTIONS))
+    inspections = kept("inspections", pa.Table.from_pylist(lines, tables.Inspections.schema()))
     rights = ["1111", "1110", "1001", "0001", "1101", "1111"]  # right labels, flipped ones, and half of them corrected
     refs = [
         kept(f"rights_{number}", pa.table({"is_right": [digit == "1" for digit in digits]}))
         for number, digits in enumerate(rights)
     ]
-    config = {"cases": [["loss", 0, 0.5], ["loss", 1, 0.5]], "number": 2, "intervals": intervals, "seed": 0}
     rows = [{"row": row, "part": part, "text": f"{part} {row}"} for part in ("training", "test") for row in range(4)]
     rows = [row | {name: f"{of[at % 4]}" for name, of in columns.items()} for at, row in enumerate(rows)]
-    inputs = {"texts": [kept("texts", pa.Table.from_pylist(rows))], "inspections": [inspections], "rights": refs}
-    made = dict(contaminating.sum_up(store, Unit("made/1", "labels", config, inputs)))
+    texts = kept("texts", pa.Table.from_pylist(rows))
+    made = dict(summary(intervals, texts, [inspections], refs).tables(store))
     [row] = made["contamination"].to_pylist()
     expected = [name for name in ("uncovered", "gain") if row[f"{name}_low"] is not None]
     assert [draw["column"] for draw in (made["draws"].to_pylist() if "draws" in made else [])] == expected
@@ -215,8 +218,8 @@ def test_development_texts_are_of_classes_that_some_label_keeps(store, kept):
     rows += [{"row": 7 + at, "part": "development", "text": label, "label": label} for at, label in enumerate(labels)]
     texts, seen = kept("texts", pa.Table.from_pylist(rows, SPLIT)), set()
     for seed in range(8):
-        unit = Unit("labels/1", "labels", {"seed": seed, "share": 0.3, "num_texts": None}, {"texts": [texts]})
-        made = {name: table.to_pylist() for name, table in contaminating._flipped(store, unit)}
+        work = FlipLabels(texts=texts, share=0.3, num_texts=None, seed=seed)
+        made = {name: table.to_pylist() for name, table in work.tables(store)}
         known = {row["gold"] for row in made["labels"] if not row["is_flipped"]}
         for name in ("clean", "contaminated"):
             development = [row["label"] for row in made[name] if row["part"] == "development"]
