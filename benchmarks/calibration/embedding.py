@@ -15,16 +15,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from benchmarks.calibration.registry import Claim, Exemption, Experiment, Held, Outcome, done, ends, holds
+from benchmarks.calibration.registry import Claim, Exemption, Experiment, Held, Outcome, Ref, ends, holds
 from tiltmeter.jobs.association.config import AssociationConfig
 from tiltmeter.jobs.association.tables import Associations, Validation, WordAssociations
 from tiltmeter.jobs.association.weat import associate
 from tiltmeter.jobs.association.wefat import associate_words
-from tiltmeter.jobs.embedding.lookup import Lookup
+from tiltmeter.jobs.embedding import lookup
 from tiltmeter.jobs.embedding.vectors import vector_column
-from tiltmeter.jobs.gender import genders, languages, sets
 from tiltmeter.jobs.gender.config import GenderConfig
+from tiltmeter.jobs.gender.languages import BothLists, CompareSets, CorrelateLanguages, MeasureGender
 from tiltmeter.jobs.runtime.table import tables_of
+from tiltmeter.jobs.runtime.work import Work
 from tiltmeter.operators.statistics.intervals import IntervalSettings
 from tiltmeter.operators.text import wordsets
 
@@ -155,11 +156,11 @@ def _associations(vectors: Vectors, num_occupations: int = 30) -> dict[str, pa.T
     """Of both stages."""
     women = dict(zip(_OCCUPATIONS[:num_occupations], np.linspace(95, 5, num_occupations).tolist(), strict=True))
     occupations, config = wordsets.Occupations("made up", 2026, women), AssociationConfig()
-    lookup = Lookup(cast(Any, Held(dict(enumerate(vectors)))), {"vectors": cast(Any, range(len(vectors)))})
+    words_of = lookup.Lookup(cast(Any, Held(dict(enumerate(vectors)))), {"vectors": cast(Any, range(len(vectors)))})
     key = {"model": "aa", "language": "aa"}
-    tests = associate(lookup, key, "made up", _TEST, config)
+    tests = associate(words_of, key, "made up", _TEST, config)
     words = associate_words(
-        lookup, key | {"test": "made up", "similarity": "cosine"}, _WEFAT, occupations, "cosine", config
+        words_of, key | {"test": "made up", "similarity": "cosine"}, _WEFAT, occupations, "cosine", config
     )
     return dict(tables_of([*tests, *words], [Associations, WordAssociations, Validation]))
 
@@ -211,7 +212,7 @@ _FORMS = {f"job{number}": wordsets.WordForms((f"f{number}",), (f"m{number}",)) f
 _ORIGINAL = tuple(f"old{number}" for number in range(16))
 _SURVEY = wordsets.GenderSurvey("Latn", "made up", {f"{f}-{m}": wordsets.DefiningPair(f, m) for f, m in _PAIRS}, _FORMS)
 _LISTS = wordsets.GenderWords(tuple(_PAIRS[:4]), _ORIGINAL)
-_SAME = {"config": GenderConfig(), "draws": None}
+_CONFIG = GenderConfig(exponent=1.0, weights="count")
 
 _WEIGHTED = ("", "_by_count", "_by_form", "_by_gender")
 _GENDERS: Turns = {
@@ -245,22 +246,35 @@ def _two_sided(seed: int) -> Words:
     return Words(list(listed), means)
 
 
+def _made(work: Work, held: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
+    return dict(work.tables(cast(Any, Held(held))))
+
+
+def _model(vectors: Vectors, name: str) -> tuple[lookup.Vectors, dict[str, pa.Table]]:
+    """An embedding as units have it, and what is held of it."""
+    refs = [Ref(f"embedding {place}") for place in range(len(vectors))]
+    return lookup.Vectors(name, name, cast(Any, refs)), dict(zip(refs, vectors, strict=True))
+
+
 def _measured(vectors: Vectors, language: str) -> dict[str, pa.Table]:
     """The tables of a language, as its stage makes them."""
-    settings = _SAME | {"model": language, "language": language, "num_tokens": None, "words": _SURVEY}
-    return done(genders._measure, settings, {"vectors": vectors})
+    model, held = _model(vectors, language)
+    return _made(MeasureGender(model=model, num_tokens=None, words=_SURVEY, settings=_CONFIG), held)
 
 
 def _compared(vectors: Vectors, original: wordsets.GenderWords, survey: wordsets.GenderSurvey) -> dict[str, pa.Table]:
     """Both lists, as their stage holds them against each other."""
-    words = {"original": original, "modified": survey}
-    settings = _SAME | {"model": "aa", "language": "aa", "words": words, "seed": 0}
-    return done(sets._compare, settings, {"vectors": vectors})
+    model, held = _model(vectors, "aa")
+    words = BothLists(original=original, modified=survey)
+    return _made(CompareSets(model=model, words=words, settings=_CONFIG, seed=0), held)
 
 
 def _correlated(biases: list[pa.Table]) -> dict[str, pa.Table]:
-    settings = {"languages": ["aa", "bb"], "intervals": IntervalSettings(), "weights": "count", "draws": None}
-    found = done(languages._correlate, settings, {"biases": biases})
+    refs = [Ref(f"biases {place}") for place in range(len(biases))]
+    correlate = CorrelateLanguages(
+        languages=["aa", "bb"], intervals=IntervalSettings(), weights="count", draws=None, biases=cast(Any, refs)
+    )
+    found = _made(correlate, dict(zip(refs, biases, strict=True)))
     return {"language_correlation": found["language_correlation"], "draws": found["unnamed_draws"]}
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from functools import cache, partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from benchmarks.calibration import embedding
 from benchmarks.calibration.embedding import DIMS, NOISE, Turns, Words, drawn_again, other_corpora
-from benchmarks.calibration.registry import Claim, Exemption, Experiment, Outcome, done, ends, holds
-from tiltmeter.jobs.psychophysics import psychometrics
+from benchmarks.calibration.registry import Claim, Exemption, Experiment, Held, Outcome, Ref, ends, holds
+from tiltmeter.jobs.embedding.lookup import Vectors
 from tiltmeter.jobs.psychophysics.config import PsychophysicsConfig
+from tiltmeter.jobs.psychophysics.psychometrics import MeasurePsychometrics
 from tiltmeter.operators.psychophysics.forced_choice import JND_PER_SD, flip_points
 from tiltmeter.operators.text.wordsets import Occupations
 
@@ -47,11 +48,18 @@ def _words(occupations: NDArray[np.float64], cues: NDArray[np.float64]) -> Words
 
 
 def _tables(vectors: list[pa.Table], num_pairs: int) -> dict[str, pa.Table]:
+    refs = [Ref(f"embedding {place}") for place in range(len(vectors))]
     pairs = tuple((f"she{number}", f"he{number}") for number in range(num_pairs))
-    settings = {"model": "aa", "language": "aa", "gender_pairs": pairs, "num_listed": num_pairs, "other_pairs": ()}
-    settings |= {"occupations": Occupations("made up", 2026, _WOMEN), "config": PsychophysicsConfig(num_resamples=50)}
-    settings |= {"seed": 0, "draws": None}
-    return done(psychometrics._measure, settings, {"vectors": vectors})
+    work = MeasurePsychometrics(
+        model=Vectors("aa", "aa", cast(Any, refs)),
+        gender_pairs=pairs,
+        num_listed=num_pairs,
+        other_pairs=(),
+        occupations=Occupations("made up", 2026, _WOMEN),
+        settings=PsychophysicsConfig(width="window", num_resamples=50, combinations="listed", ddof=1),
+        seed=0,
+    )
+    return dict(work.tables(cast(Any, Held(dict(zip(refs, vectors, strict=True))))))
 
 
 def _row(table: pa.Table, **key: str) -> Mapping[str, Any]:

@@ -7,12 +7,11 @@ from tiltmeter.jobs.embedding.models import Needs, find_models, whole
 from tiltmeter.jobs.embedding.resources import embedding_requests
 from tiltmeter.jobs.embedding.sources import Sources, find_sources
 from tiltmeter.jobs.gender.config import GenderSurveyRun
-from tiltmeter.jobs.gender.genders import measure_gender
-from tiltmeter.jobs.gender.languages import correlate_languages
-from tiltmeter.jobs.gender.sets import compare_word_sets
-from tiltmeter.jobs.gender.tables import GENDER_SETS, LANGUAGE_CORRELATION, TABLES
+from tiltmeter.jobs.gender.languages import compare_word_sets, correlate_languages, measure_gender
+from tiltmeter.jobs.gender.tables import TABLES, GenderSets, LanguageCorrelation
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.job import Job
+from tiltmeter.jobs.runtime.table import schemas
 from tiltmeter.operators.text.wordsets import GenderSurvey
 
 
@@ -33,7 +32,7 @@ JOB = Job(
     GenderSurveyRun,
     find_sources,
     run,
-    embedding.TABLES | TABLES | {"language_correlation": LANGUAGE_CORRELATION, "gender_sets": GENDER_SETS},
+    embedding.TABLES | TABLES | schemas(LanguageCorrelation, GenderSets),
     "tiltmeter.jobs.gender.page:page",
     embedding_requests,
 )

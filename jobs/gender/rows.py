@@ -7,8 +7,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from tiltmeter.jobs.embedding.lookup import Lookup, estimate, missing_words
+from tiltmeter.jobs.embedding.lookup import Lookup, OfReplicas, missing_words
 from tiltmeter.jobs.gender.config import GenderConfig
+from tiltmeter.jobs.gender.tables import GenderLanguages, GenderPairs, GenderProfessions, GenderWords, Weighted
 from tiltmeter.jobs.runtime.rows import Row, failed
 from tiltmeter.operators.embedding.bootstrap import ORIGINAL
 from tiltmeter.operators.gender.direction import (
@@ -46,12 +47,14 @@ class GenderRows:
     """One language in all replicas.
 
     Attributes:
+        key: which model it is.
         lookup: the vectors.
         words: the lists of the language.
         config: how.
         num_tokens: running words of the corpus; None where that is not known.
     """
 
+    key: Row
     lookup: Lookup
     words: GenderSurvey
     config: GenderConfig
@@ -79,7 +82,7 @@ class GenderRows:
 
     # --- words ---
 
-    def word_rows(self) -> Iterator[Row]:
+    def word_rows(self) -> Iterator[GenderWords]:
         """A row for each defining word and each form of a profession."""
         for pair, defining in self.words.defining.items():
             for side in _GENDERS[:2]:
@@ -89,25 +92,21 @@ class GenderRows:
                 for word in getattr(forms, side):
                     yield self._word_row("professions", profession, word, side, forms.note)
 
-    def _word_row(self, listed: str, item: str, word: str, side: str, note: str) -> Row:
-        row: Row = {"word": word, "list": listed, "item": item, "gender": side, "note": note}
+    def _word_row(self, listed: str, item: str, word: str, side: str, note: str) -> GenderWords:
+        row = self.key | {"word": word, "list": listed, "item": item, "gender": side, "note": note}
         row["count"] = self.lookup.counts.get(word)
         if word not in self.lookup:
-            return row | {"num_replicas": 0, **missing_words([word])}
+            return GenderWords(**row, num_replicas=0, **missing_words([word]))
         if self.direction is None:
-            return row | self._no_direction
+            return GenderWords(**row, **self._no_direction)
         [bias] = projection(self.lookup([word]), self.direction.direction).T
-        return row | self._estimate("bias", bias) | self.lookup.basis(bias)
+        return GenderWords(**row, bias=self._number("bias", bias), **self.lookup.basis(bias))
 
-    def _estimate(self, name: str, values: Biases) -> Row:
-        return estimate(name, self.lookup.taken_apart(values), self.config, scale(name.split("_by_")[0]))
+    def _number(self, name: str, values: Biases) -> OfReplicas:
+        return OfReplicas(self.lookup.taken_apart(values), self.config, scale(name))
 
-    def _weighted(self, name: str, values: Mapping[Weights, Biases]) -> Row:
-        """By the weights that are asked for, and by each of those that there are."""
-        row = self._estimate(name, values[self.config.weights])
-        for weights in WEIGHTS:
-            row |= self._estimate(f"{name}_by_{weights}", values[weights])
-        return row
+    def _weighted(self, name: str, values: Mapping[Weights, Biases]) -> Weighted:
+        return Weighted(self.config.weights, {weights: self._number(name, values[weights]) for weights in WEIGHTS})
 
     # --- professions ---
 
@@ -147,20 +146,20 @@ class GenderRows:
         """Along the direction of all pairs."""
         return self._no_biases if self.direction is None else self._biases(self.direction.direction)
 
-    def profession_rows(self) -> Iterator[Row]:
+    def profession_rows(self) -> Iterator[GenderProfessions]:
         """A row for each profession of the list."""
         for name, listed in self.words.professions.items():
             words = [word for side in _GENDERS for word in getattr(listed, side)]
-            row: Row = {
-                "profession": name,
-                "weights": self.config.weights,
-                "missing_words": self.lookup.missing(words),
-                "count": self._count(words),
-            }
-            if name in self.professions:
-                yield row | {"forms": self.professions[name].words} | self._profession(name)
-            else:
-                yield row | {"forms": [], "num_replicas": 0} | _nothing_of(words)
+            found = name in self.professions
+            yield GenderProfessions(
+                **self.key,
+                profession=name,
+                weights=self.config.weights,
+                missing_words=self.lookup.missing(words),
+                count=self._count(words),
+                forms=self.professions[name].words if found else [],
+                **(self._profession(name) if found else {"num_replicas": 0, **_nothing_of(words)}),
+            )
 
     def _count(self, words: Sequence[str]) -> int | None:
         """Occurrences of all of them, those too rare for a vector as well."""
@@ -172,39 +171,42 @@ class GenderRows:
             return self._no_direction
         place = list(self.professions).index(name)
         biases = {weights: values[place] for weights, values in self.biases.items()}
-        row = self._weighted("bias", biases)
+        row: Row = {"bias": self._weighted("bias", biases)}
         if self._lacks_counts(self.professions[name]):
             return row | {"num_replicas": 0, **_NO_COUNTS}
         return row | self.lookup.basis(biases[self.config.weights])
 
     # --- the language ---
 
-    def language_row(self) -> Row:
+    def language_row(self) -> GenderLanguages:
         """What holds of the language as a whole."""
-        row: Row = {
-            "script": self.words.script,
-            "exponent": self.config.exponent,
-            "weights": self.config.weights,
-            "num_pairs": len(self.pairs),
-            "num_professions": self._num_measurable,
-            "profession_share": self._profession_share(),
-            "missing_words": self.lookup.missing(
-                [word for pair in self.words.defining.values() for word in (pair.feminine, pair.masculine)]
-            ),
-            "warning": "",
+        missing = self.lookup.missing([word for pair in self.words.defining.values() for word in pair.words])
+        return GenderLanguages(
+            **self.key,
+            script=self.words.script,
+            exponent=self.config.exponent,
+            weights=self.config.weights,
+            num_pairs=len(self.pairs),
+            num_professions=self._num_measurable,
+            profession_share=self._profession_share(),
+            missing_words=missing,
+            **({"warning": "", **self._no_direction} if self.direction is None else self._language(self.direction)),
+        )
+
+    def _language(self, direction: GenderDirection) -> Row:
+        female, male = (mean_bias(projection(side, direction.direction)) for side in self._sides())
+        of_forms = self._biases(direction.direction, in_size=True)[self.config.weights]
+        numbers = {
+            "direct_bias_of_forms": mean_bias(of_forms.T),
+            "female_words": female,
+            "male_words": male,
+            **{name: getattr(direction, name) for name in ("first_share", "second_share", "gap", "agreement")},
         }
-        if self.direction is None:
-            return row | self._no_direction
-        female, male = (mean_bias(projection(side, self.direction.direction)) for side in self._sides())
+        row: Row = {name: self._number(name, values) for name, values in numbers.items()}
         direct = {weights: self._direct_bias(biases) for weights, biases in self.biases.items()}
         means = {weights: mean_bias(biases.T) for weights, biases in self.biases.items()}
-        of_forms = self._biases(self.direction.direction, in_size=True)[self.config.weights]
-        row |= self._weighted("direct_bias", direct) | self._weighted("mean_bias", means)
-        row |= self._estimate("direct_bias_of_forms", mean_bias(of_forms.T))
-        row |= self._estimate("female_words", female) | self._estimate("male_words", male)
-        for name in ("first_share", "second_share", "gap", "agreement"):
-            row |= self._estimate(name, getattr(self.direction, name))
-        row |= {"warning": self._warning(self.direction), **self.lookup.basis(female)}
+        row |= {"direct_bias": self._weighted("direct_bias", direct), "mean_bias": self._weighted("mean_bias", means)}
+        row |= {"warning": self._warning(direction), **self.lookup.basis(female)}
         return row if self._num_measurable else row | self._no_profession
 
     def _direct_bias(self, biases: Biases) -> Biases:
@@ -242,18 +244,21 @@ class GenderRows:
 
     # --- sensitivity ---
 
-    def pair_rows(self) -> Iterator[Row]:
+    def pair_rows(self) -> Iterator[GenderPairs]:
         """What becomes of the language without each defining pair."""
         names = {name: index for index, name in enumerate(self.pairs)}
         without = self._without(self.direction) if self.direction is not None and len(self.pairs) > 1 else None
         for name, pair in self.words.defining.items():
-            row = {"pair": name, "feminine": pair.feminine, "masculine": pair.masculine, "num_replicas": 0}
+            row = self.key | {"pair": name, "feminine": pair.feminine, "masculine": pair.masculine, "num_replicas": 0}
             if name not in names:
-                yield row | missing_words(self.lookup.missing([pair.feminine, pair.masculine]))
+                row |= missing_words(self.lookup.missing([pair.feminine, pair.masculine]))
             elif without is None:
-                yield row | failed("nothing_left", "without it there is no other pair")
+                row |= failed("nothing_left", "without it there is no other pair")
             else:
-                yield row | self._changed({key: values[names[name]] for key, values in without.items()})
+                values = {key: numbers[names[name]] for key, numbers in without.items()}
+                row |= {key: self._number(key, numbers) for key, numbers in values.items()}
+                row |= self.lookup.basis(values["similarity"])
+            yield GenderPairs(**row)
 
     def _without(self, complete: GenderDirection) -> dict[str, Biases]:
         """``[pairs, embeddings]`` each."""
@@ -269,12 +274,6 @@ class GenderRows:
             "gap": result.gap,
             "gap_change": result.gap - complete.gap,
         }
-
-    def _changed(self, values: Mapping[str, Biases]) -> Row:
-        row: Row = {}
-        for name, replicas in values.items():
-            row |= self._estimate(name, replicas)
-        return row | self.lookup.basis(values["similarity"])
 
 
 @dataclass(frozen=True)

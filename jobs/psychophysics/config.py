@@ -2,41 +2,31 @@
 
 from typing import Annotated, Any, ClassVar, Literal
 
-import pydantic
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from tiltmeter.jobs.embedding.config import EmbeddingsJob, EmbeddingsRun, has_replicas
+from tiltmeter.jobs.runtime.settings.fields import settings
 from tiltmeter.operators.psychophysics.forced_choice import Width
 from tiltmeter.operators.statistics.intervals import IntervalSettings
 
 NEEDED_LISTS = (("cue_pairs", "occupations"),)
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+@settings
 class PsychophysicsConfig(IntervalSettings):
-    """How occupations are measured by forced choice.
+    """Forced choice as Liang and Acuna 2020 have it; all combinations of cues are of their section 6."""
 
-    Attributes:
-        width: what the JND of the step curve is: the width of the ``window`` around the PSE in which half of the
-            replicas flip, or the distance between its ``quartiles``.
-        num_resamples: resamples of the replicas behind the intervals of PSE and JND.
-        combinations: which gender cues are held against each other: the ``listed`` pairs, or ``all`` of a female and a
-            male cue, which Liang and Acuna 2020 consider (section 6).
-        ddof: 1 for the sample standard deviation in the WEFAT and WEAT effect sizes that PSE is compared with, 0 for
-            the population's.
-    """
-
-    width: Width = "window"
-    num_resamples: Annotated[int, Field(ge=10)] = 1000
-    combinations: Literal["listed", "all"] = "listed"
-    ddof: Annotated[int, Field(ge=0, le=1)] = 1
+    width: Width
+    num_resamples: Annotated[int, Field(ge=10)]
+    combinations: Literal["listed", "all"]
+    ddof: Annotated[int, Field(ge=0, le=1)]
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+@settings
 class PsychophysicsJob(PsychophysicsConfig, EmbeddingsJob):
     """``job=psychophysics``"""
 
-    name: Literal["psychophysics"] = "psychophysics"
+    name: Literal["psychophysics"]
     needed_lists: ClassVar = NEEDED_LISTS
 
     def check_embedding(self, embedding: Any) -> None:
@@ -53,7 +43,7 @@ class PsychophysicsJob(PsychophysicsConfig, EmbeddingsJob):
             )
 
 
-@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
+@settings
 class PsychophysicsRun(EmbeddingsRun):
     """A run of ``psychophysics``."""
 

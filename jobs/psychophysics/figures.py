@@ -9,7 +9,6 @@ import numpy as np
 import polars as pl
 
 from tiltmeter.jobs.association.page import against_women, effect_title
-from tiltmeter.jobs.psychophysics.findings import POOLED, PSE
 from tiltmeter.jobs.report.findings import correlations
 from tiltmeter.jobs.report.plots.dots import beside, dots, ends_of, sides
 from tiltmeter.jobs.report.plots.figure import Figure, Trace, axis, figure, line, marks
@@ -27,8 +26,15 @@ from tiltmeter.jobs.report.plots.style import (
     plain,
     shades,
 )
+from tiltmeter.jobs.report.sides import Lean
 from tiltmeter.jobs.report.wording import estimate, interval, number
 from tiltmeter.operators.psychophysics.forced_choice import JND_PER_SD
+
+PSE = Lean("pse", 0.5, others=("flip_original",))
+"""Of rows of ``psychometrics``."""
+
+POOLED = Lean("pse", 0.5)
+"""Of rows of ``pooled_psychometrics``."""
 
 _NUM_SHOWN = 5
 _NUM_ON_FIT = 61

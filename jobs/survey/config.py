@@ -2,9 +2,6 @@
 
 from typing import ClassVar, Literal
 
-import pydantic
-from pydantic import ConfigDict
-
 from tiltmeter.jobs.association import config as association
 from tiltmeter.jobs.association.config import AssociationConfig
 from tiltmeter.jobs.embedding.config import EmbeddingsJob, EmbeddingsRun
@@ -12,14 +9,15 @@ from tiltmeter.jobs.gender import config as gender
 from tiltmeter.jobs.gender.config import GenderConfig
 from tiltmeter.jobs.psychophysics import config as psychophysics
 from tiltmeter.jobs.psychophysics.config import PsychophysicsConfig
+from tiltmeter.jobs.runtime.settings.fields import settings
 from tiltmeter.operators.text.wordsets import WordSets
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+@settings
 class SurveyJob(AssociationConfig, PsychophysicsConfig, GenderConfig, EmbeddingsJob):
     """``job=survey``"""
 
-    name: Literal["survey"] = "survey"
+    name: Literal["survey"]
     needed_lists: ClassVar = (
         *association.NEEDED_LISTS,
         *psychophysics.NEEDED_LISTS,
@@ -33,7 +31,7 @@ class SurveyJob(AssociationConfig, PsychophysicsConfig, GenderConfig, Embeddings
         self.check_synonyms(wordset, language)
 
 
-@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
+@settings
 class SurveyRun(EmbeddingsRun):
     """A run of ``survey``."""
 

@@ -14,7 +14,7 @@ from tiltmeter.jobs.embedding.models import Model, find_models
 from tiltmeter.jobs.embedding.resources import embedding_requests
 from tiltmeter.jobs.embedding.sources import Sources, find_sources
 from tiltmeter.jobs.gender import tables as gender_tables
-from tiltmeter.jobs.gender.genders import measure_gender
+from tiltmeter.jobs.gender.languages import measure_gender
 from tiltmeter.jobs.psychophysics import job as psychophysics
 from tiltmeter.jobs.psychophysics import tables as psychophysics_tables
 from tiltmeter.jobs.psychophysics.psychometrics import measure_psychometrics

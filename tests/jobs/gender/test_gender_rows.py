@@ -8,6 +8,7 @@ from tiltmeter.jobs.embedding.lookup import Lookup
 from tiltmeter.jobs.embedding.vectors import vector_column
 from tiltmeter.jobs.gender.config import GenderConfig
 from tiltmeter.jobs.gender.rows import GenderRows
+from tiltmeter.jobs.runtime.table import cells_of
 from tiltmeter.operators.text.wordsets import DefiningPair, GenderSurvey, WordForms
 from tiltmeter.storage.store.ledger import Store, Unit
 
@@ -30,6 +31,7 @@ SURVEY = GenderSurvey(
         "pilot": WordForms(neutral=("pilot",)),
     },
 )
+MODEL = {"model": "dewiki", "language": "de"}
 DOCTOR = {"form": (0.6 - 0.28 - 0.8) / 3, "gender": (0.6 - 0.54) / 2}
 
 
@@ -46,30 +48,31 @@ def rows(tmp_path):
             unit = Unit("vectors/1", "", {"counts": counts, "number": number})
             refs.append(store.commit(unit, [("vectors", table)]).tables["vectors"])
         num_tokens = 1000 if counts else None
-        return GenderRows(Lookup(store, {"vectors": refs}), survey, GenderConfig(weights=weights), num_tokens)
+        lookup = Lookup(store, {"vectors": refs})
+        return GenderRows(MODEL, lookup, survey, GenderConfig(exponent=1.0, weights=weights), num_tokens)
 
     return of
 
 
 def test_the_share_of_professions_counts_a_word_of_two_once(rows):
-    assert rows("count", COUNTS).language_row()["profession_share"] == pytest.approx(0.1)
+    assert cells_of(rows("count", COUNTS).language_row())["profession_share"] == pytest.approx(0.1)
     twice = SURVEY.professions | {"physician": WordForms(masculine=("arzt",))}
     survey = GenderSurvey("Latn", "made up", SURVEY.defining, twice)
-    assert rows("count", COUNTS, survey).language_row()["profession_share"] == pytest.approx(0.1)
-    assert rows("count", {}).language_row()["profession_share"] is None
+    assert cells_of(rows("count", COUNTS, survey).language_row())["profession_share"] == pytest.approx(0.1)
+    assert cells_of(rows("count", {}).language_row())["profession_share"] is None
 
 
 def test_forms_without_counts_have_no_bias_by_count_and_say_what_to_set(rows):
     survey = rows("count", {})
-    doctor, person, _ = survey.profession_rows()
+    doctor, person, _ = map(cells_of, survey.profession_rows())
     assert (doctor["status"], person["status"]) == ("no_counts", "ok"), "a single form needs no count"
     assert doctor["reason"].endswith("set job.weights=form or job.weights=gender")
     assert np.isnan(doctor["bias"])
-    language = survey.language_row()
+    language = cells_of(survey.language_row())
     assert (language["num_professions"], language["direct_bias"]) == (1, pytest.approx(0.6))
     for weights, bias in DOCTOR.items():
         assert doctor[f"bias_by_{weights}"] == pytest.approx(bias, abs=1e-6)
-        other, *_ = rows(weights, {}).profession_rows()
+        other, *_ = map(cells_of, rows(weights, {}).profession_rows())
         assert (other["status"], other["bias"]) == ("ok", pytest.approx(bias, abs=1e-6))
 
 
@@ -79,7 +82,7 @@ def test_what_makes_the_direction_doubtful_is_told_of_the_original(rows):
     listed = pairs | {"pilots": DefiningPair("pilotin", "pilot")}
     replica = VECTORS | {"arzt": (-0.28, 0.96), "ärztin": (-0.28, -0.96)}
     survey = rows("count", COUNTS, GenderSurvey("Latn", "made up", listed, SURVEY.professions), [replica] * 2)
-    row = survey.language_row()
+    row = cells_of(survey.language_row())
     few = "the gender direction rests on 2 of 3 pairs"
     assert row["warning"] == f"{few}; only 50% of the pairs have their female word on its female side"
     assert (row["num_pairs"], row["missing_words"]) == (2, ["pilotin", "pilot"])
@@ -87,13 +90,14 @@ def test_what_makes_the_direction_doubtful_is_told_of_the_original(rows):
 
 def test_a_language_of_which_no_profession_has_counts_says_so(rows):
     survey = GenderSurvey("Latn", "made up", SURVEY.defining, {"doctor": SURVEY.professions["doctor"]})
-    language = rows("count", {}, survey).language_row()
+    language = cells_of(rows("count", {}, survey).language_row())
     assert (language["status"], language["num_professions"]) == ("no_counts", 0)
     assert language["first_share"] == 1
 
 
 def test_pairs_of_a_language_without_a_profession_have_their_gap(rows):
     pairs = SURVEY.defining | {"lady-sir": DefiningPair("ärztin", "doktor")}
-    alone, *_ = rows("count", COUNTS, GenderSurvey("Latn", "made up", pairs, {})).pair_rows()
+    listed = GenderSurvey("Latn", "made up", pairs, {})
+    alone, *_ = map(cells_of, rows("count", COUNTS, listed).pair_rows())
     assert (alone["status"], alone["gap"]) == ("ok", pytest.approx(1)), "of one pair that remains"
     assert np.isnan(alone["change"])

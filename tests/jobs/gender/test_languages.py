@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tiltmeter.jobs.gender.languages import _correlate
+from tiltmeter.jobs.gender.languages import CorrelateLanguages
 from tiltmeter.operators.statistics.intervals import IntervalSettings
 from tiltmeter.storage.store.ledger import Store, Unit
 
@@ -35,8 +35,8 @@ def rows(tmp_path):
             columns[f"bias_by_{weights}"] = biases.ravel()
         unit = Unit("made_up/1", language, {"language": language})
         refs.append(store.commit(unit, [("biases", pa.table(columns))]).tables["biases"])
-    settings = {"languages": list(REPLICAS), "intervals": IntervalSettings(), "weights": "form", "draws": None}
-    (_, table), *_ = _correlate(store, Unit("language/1", "languages", settings, {"biases": refs}))
+    settings = {"intervals": IntervalSettings(), "weights": "form", "draws": None}
+    (_, table), *_ = CorrelateLanguages(languages=list(REPLICAS), biases=refs, **settings).tables(store)
     return table.to_pylist()
 
 

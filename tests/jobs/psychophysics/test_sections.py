@@ -18,9 +18,7 @@ from tests.fixtures.tables.embeddings import (
     survey,
     together,
 )
-from tiltmeter.jobs.psychophysics.findings import occupation_findings
-from tiltmeter.jobs.psychophysics.page import measures
-from tiltmeter.jobs.psychophysics.sections import both_ends, sections
+from tiltmeter.jobs.psychophysics.page import both_ends, measures, occupation_findings, sections
 
 FARSI = {"model": "fawiki", "language": "fa"}
 FEW = dict(list(SHARES.items())[:4])
