@@ -196,7 +196,7 @@ def contamination(rows: pl.DataFrame) -> Iterator[str]:
         return
     part = rows.filter(pl.col("share") == pl.col("share").min()).sort("uncovered", descending=True, maintain_order=True)
     first = part.row(0, named=True)
-    shares = "; ".join(f"{ORDERS[row['order']]} {_share_uncovered(row)}" for row in part.iter_rows(named=True))
+    shares = "; ".join(f"{ORDERS[row['order']]} {_uncovered(row)}" for row in part.iter_rows(named=True))
     lost = first["accuracy_clean"] - first["accuracy_contaminated"]
     yield (
         f"Setup IV: of {plural(first['num_flipped'], 'flipped label')}, so many are uncovered in the "
@@ -210,12 +210,9 @@ def contamination(rows: pl.DataFrame) -> Iterator[str]:
         yield f"Wrong labels cost {cost} points of accuracy; once those are corrected, models gain {gains}."
 
 
-def _share_uncovered(row: Mapping[str, Any]) -> str:
+def _uncovered(row: Mapping[str, Any]) -> str:
     ends = _hundredfold(row, "uncovered")
     return f"{percent(row['uncovered'], 0)} {interval(ends, 'uncovered', 0)}".rstrip()
-
-
-# --- orderings ------------------------------------------------------------------------------------------------------
 
 
 def orderings(frames: Frames) -> list[str]:

@@ -62,19 +62,12 @@ def _find_decoys(run: DecoyRun, trainer: Trainer, texts: TableRef) -> None:
     )
     run.publish_all({name: detected.refs(name) for setup in _TABLES if setup in setups for name in _TABLES[setup]})
     if "identify_and_improve" in setups:
-        _improve(run, trainer, texts, cases, {name: done.refs(Reviews) for name, done in looks.items()})
+        _improve(run, trainer, texts, cases, looks)
     _export_study(run, explained)
 
 
 class _Case(NamedTuple):
-    """A decoy with its models.
-
-    Attributes:
-        tables: of :class:`.models.MakeDecoy`.
-        pools: of texts to be explained.
-        models, originals: with the decoy and without it.
-        means: what is summed up over.
-    """
+    """A decoy: what was made of it, pools of texts to be explained, models with it and without, and all of these."""
 
     tables: Mapping[str, TableRef]
     pools: Sequence[TableRef]
@@ -139,10 +132,7 @@ def _cases(run: DecoyRun, trainer: Trainer, texts: TableRef) -> dict[str, _Case]
 
 
 def train_models(run: DecoyRun, trainer: Trainer, texts: Mapping[str, TableRef]) -> dict[str, list[TableRef]]:
-    """Tables of models, as many of each data set as are asked for; none of what has failed.
-
-    Args:
-        texts: by decoy, of the schema ``SPLIT``; those without one are ``ORIGINAL``.
+    """Models by decoy, or ``ORIGINAL``, as many as are asked for; none of what has failed.
 
     Raises:
         UnitsFailed: if no model is left, or none without a decoy, with which all others are compared.
@@ -157,11 +147,10 @@ def train_models(run: DecoyRun, trainer: Trainer, texts: Mapping[str, TableRef])
     return {name: group.refs("model") for name, group in done.groups.items()}
 
 
-# --- explanations, and who looks at them ----------------------------------------------------------------------------
-
-
 _Pairs = Mapping[tuple[str, int], Mapping[str, Sequence[TableRef]]]
 """Attributions by method, number of the models and their kind: a table for each pool."""
+
+_Looks = Mapping[str, Done[sessions.LookAtPools]]
 
 
 def _explain(run: DecoyRun, trainer: Trainer, cases: Mapping[str, _Case]) -> Mapping[str, _Pairs]:
@@ -198,7 +187,7 @@ def _explain(run: DecoyRun, trainer: Trainer, cases: Mapping[str, _Case]) -> Map
     return explained
 
 
-def _look(run: DecoyRun, explained: Mapping[str, _Pairs]) -> dict[str, Done[sessions.LookAtPools]]:
+def _look(run: DecoyRun, explained: Mapping[str, _Pairs]) -> _Looks:
     """What comes of looking at explanations, and of the controls, by decoy."""
     config, shown = run.config, run.config.explanations
     about: dict[str, Any] = {
@@ -242,21 +231,11 @@ def _ways(pairs: _Pairs, config: DecoyBenchmarkRun) -> Iterator[tuple[str, int, 
         yield method, number, {kind: [ref.select(*columns) for ref in refs] for kind, refs in kinds.items()}
 
 
-# --- repairs --------------------------------------------------------------------------------------------------------
-
-
-def _improve(
-    run: DecoyRun,
-    trainer: Trainer,
-    texts: TableRef,
-    cases: Mapping[str, _Case],
-    reviews: Mapping[str, Sequence[TableRef]],
-) -> None:
+def _improve(run: DecoyRun, trainer: Trainer, texts: TableRef, cases: Mapping[str, _Case], looks: _Looks) -> None:
     """Publish how well models are repaired, and what they gain."""
-    config = run.config
-    repairs = {
-        name: sessions.repairs_of(run.runner.store, refs, config.models.number) for name, refs in reviews.items()
-    }
+    config, store = run.config, run.runner.store
+    reviews = {name: done.refs(Reviews) for name, done in looks.items()}
+    repairs = {name: sessions.repairs_of(store, refs, config.models.number) for name, refs in reviews.items()}
     removed = run.do(
         sessions.RemoveWords(
             label=f"{name} without {words or 'any'}",

@@ -142,15 +142,8 @@ def _scores(
     return scores
 
 
-# --- wrong labels ---------------------------------------------------------------------------------------------------
-
-
 class FlipLabels(Work, unit="contaminated_labels/2", stage="flip labels", makes=[Labels]):
-    """Training texts of which a share has another label.
-
-    Attributes:
-        num_texts: training texts that are taken at most; None: all.
-    """
+    """Training texts, so many at most, of which a share has another label."""
 
     texts: TableRef
     share: float
@@ -182,15 +175,8 @@ class FlipLabels(Work, unit="contaminated_labels/2", stage="flip labels", makes=
         return sorted(by_key[: self.num_texts], key=lambda row: int(row["row"]))
 
 
-# --- how suspicious each is -----------------------------------------------------------------------------------------
-
-
 class ScoreLabels(Work, stage="inspect", makes=[Scores]):
-    """How suspicious the labels of texts are, by a model that learnt them.
-
-    Attributes:
-        span: of rows of the labels, the first and the one after the last.
-    """
+    """How suspicious the labels of texts are, from the first row of a span to the last, by a model that learnt them."""
 
     labels: TableRef
     model: TextModel[Networked]
@@ -211,12 +197,7 @@ class ScoreLabels(Work, stage="inspect", makes=[Scores]):
 
 
 class ScoreByWords(ScoreLabels, unit="label_suspicion/1"):
-    """By what the words that are shown say against the label.
-
-    Attributes:
-        top_words: that an explanation shows.
-        seed: of what the attribution draws.
-    """
+    """By what the words that are shown say against the label."""
 
     attribution: AttributionConfig
     top_words: int
@@ -263,18 +244,8 @@ def _outputs(classifier: Networked, rows: Sequence[Labels]) -> tuple[NDArray[np.
     return made.representation.astype(np.float64), softmax(made.logits[network.main].astype(np.float64))
 
 
-# --- correction -----------------------------------------------------------------------------------------------------
-
-
 class ReviewLabels(Work, unit="label_review/1", stage="correct labels", makes=[Inspections]):
-    """Somebody looks at texts in an order, and corrects wrong labels within each budget.
-
-    Attributes:
-        number: of the model that has the scores.
-        budgets: shares of the texts.
-        texts: with the wrong labels.
-        seed: of what is drawn among equal scores.
-    """
+    """Somebody looks at texts by the scores of a model, equal ones as drawn, and corrects labels within each budget."""
 
     order: str
     number: int = named("model")
@@ -310,9 +281,6 @@ def _num_inspected(share: float, num: int) -> int:
     return max(1, round(share * num))
 
 
-# --- what is gained -------------------------------------------------------------------------------------------------
-
-
 class JudgeModel(Work, unit="test_rights/1", stage="evaluate corrected"):
     """Of which test texts a model is right, which is given so many tokens at a time."""
 
@@ -331,10 +299,9 @@ class SumUpLabels(Work, unit="contamination_summary/5", stage="uncover labels", 
     """How many wrong labels are uncovered, and what models gain.
 
     Attributes:
-        cases: order, number of the model and share of each model that learnt corrected labels.
+        cases: order, number and share of each model that learnt corrected labels.
         number: of models that learnt right labels, and of those that learnt wrong ones.
-        texts: all of them; without a class.
-        rights: of each model that learnt right labels, wrong ones, and those of the cases.
+        rights: of the former, the latter, and those of the cases.
     """
 
     cases: Sequence[tuple[str, int, float]]

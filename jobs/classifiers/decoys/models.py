@@ -93,11 +93,7 @@ def check_fit(chosen: Mapping[str, Decoy], reasons: Mapping[str, str]) -> None:
 
 
 class MakeDecoy(Work, unit="decoy/2", stage="make decoys", makes=[Probes, Words, Measures]):
-    """The texts with a decoy, those in which it contradicts a class, what it promises, and texts to be explained.
-
-    Attributes:
-        pools: how many there are of texts to be explained, and of how many texts each.
-    """
+    """Texts with a decoy, those in which it contradicts a class, what it promises, and pools: how many, how large."""
 
     name: str
     decoy: Decoy
@@ -196,9 +192,6 @@ def _filled(rows: Sequence[Row], size: int) -> list[list[Row]]:
     return pools
 
 
-# --- models ---------------------------------------------------------------------------------------------------------
-
-
 class TrainModel(TrainTexts, unit="decoy_model/1", stage="train"):
     """A model that learns texts with a decoy, without one, or with wrong labels."""
 
@@ -232,14 +225,7 @@ class Trainer:
 
 
 class EvaluatePair(Work, unit="decoy_adoption/6", stage="evaluate", makes=[Decoys]):
-    """Whether a model has adopted its decoy.
-
-    Attributes:
-        number: of the model, and of the one that differs from it in nothing but the decoy.
-        made: the decoy.
-        decoyed, original: the models, with it and without.
-        texts: without the decoy.
-    """
+    """Whether a model has adopted its decoy, by another that differs in nothing else."""
 
     decoy: str
     number: str = named("model")
@@ -267,12 +253,7 @@ class EvaluatePair(Work, unit="decoy_adoption/6", stage="evaluate", makes=[Decoy
         yield replace(row, **measures)
 
     def row(self, test: Sequence[Row], probes: Sequence[Row], original: BoolArray, decoyed: BoolArray) -> Decoys:
-        """Accuracies, the fall and whether the decoy is adopted.
-
-        Args:
-            test, probes: rows with their ``group``; probes also with ``has_decoy``.
-            original, decoyed: ``[test texts and probes]``, of which each model is right.
-        """
+        """Accuracies, the fall and whether the decoy is adopted, by the texts and probes that each is right about."""
         (original, original_probes), (decoyed, decoyed_probes) = (
             np.split(right, [len(test)]) for right in (original, decoyed)
         )

@@ -103,9 +103,6 @@ def _debugger(config: DecoyBenchmarkRun) -> str:
     return f"Nobody looks in person: a rule {_JUDGEMENTS[config.debugger.judgement]}."
 
 
-# --- sections -------------------------------------------------------------------------------------------------------
-
-
 _WORDS = Show(
     tables.DecoyWords,
     "Applicability of a word counts the training texts that hold it; productivity is the largest share of "

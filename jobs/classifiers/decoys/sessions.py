@@ -58,18 +58,8 @@ _SIDE_BY_SIDE = "side_by_side"
 _MEASURES = {"": "accuracy", "_on_decoy_rows": "accuracy_on_decoy_rows"}
 
 
-# --- one pool, one model --------------------------------------------------------------------------------------------
-
-
 class LookAtPools(Work, unit="decoy_sessions/3", stage="look", makes=[Sessions, Reviews]):
-    """Somebody debugs a model, once for each pool of instances.
-
-    Attributes:
-        made: the decoy.
-        method: of attribution, or a control.
-        number: of both models.
-        decoyed, original: what the one with the decoy and the one without it make of the same pools.
-    """
+    """Somebody debugs a model with a decoy, once for each pool of instances, of which another was explained too."""
 
     decoy: str
     made: Decoy
@@ -254,9 +244,6 @@ def _by_pool(sessions: pl.DataFrame) -> dict[tuple[str, str], FloatArray]:
     return by_pool
 
 
-# --- repairs --------------------------------------------------------------------------------------------------------
-
-
 class Repair(NamedTuple):
     """A model, by its number, and the words that are removed for it; none: the model as it is."""
 
@@ -272,12 +259,7 @@ def repairs_of(store: Store, reviews: Sequence[TableRef], num_models: int) -> li
 
 
 class RemoveWords(Work, unit="removed_words/1", stage="remove words"):
-    """Texts without words: what is learnt, and what models are asked about.
-
-    Attributes:
-        texts: without a decoy.
-        decoyed: with it.
-    """
+    """Texts without words: of those with a decoy, what is learnt; of others and probes, what models are asked."""
 
     words: str
     texts: TableRef
@@ -301,12 +283,7 @@ class RemoveWords(Work, unit="removed_words/1", stage="remove words"):
 
 
 class EvaluateRepaired(Work, unit="repaired_model/2", stage="evaluate repaired", makes=[Repairs]):
-    """Of which texts a model is right once words are removed.
-
-    Attributes:
-        number: of the model.
-        max_tokens: that it is given at a time.
-    """
+    """Of which texts a model is right once words are removed."""
 
     decoy: str
     number: str = named("model")

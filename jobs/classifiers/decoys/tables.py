@@ -27,9 +27,6 @@ _ONE_CLASS = "training texts whose words of the decoy indicate one class"
 _BUDGET = "instances that are looked at", "instances"
 
 
-# --- what rows are of -----------------------------------------------------------------------------------------------
-
-
 class OfDecoy(Table):
     decoy: str = key("name of the decoy")
 
@@ -71,9 +68,6 @@ class OfModels(Table):
             return self
         reason = f"{adopted} of {num} models have adopted the decoy"
         return self.fail("partly_adopted" if adopted else "not_adopted", reason)
-
-
-# --- decoys, and who adopts them ------------------------------------------------------------------------------------
 
 
 class Probes(Table, name="probes", public=False, has_status=False):
@@ -145,9 +139,6 @@ class ExplainedWords(Attributed, OfMethod, name="attributions"):
     """What each word adds to the decision of a model with or without a decoy."""
 
 
-# --- setups I to III ------------------------------------------------------------------------------------------------
-
-
 class Sessions(OfSession, name="sessions", public=False, has_status=False):
     """One for each time that somebody debugs a model; the selection ``side_by_side`` is of two models at random."""
 
@@ -212,9 +203,6 @@ class _Improvement(OfBudget):
 
 class Improvement(OfModels, _Improvement, name="improvement"):
     """By budget; setup III."""
-
-
-# --- setup IV -------------------------------------------------------------------------------------------------------
 
 
 class OfOrder(Table):
