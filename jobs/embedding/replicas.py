@@ -323,11 +323,13 @@ def _on_pairs(
         for name, pairs in counted.items()
         for replica in embedding.replicas
     ]
+    if not works:
+        runner.check()
     if on_gpu:
         # As many as a card's memory holds are trained together; the worker finds out how many these are.
         return run.do(works, batch_size=-(-len(embedding.replicas) // runner.pool.num_gpus))
     # A round has as many tiles as there are blocks: four for each thread, at least.
-    return run.do(works, most_threads=min(tiling.num_blocks for tiling in tilings.values()) // 4)
+    return run.do(works, most_threads=min((tiling.num_blocks for tiling in tilings.values()), default=4) // 4)
 
 
 def _on_lines(

@@ -2,7 +2,6 @@
 
 import io
 import json
-import pickle
 import random
 import traceback
 from collections.abc import Mapping
@@ -17,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import fs
+from ray import cloudpickle
 
 from tests.golden import tables
 from tiltmeter.cluster.work import Failure, Report
@@ -102,9 +102,9 @@ MOST_BYTES = 64 * 1024
 """Of a unit as it travels to a worker, the tables that it reads aside."""
 
 
-class _WithoutTables(pickle.Pickler):
+class _WithoutTables(cloudpickle.CloudPickler):
     def reducer_override(self, value):
-        return (str, ()) if isinstance(value, TableRef) else NotImplemented
+        return (str, ()) if isinstance(value, TableRef) else super().reducer_override(value)
 
 
 def num_bytes(unit):

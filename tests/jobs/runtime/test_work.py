@@ -158,13 +158,14 @@ def test_what_fails_in_a_group_leaves_the_others_alone(runner, in_driver):
         do(runner, [Square(n=7, group="b")])
 
 
-def test_no_work_is_no_stage_unless_something_failed(runner):
+def test_no_work_is_no_stage_and_work_that_all_failed_is_none_to_go_on_with(runner):
     assert do(runner, []) == Done([])
     assert runner.records == []
     do(runner, [Square(n=-1, group="a"), Square(n=1, group="b")])
-    assert do(runner, [], complete=False) == Done([])
+    assert do(runner, []) == Done([]), "nothing was asked for"
     with pytest.raises(UnitsFailed):
-        do(runner, [])
+        do(runner, [Square(n=2, group="a")])
+    assert numbers(runner, do(runner, [Square(n=2, group="a")], complete=False)) == [2]
 
 
 def test_the_driver_does_what_it_is_given_without_the_pool(runner):
