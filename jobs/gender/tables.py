@@ -45,7 +45,8 @@ class Weighted(Number):
         cells: Row = {}
         for by, number in self._numbers.items():
             column = f"{about.name}{by}"
-            cells |= number.cells(replace(about, name=column)) | draws_of(column, number.resamples)
+            cells |= number.cells(replace(about, name=column))
+            cells |= {} if number.resamples is None else draws_of(column, number.resamples)
         return cells
 
 

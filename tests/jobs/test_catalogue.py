@@ -1,8 +1,8 @@
 """Every job that the catalogue names is whole, and names that it has not are refused."""
 
 from pathlib import Path
+from typing import get_args
 
-import pydantic
 import pytest
 
 from tiltmeter.jobs import catalogue
@@ -21,9 +21,7 @@ def test_a_job_has_a_config_of_its_name_a_page_docs_and_tests(name):
     job = catalogue.job(name)
     assert issubclass(job.config, CommonConfig)
     settings = job.config.__dataclass_fields__["job"].type
-    assert pydantic.TypeAdapter(settings).validate_python({"name": name}).name == name
-    with pytest.raises(pydantic.ValidationError):
-        pydantic.TypeAdapter(settings).validate_python({"name": f"not_{name}"})
+    assert get_args(settings.__dataclass_fields__["name"].type) == (name,)
     assert callable(job.load_page())
     assert job.tables
     assert (ROOT / f"docs/{name}.md").exists()
