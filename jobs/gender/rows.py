@@ -150,15 +150,15 @@ class GenderRows:
         """A row for each profession of the list."""
         for name, listed in self.words.professions.items():
             words = [word for side in _GENDERS for word in getattr(listed, side)]
-            found = name in self.professions
+            has_forms = name in self.professions
             yield GenderProfessions(
                 **self.key,
                 profession=name,
                 weights=self.config.weights,
                 missing_words=self.lookup.missing(words),
                 count=self._count(words),
-                forms=self.professions[name].words if found else [],
-                **(self._profession(name) if found else {"num_replicas": 0, **_nothing_of(words)}),
+                forms=self.professions[name].words if has_forms else [],
+                **(self._profession(name) if has_forms else {"num_replicas": 0, **_nothing_of(words)}),
             )
 
     def _count(self, words: Sequence[str]) -> int | None:
