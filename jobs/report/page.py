@@ -6,9 +6,9 @@ from typing import Any
 
 from tiltmeter.cluster.stages import StageRecord
 from tiltmeter.cluster.work import Failure
-from tiltmeter.jobs.report.html.elements import Block, Bullets, Page, Paragraph, Part, Section, render
+from tiltmeter.jobs.report.grids import count, grid
+from tiltmeter.jobs.report.html.elements import Block, Bullets, Details, Page, Paragraph, Part, Section, render
 from tiltmeter.jobs.report.lead import Lead
-from tiltmeter.jobs.report.missing import missing_results
 from tiltmeter.jobs.report.run_log import run_log
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.published import Frames, PublishedTable, published_tables
@@ -71,7 +71,7 @@ def compose(
         left_out: what was left out of the files that were read, in sentences.
     """
     schemas = {name: table.schema for name, table in published.items()}
-    sections = [*body.sections, *changes, *missing_results(published), run_log(stages, configuration, schemas)]
+    sections = [*body.sections, *changes, *_missing(published), run_log(stages, configuration, schemas)]
     return Page(body.title, body.facts, [*_failed(failures), *body.lead.parts, *_left_out(left_out)], sections)
 
 
@@ -85,3 +85,29 @@ def _failed(failures: Sequence[Failure]) -> list[Block]:
     them = "it" if len(failures) == 1 else "them"
     text = f"{plural(len(failures), 'unit')} failed: this page lacks what needs {them}."
     return [Paragraph(text, "warning"), Bullets([f"{failure.unit.name}: {failure.error}" for failure in failures])]
+
+
+def _missing(published: Mapping[str, PublishedTable]) -> list[Section]:
+    """A section with the rows of each table by their status; none where no table has one."""
+    tables = {name: table for name, table in published.items() if "reason" in table.schema.names}
+    counts = {name: table.by_status() for name, table in tables.items()}
+    if not counts:
+        return []
+    statuses = ["ok", *sorted({status for numbers in counts.values() for status in numbers} - {"ok"})]
+    rows = [
+        {"table": name, "rows": sum(numbers.values())} | dict.fromkeys(statuses, 0) | numbers
+        for name, numbers in counts.items()
+    ]
+    by_status = grid("Rows by status.", rows, "table", count("rows"), *(count(status, status) for status in statuses))
+    text = "Rows without a result stay in the tables with their reason."
+    return [Section("missing", "What is missing", [Paragraph(text), by_status, *_reasons(tables)])]
+
+
+def _reasons(tables: Mapping[str, PublishedTable]) -> list[Block]:
+    """Of each status, the reason that most rows give."""
+    sentences = [
+        f"{name}, {status}: {reason} ({plural(num, 'row')} of {total:,})"
+        for name, table in tables.items()
+        for status, reason, num, total in table.commonest_reasons()
+    ]
+    return [Details("The reason that most of them give", [Bullets(sentences)])] if sentences else []

@@ -1,14 +1,13 @@
 """From a line of text to the words of its language, and from a list's entry to the same words."""
 
 import unicodedata
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
 import regex
 
 from tiltmeter.operators.text.normalisation import Normalizer
-from tiltmeter.operators.text.phrases import join_phrases, phrase_index
 from tiltmeter.operators.text.segmentation import segmenter
 
 VERSION = "tokens/3"
@@ -16,6 +15,9 @@ VERSION = "tokens/3"
 
 _LIBRARIES = {"zh": ("rjieba", "OpenCC")}
 """What a language needs beyond ``regex``; dictionaries come with these packages and change with their versions."""
+
+PhraseIndex = Mapping[str, tuple[tuple[str, ...], ...]]
+"""Phrases by their first word, the longest first."""
 
 _LANGUAGE_CODE = regex.compile(r"[a-z]{2,}(?:[-_][a-z0-9]+)*", regex.IGNORECASE)
 
@@ -90,3 +92,36 @@ class Tokenizer:
     def __reduce__(self) -> tuple[type["Tokenizer"], tuple[str, bool, tuple[str, ...]]]:
         # Dictionaries stay behind: every process loads its own.
         return Tokenizer, (self.identity["language"], self.identity["fold_case"], tuple(self.identity["phrases"]))
+
+
+def phrase_index(phrases: Iterable[str]) -> PhraseIndex:
+    """Phrases whose words are joined by one space, ready for :func:`join_phrases`."""
+    index: dict[str, list[tuple[str, ...]]] = {}
+    for phrase in sorted(set(phrases)):
+        words = tuple(phrase.split(" "))
+        index.setdefault(words[0], []).append(words)
+    return {first: tuple(sorted(starting, key=len, reverse=True)) for first, starting in index.items()}
+
+
+def join_phrases(words: list[str], index: PhraseIndex) -> list[str]:
+    """Leftmost, longest, without overlap: each phrase in ``words`` becomes one word with spaces inside.
+
+    >>> index = phrase_index(["assistant professor", "professor emeritus", "assistant professor of law"])
+    >>> join_phrases("an assistant professor emeritus".split(), index)
+    ['an', 'assistant professor', 'emeritus']
+    """
+    if index.keys().isdisjoint(words):
+        return words
+    joined, place = [], 0
+    while place < len(words):
+        size = _phrase_length(words, place, index)
+        joined.append(" ".join(words[place : place + size]))
+        place += size
+    return joined
+
+
+def _phrase_length(words: Sequence[str], place: int, index: PhraseIndex) -> int:
+    for phrase in index.get(words[place], ()):
+        if tuple(words[place : place + len(phrase)]) == phrase:
+            return len(phrase)
+    return 1

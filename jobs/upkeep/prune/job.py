@@ -5,20 +5,68 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import pyarrow as pa
+import pydantic
+from pydantic import ConfigDict, Field
 
 from tiltmeter.jobs.report.wording import some
-from tiltmeter.jobs.runtime.config import ConfigError
+from tiltmeter.jobs.runtime.config import CommonConfig, ConfigError
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.job import Job
-from tiltmeter.jobs.upkeep.prune.config import PruneRun
-from tiltmeter.jobs.upkeep.prune.tables import RUNS, TABLES, UNITS
 from tiltmeter.storage.store.ledger import Store
 from tiltmeter.storage.store.marks import EARLIER_VERSION, open_store, require_store
 from tiltmeter.storage.store.pruning import StoredUnit, kept_runs, remove, stored_units
 from tiltmeter.storage.store.registry import RegisteredRun, Registry
+from tiltmeter.storage.store.tables import column
+
+_RUNS = pa.schema(
+    [
+        column("series", pa.string(), "runs that ask the same: <job>/<series>", key=True),
+        column("started", pa.timestamp("us", tz="UTC"), "when it started", key=True),
+        column("status", pa.string(), "running, succeeded or failed; a run that was killed says running for ever"),
+        column("host", pa.string(), "the machine that ran it"),
+        column("run_dir", pa.string(), "its run directory there"),
+        column("num_units", pa.int64(), "units that it used", "units"),
+        column("is_kept", pa.bool_(), "whether its units stay"),
+    ]
+)
+
+_UNITS = pa.schema(
+    [
+        column("place", pa.string(), "what the unit is: operator, version and digest", key=True),
+        column("operator", pa.string(), "operator and version"),
+        column("num_bytes", pa.int64(), "of all its files", "bytes"),
+        column("modified", pa.timestamp("us", tz="UTC"), "when the last of its files was written"),
+        column("is_finished", pa.bool_(), "whether the ledger has it"),
+        column("num_runs", pa.int64(), "kept runs that use it", "runs"),
+        column("action", pa.string(), "kept; unused: no kept run uses it; removed"),
+    ]
+)
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class PruneJob:
+    """``job=prune``
+
+    Attributes:
+        keep: successful runs of each series that are kept, with every run since.
+        forget: series of which no run is kept: ``<job>/<series>``, as the table ``runs`` names them.
+        remove: whether to remove what no kept run refers to, or only to list it.
+    """
+
+    name: Literal["prune"] = "prune"
+    keep: Annotated[int, Field(ge=1)] = 1
+    forget: tuple[Annotated[str, Field(pattern=r"^\w+/\w[\w.-]*$")], ...] = ()
+    remove: bool = False
+
+
+@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
+class PruneRun(CommonConfig):
+    """A run of ``prune``."""
+
+    job: PruneJob
 
 
 @dataclass(frozen=True)
@@ -98,7 +146,7 @@ def _runs(runs: Mapping[RegisteredRun, Collection[str]], kept: Collection[Regist
         }
         for entry, places in runs.items()
     ]
-    return pa.Table.from_pylist(rows, RUNS)
+    return pa.Table.from_pylist(rows, _RUNS)
 
 
 def _units(units: Sequence[StoredUnit], num_uses: Mapping[str, int], otherwise: str) -> pa.Table:
@@ -114,7 +162,14 @@ def _units(units: Sequence[StoredUnit], num_uses: Mapping[str, int], otherwise: 
         }
         for unit in units
     ]
-    return pa.Table.from_pylist(rows, UNITS)
+    return pa.Table.from_pylist(rows, _UNITS)
 
 
-JOB = Job(PruneRun, find_nothing, run, TABLES, "tiltmeter.jobs.upkeep.prune.page:page", has_units=False)
+JOB = Job(
+    PruneRun,
+    find_nothing,
+    run,
+    {"runs": _RUNS, "units": _UNITS},
+    "tiltmeter.jobs.upkeep.prune.page:page",
+    has_units=False,
+)

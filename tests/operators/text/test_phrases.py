@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tiltmeter.operators.text.phrases import join_phrases, phrase_index
+from tiltmeter.operators.text.tokens import join_phrases, phrase_index
 
 _PHRASES = st.lists(st.lists(st.sampled_from("abc"), min_size=2, max_size=4).map(" ".join))
 
