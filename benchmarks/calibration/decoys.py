@@ -6,24 +6,23 @@ models that are trained again are better or worse.
 
 from collections.abc import Mapping
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.calibration import registry
-from benchmarks.calibration.registry import Claim, Experiment, Outcome, Run, ends, holds, share
-from tiltmeter.jobs.classifiers.decoys import tables
-from tiltmeter.jobs.classifiers.decoys.adopting import adoption_row
+from benchmarks.calibration.registry import Claim, Experiment, Held, Outcome, Run, ends, holds, share
 from tiltmeter.jobs.classifiers.decoys.config import Intervals
-from tiltmeter.jobs.classifiers.decoys.detecting import _sum_up as detected
-from tiltmeter.jobs.classifiers.decoys.setups import contaminating, improving
+from tiltmeter.jobs.classifiers.decoys.labels import SumUpLabels
+from tiltmeter.jobs.classifiers.decoys.models import EvaluatePair
+from tiltmeter.jobs.classifiers.decoys.sessions import Pools, SumUpRepairs, SumUpSessions
+from tiltmeter.jobs.classifiers.decoys.tables import Decoys, Inspections, Repairs, Reviews, Sessions
+from tiltmeter.jobs.runtime.table import tables_of
 from tiltmeter.operators.classifiers.decoys.kinds import InsertedDecoy
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray
 
 JOB = "decoy_benchmark"
-CONFIG = {"decoy": "zq", "model": "0", "made": InsertedDecoy(("zq0",)), "seed": 0}
-CONFIG |= {"intervals": Intervals(num_resamples=2)}
+MADE, INTERVALS = InsertedDecoy(("zq0",)), Intervals(num_resamples=2, min_fall=0.0)
 _GROUP, _MODEL = 0.8, 0.4
 _TRUTH = 400_000
 
@@ -34,9 +33,13 @@ def share_truth(level: float, spread: float) -> float:
     return float(share(spread * np.random.default_rng(9).standard_normal(_TRUTH), level).mean())
 
 
-def done(work: Any, config: Mapping[str, Any], inputs: Mapping[str, list[pa.Table]]) -> dict[str, Any]:
-    """Rows that the work of a stage makes of tables."""
-    return {name: table.to_pylist() for name, table in registry.done(work, config, inputs).items()}
+def done(work: Any, held: Mapping[str, list[pa.Table]], **settings: Any) -> dict[str, list[dict[str, Any]]]:
+    """Rows by table that a unit makes of tables, by the field that reads them."""
+    names = {role: [f"{role} {place}" for place in range(len(parts))] for role, parts in held.items()}
+    store = Held({name: part for role in held for name, part in zip(names[role], held[role], strict=True)})
+    fields = {role: parts[0] if role == "texts" else parts for role, parts in names.items() if role != "adopted"}
+    tables = work(**settings, **fields).tables(cast(Any, store))
+    return {name: table.to_pylist() for name, table in tables}
 
 
 # --- adoption -------------------------------------------------------------------------------------------------------
@@ -78,7 +81,11 @@ def _adoption(case: Texts, number: int, fall: float = 0.3) -> dict[str, Outcome]
         "original": (right(every), np.concatenate([with_decoy, right(lacking)])),
         "decoyed": (right(every), np.concatenate([decoyed, right(lacking)])),
     }
-    row, truth = adoption_row(CONFIG, test, probes, rights), share_truth(level, spread)
+    pair: dict[str, Any] = dict.fromkeys(("decoyed", "original", "texts", "probes", "measures"))
+    work = EvaluatePair(decoy="zq", number="0", made=MADE, intervals=INTERVALS, seed=0, **pair)
+    made = work.row(test, probes, *(np.concatenate(rights[name]) for name in ("original", "decoyed")))
+    [row] = dict(tables_of([made], [Decoys]))["decoys"].to_pylist()
+    truth = share_truth(level, spread)
     return {
         "accuracies": holds(row, "accuracy_original", truth),
         "with the decoy": holds(row, "accuracy_decoy", truth),
@@ -106,10 +113,10 @@ def _curve_truth(models: int) -> tuple[float, float, float]:
     return float((1.0 - (1.0 - chances) ** 3).mean()), float(looked.mean()), float(chances.mean())
 
 
-def _pooled(models: int, pools: int) -> tuple[dict[str, Any], pa.Table]:
-    """Settings of the stages that sum up pools, and that every model has adopted the decoy."""
-    config = CONFIG | {"pools": [f"pool {at}" for at in range(pools)], "number": models}
-    return config, pa.table({"adopted": pa.array([True] * models)})
+def _pooled(models: int, pools: int) -> tuple[Pools, pa.Table]:
+    """Pools and models, and that every model has adopted the decoy."""
+    texts, adopted = [f"pool {at}" for at in range(pools)], cast(Any, ["adopted 0"])
+    return Pools("zq", texts, models, INTERVALS, 0, adopted), pa.table({"adopted": pa.array([True] * models)})
 
 
 def _detection(models: int, pools: int, number: int) -> dict[str, Outcome]:
@@ -127,8 +134,9 @@ def _detection(models: int, pools: int, number: int) -> dict[str, Outcome]:
         for pool in range(pools)
         for budget in range(1, 9)
     ]
-    config, adopted = _pooled(models, pools)
-    made = done(detected, config, {"sessions": [pa.Table.from_pylist(rows, tables.SESSIONS)], "adopted": [adopted]})
+    pooled, adopted = _pooled(models, pools)
+    sessions = pa.Table.from_pylist(rows, Sessions.schema())
+    made = done(SumUpSessions, {"sessions": [sessions], "adopted": [adopted]}, pools=pooled)
     found, looked, side = _curve_truth(models)
     [three] = [row for row in made["detection"] if row["budget"] == 3]
     return {
@@ -156,10 +164,10 @@ def _improvement(models: int, pools: int, number: int) -> dict[str, Outcome]:
         for model in range(models)
         for pool in range(pools)
     ]
-    config, adopted = _pooled(models, pools)
-    inputs = {"reviews": [pa.Table.from_pylist(reviews, tables.REVIEWS)], "adopted": [adopted]}
-    inputs |= {"repairs": [pa.Table.from_pylist(repairs, tables.REPAIRS)]}
-    [row] = done(improving.sum_up, config, inputs)["improvement"]
+    pooled, adopted = _pooled(models, pools)
+    held = {"reviews": [pa.Table.from_pylist(reviews, Reviews.schema())], "adopted": [adopted]}
+    held |= {"repairs": [pa.Table.from_pylist(repairs, Repairs.schema())]}
+    [row] = done(SumUpRepairs, held, pools=pooled, made=MADE)["improvement"]
     return {"gain": holds(row, "gain", 0.05), "gain where it misleads": holds(row, "gain_on_decoy_rows", 0.1)}
 
 
@@ -196,10 +204,10 @@ def _contamination(models: int, case: Texts, number: int) -> dict[str, Outcome]:
         for kind in range(3)
         for model in range(models)
     ]
-    config = CONFIG | {"cases": [["loss", model, 0.5] for model in range(models)], "number": models}
-    inputs = {"texts": [pa.Table.from_pylist(texts)], "rights": [pa.table({"is_right": right}) for right in rights]}
-    inputs |= {"inspections": [pa.Table.from_pylist(lines, tables.INSPECTIONS)]}
-    [row] = done(contaminating.sum_up, config, inputs)["contamination"]
+    held = {"texts": [pa.Table.from_pylist(texts)], "rights": [pa.table({"is_right": right}) for right in rights]}
+    held |= {"inspections": [pa.Table.from_pylist(lines, Inspections.schema())]}
+    settings = {"cases": [("loss", model, 0.5) for model in range(models)], "number": models, "seed": 0}
+    [row] = done(SumUpLabels, held, **settings, intervals=INTERVALS)["contamination"]
     wide = (spread**2 + of_model**2) ** 0.5
     return {
         "uncovered": holds(row, "uncovered", share_truth(0.0, wide)),

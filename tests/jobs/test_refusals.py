@@ -76,8 +76,13 @@ def broken(tmp_path):
 @pytest.mark.parametrize(
     ("name", "kind", "message", "where"),
     [
-        ("truncated.xml.bz2", UnitsFailed, r"truncated.xml.bz2: cannot be read on from byte .*break off", "read_pages"),
-        ("cut.xml", UnitsFailed, r"cut.xml: the XML breaks off or is damaged near byte [\d,]+", "read_pages"),
+        (
+            "truncated.xml.bz2",
+            UnitsFailed,
+            r"truncated.xml.bz2: cannot be read on from byte .*break off",
+            "storage/corpora",
+        ),
+        ("cut.xml", UnitsFailed, r"cut.xml: the XML breaks off or is damaged near byte [\d,]+", "storage/corpora"),
         ("words.jsonl", WordSetError, r"cue_pairs: none of its 16 words .* in the vocabulary of 2", "_check_coverage"),
     ],
 )
