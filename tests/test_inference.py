@@ -90,7 +90,7 @@ def test_exceptions_are_needed(place):
     "function",
     [
         *(means.mean, means.paired, means.influenced, means.share, means.ratio, means.f1, means.f1_difference),
-        *(means.judged_sample, flips.flips, flips.mcnemar, groups.two_groups),
+        *(means.judged_sample, flips.flips, groups.two_groups),
     ],
 )
 def test_the_unit_has_no_default(function):

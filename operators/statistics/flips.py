@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
+from tiltmeter.operators.compute.arrays import FloatArray, IntArray
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.philox import Stream
 from tiltmeter.operators.statistics.units import TooFew, Units
@@ -71,11 +71,6 @@ def flips(values: NDArray[np.generic], units: Units) -> tuple[float, TooFew | No
     if differing < MIN_UNITS:
         return float("nan"), TooFew(differing, MIN_UNITS, f"{units.kind} that differs")
     return flip_p(sums), None
-
-
-def mcnemar(first_alone: BoolArray, second_alone: BoolArray, units: Units) -> tuple[float, TooFew | None]:
-    """:func:`flips` of two things that each item says yes or no of, ``[items]`` of which one alone says yes."""
-    return flips(first_alone.astype(np.int64) - second_alone.astype(np.int64), units)
 
 
 def _signs(num_units: int, seed: int, about: int, num_draws: int) -> Iterator[FloatArray]:

@@ -7,12 +7,7 @@ from typing import Literal, NamedTuple
 from scipy.optimize import brentq
 
 from tiltmeter.operators.embedding.private_release.noise import Law, coordinate_deviation
-from tiltmeter.operators.embedding.private_release.profile import (
-    delta_of,
-    epsilon_of,
-    gaussian_delta_of,
-    gaussian_epsilon_of,
-)
+from tiltmeter.operators.embedding.private_release.profile import epsilon_of, gaussian_epsilon_of
 from tiltmeter.operators.embedding.private_release.projections import Projection
 
 VERSION = "mechanisms/2"
@@ -130,13 +125,6 @@ def exact_epsilon(mechanism: Specification, image: float, delta: float) -> float
     if mechanism.law == "gaussian":
         return gaussian_epsilon_of(delta, image, mechanism.scale)
     return epsilon_of(delta, image / mechanism.scale, mechanism.num_dimensions)
-
-
-def exact_delta(mechanism: Specification, image: float, epsilon: float) -> float:
-    """Smallest delta at an epsilon for two vectors whose images lie ``image`` apart."""
-    if mechanism.law == "gaussian":
-        return gaussian_delta_of(epsilon, image, mechanism.scale)
-    return delta_of(epsilon, image / mechanism.scale, mechanism.num_dimensions)
 
 
 def claimed_epsilon(mechanism: Specification, distance: float) -> float:

@@ -1,7 +1,7 @@
 """A classifier p(+ | s) of vectors: a small network, and what it makes of a vector under a label.
 
 Liang and Acuna 2020, section 4.3: p(+ | s) = sigma(f(s)) with f a multilayer perceptron on the mean word vector of a
-review. A probit link Phi(f(s)) with a linear f has a posterior in closed form (:func:`.priors.probit_moments`), which
+review. A probit link Phi(f(s)) with a linear f has a posterior in closed form, which
 samplers are held against; p(y | s)^k with k > 1 asks a sharper question.
 """
 

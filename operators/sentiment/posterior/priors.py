@@ -10,7 +10,6 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from tiltmeter.operators.compute.arrays import FloatArray
 
@@ -129,32 +128,3 @@ def share_beyond(vectors: FloatArray, texts: FloatArray, quantile: float = 0.999
         for rows in (texts, vectors)
     )
     return float((distances > np.quantile(usual, quantile)).mean())
-
-
-class Moments(NamedTuple):
-    """Attributes:
-    evidence: P(+).
-    mean: ``[dimensions]``, E[s | +].
-    """
-
-    evidence: float
-    mean: FloatArray
-
-
-def probit_moments(prior: Gaussian, slope: FloatArray, offset: float) -> Moments:
-    """The posterior of p(+ | s) = Phi(a . s + b) in closed form.
-
-    P(+) = Phi(t) and E[s | +] = mu + Sigma a phi(t) / (Phi(t) sqrt(1 + a^T Sigma a)), with
-    t = (a . mu + b) / sqrt(1 + a^T Sigma a) (Rasmussen and Williams 2006, *Gaussian processes for machine learning*,
-    section 3.9).
-
-    >>> moments = probit_moments(standard(2), np.array([1.0, 0.0]), 0.0)
-    >>> moments.evidence, moments.mean.round(4)
-    (0.5, array([0.5642, 0.    ]))
-    """
-    spread = prior.factor @ (prior.factor.T @ slope)
-    width = float(np.sqrt(1.0 + slope @ spread))
-    t = float(slope @ prior.mean + offset) / width
-    density = np.exp(-0.5 * t * t) / np.sqrt(2.0 * np.pi)
-    evidence = float(ndtr(t))
-    return Moments(evidence, prior.mean + spread * density / (evidence * width))

@@ -34,13 +34,6 @@ def packed(members: BoolArray) -> Bits:
     return np.ascontiguousarray(np.pad(octets, padding)).view("<u8")
 
 
-def unpacked(bits: Bits, num_rows: int) -> BoolArray:
-    """``[sets, rows]`` of their bits."""
-    return np.unpackbits(np.ascontiguousarray(bits).view(np.uint8), axis=-1, count=num_rows, bitorder="little").astype(
-        bool
-    )
-
-
 def members_of(predicates: Bits, conjunctions: IntArray) -> Bits:
     """``[conjunctions, words]``: the rows that have all predicates of each."""
     bits = np.full((len(conjunctions), predicates.shape[1]), ~np.uint64(0))

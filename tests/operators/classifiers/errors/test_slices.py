@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest, hypergeom
 
 from tiltmeter.operators.classifiers.errors.slices import max_t
-from tiltmeter.operators.classifiers.errors.slices.bits import common_counts, members_of, packed, unpacked
+from tiltmeter.operators.classifiers.errors.slices.bits import common_counts, members_of, packed
 from tiltmeter.operators.classifiers.errors.slices.confirmation import change_of, confirmed_p, rates_of
 from tiltmeter.operators.classifiers.errors.slices.conjunctions import conjunctions_of, folded
 from tiltmeter.operators.classifiers.errors.slices.group_flips import flipped_units, group_scores
@@ -24,6 +24,11 @@ from tiltmeter.operators.statistics.text_intervals import between
 from tiltmeter.operators.statistics.units import each, units_of
 
 TEXTS = each(2000, "text")
+
+
+def unpacked(bits, num_rows):
+    octets = np.ascontiguousarray(bits).view(np.uint8)
+    return np.unpackbits(octets, axis=-1, count=num_rows, bitorder="little").astype(bool)
 
 
 def bernoulli(rng, rows, shares):

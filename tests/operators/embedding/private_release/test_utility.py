@@ -5,12 +5,12 @@ import pytest
 from tiltmeter.operators.embedding.private_release.mechanisms import (
     DESIGNS,
     Anchor,
-    exact_delta,
     exact_epsilon,
     matched,
     specified,
 )
 from tiltmeter.operators.embedding.private_release.noise import draw_noise, norm_noise
+from tiltmeter.operators.embedding.private_release.profile import delta_of, gaussian_delta_of
 from tiltmeter.operators.embedding.private_release.utility import (
     Occurrences,
     linear_result,
@@ -95,7 +95,12 @@ def test_normal_noise_is_found_for_any_epsilon(exact, delta):
 def test_matched_mechanism_has_the_exact_privacy_that_is_asked_for(name):
     made = matched(DESIGNS[name], 54, 1.5, 12.0, ANCHOR)
     assert exact_epsilon(made, 8.5, 1e-6) == pytest.approx(12.0, rel=1e-8)
-    assert exact_delta(made, 8.5, 12.0) == pytest.approx(1e-6, rel=1e-4)
+    lost = (
+        gaussian_delta_of(12.0, 8.5, made.scale)
+        if made.law == "gaussian"
+        else delta_of(12.0, 8.5 / made.scale, made.num_dimensions)
+    )
+    assert lost == pytest.approx(1e-6, rel=1e-4)
 
 
 def test_nominal_mechanism_by_hand():

@@ -1,15 +1,36 @@
 """Samplers against a posterior that is known in closed form: a probit link on a linear score (section 3.9 of GPML)."""
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 from tiltmeter.operators.sentiment.posterior.diagnostics import diagnosed
 from tiltmeter.operators.sentiment.posterior.networks import Network, Target
-from tiltmeter.operators.sentiment.posterior.priors import Gaussian, Points, probit_moments, standard
+from tiltmeter.operators.sentiment.posterior.priors import Gaussian, Points, standard
 from tiltmeter.operators.sentiment.posterior.samplers.exact import evidence, exact_draws
 from tiltmeter.operators.sentiment.posterior.samplers.nuts import NutsConfig, nuts_chain
 
 DIMENSIONS, OFFSET = 100, 0.4
+
+
+class Moments(NamedTuple):
+    evidence: float
+    mean: np.ndarray
+
+
+def probit_moments(prior, slope, offset):
+    """The posterior of p(+ | s) = Phi(a . s + b) in closed form.
+
+    P(+) = Phi(t) and E[s | +] = mu + Sigma a phi(t) / (Phi(t) sqrt(1 + a^T Sigma a)), with
+    t = (a . mu + b) / sqrt(1 + a^T Sigma a).
+    """
+    spread = prior.factor @ (prior.factor.T @ slope)
+    width = np.sqrt(1.0 + slope @ spread)
+    t = (slope @ prior.mean + offset) / width
+    density = np.exp(-0.5 * t * t) / np.sqrt(2.0 * np.pi)
+    return Moments(ndtr(t), prior.mean + spread * density / (ndtr(t) * width))
 
 
 @pytest.fixture(scope="module")
