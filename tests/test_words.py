@@ -18,9 +18,13 @@ DIALECT = re.compile(r"\b(hangs? on|mend(s|ed|ing)?|are others)\b")
 
 
 def names(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """The line and the name of each variable, parameter and function without a class."""
+    """The line and the name of each variable, parameter and function without a class; columns of tables are public."""
+    classes = (node for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    columns = {item.target for node in classes for item in node.body if isinstance(item, ast.AnnAssign)}
     for node in ast.walk(tree):
         match node:
+            case ast.Name() if node in columns:
+                pass
             case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
                 yield node.lineno, name
             case ast.Module(body=body):
@@ -29,7 +33,7 @@ def names(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 def test_names_are_those_that_are_bound():
     tree = ast.parse(
-        "def f(a, *b, c=1, **d):\n    e = [g for g in a.h]\ndef _i():\n    return e\nclass K:\n    def of(self): ..."
+        "def f(a, *b, c=1, **d):\n    e = [g for g in a.h]\ndef _i():\n    return e\nclass K:\n    found: int\n    def of(self): ..."
     )
     assert {name for _, name in names(tree)} == {*"abcdefgi", "self"}
 

@@ -5,7 +5,7 @@ of which no token is read has none, and so is never right.
 """
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,3 +53,35 @@ class Classifier(Protocol):
 
     def probabilities(self, texts: Sequence[str], /) -> FloatArray:
         """``[texts, classes]``; NaN of a text of which no token is read."""
+
+
+class Answers(NamedTuple):
+    """What a classifier answers about texts.
+
+    Attributes:
+        classes: names.
+        probabilities: ``[texts, classes]``; NaN of a text of which no token is read.
+    """
+
+    classes: Sequence[str]
+    probabilities: FloatArray
+
+    @property
+    def is_read(self) -> BoolArray:
+        """``[texts]``, whether a token of each is read."""
+        return np.asarray(answers(self.probabilities) != UNREAD)
+
+    @property
+    def predicted(self) -> list[str | None]:
+        """The class of each text; None without an answer."""
+        names = [*self.classes, None]  # UNREAD is the last one
+        return [names[number] for number in answers(self.probabilities).tolist()]
+
+    def right(self, labels: Sequence[str]) -> BoolArray:
+        """``[texts]``, whether the answer about each is its label."""
+        return is_right(self.probabilities, self.classes, labels)
+
+
+def ask(classifier: Classifier, texts: Sequence[str]) -> Answers:
+    """What a classifier answers about texts."""
+    return Answers(classifier.classes, classifier.probabilities(texts))

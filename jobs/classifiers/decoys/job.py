@@ -102,13 +102,13 @@ def _cases(run: DecoyRun, trainer: Trainer, texts: TableRef) -> dict[str, _Case]
     evaluated = run.do(
         (
             models.EvaluatePair(
-                label=f"{name}, model {at}",
+                label=f"{name}, model {index}",
                 group=name,
                 decoy=name,
-                number=str(at),
+                number=str(index),
                 made=config.decoys[name],
-                decoyed=trainer.model(trained[name][at], DECOYED),
-                original=trained[ORIGINAL][at],
+                decoyed=trainer.model(trained[name][index], DECOYED),
+                original=trained[ORIGINAL][index],
                 probes=those["probes"],
                 measures=those["measures"],
                 intervals=config.intervals,
@@ -116,7 +116,7 @@ def _cases(run: DecoyRun, trainer: Trainer, texts: TableRef) -> dict[str, _Case]
             )
             for name, those in tables.items()
             if name in trained
-            for at in range(number)
+            for index in range(number)
         ),
         publish=False,
     )
@@ -226,7 +226,7 @@ def _ways(pairs: _Pairs, config: DecoyBenchmarkRun) -> Iterator[tuple[str, int, 
     ways = [(method, number, kinds, sessions.COLUMNS) for (method, number), kinds in pairs.items()]
     for control in config.debugger.controls:
         first = config.explanations.methods[0]
-        ways += [(control, at, kinds, sessions.SEEN) for (method, at), kinds in pairs.items() if method == first]
+        ways += [(control, index, kinds, sessions.SEEN) for (method, index), kinds in pairs.items() if method == first]
     for method, number, kinds, columns in ways:
         yield method, number, {kind: [ref.select(*columns) for ref in refs] for kind, refs in kinds.items()}
 

@@ -91,7 +91,7 @@ def contaminate(run: DecoyRun, trainer: Trainer, texts: TableRef) -> None:
     models += run.do(lessons, stage="train corrected").refs("model")
     asked: dict[str, Any] = {"group": _GROUP, "texts": texts, "max_tokens": trainer.max_tokens}
     judged = run.do(
-        (JudgeModel(label=f"model {at}", model=trainer.model(ref), **asked) for at, ref in enumerate(models)),
+        (JudgeModel(label=f"model {index}", model=trainer.model(ref), **asked) for index, ref in enumerate(models)),
         batch_size=None,
     )
     summary = SumUpLabels(
@@ -291,8 +291,8 @@ class JudgeModel(Work, unit="test_rights/1", stage="evaluate corrected"):
     def tables(self, store: Store) -> Tables:
         """The table ``rights``, a row for each text."""
         rows = part_of(store.read(self.texts).to_pylist(), "test")
-        found = ask(self.model.load(store), [row["text"] for row in rows])
-        yield "rights", pa.table({"is_right": found.right([row["label"] for row in rows])})
+        answers_of_model = ask(self.model.load(store), [row["text"] for row in rows])
+        yield "rights", pa.table({"is_right": answers_of_model.right([row["label"] for row in rows])})
 
 
 class SumUpLabels(Work, unit="contamination_summary/5", stage="uncover labels", makes=[Contamination]):
@@ -316,7 +316,7 @@ class SumUpLabels(Work, unit="contamination_summary/5", stage="uncover labels", 
     def rows(self, store: Store) -> Iterator[Contamination]:
         """By order and share."""
         rights = [store.read(ref)["is_right"].to_numpy(zero_copy_only=False) for ref in self.rights]
-        clean, contaminated = (np.array(rights[at : at + self.number], float) for at in (0, self.number))
+        clean, contaminated = (np.array(rights[start : start + self.number], float) for start in (0, self.number))
         relabelled: dict[tuple[str, float], list[NDArray[np.bool_]]] = {}
         for (order, _, share), right in zip(self.cases, rights[2 * self.number :], strict=True):
             relabelled.setdefault((order, share), []).append(right)

@@ -127,10 +127,14 @@ class MakeDecoy(Work, unit="decoy/2", stage="make decoys", makes=[Probes, Words,
         """Of training texts as they were and as the decoy leaves them: of each word, and of all."""
         for word, label in indicates.items():
             measured = {ending: measure(texts, word, decoy.match)._asdict() for ending, texts in states.items()}
-            columns = {f"{name}{ending}": value for ending, of in measured.items() for name, value in of.items()}
+            columns = {
+                f"{name}{ending}": value for ending, values in measured.items() for name, value in values.items()
+            }
             yield Words(decoy=self.name, word=word, indicates=label, **columns)
         pooled = {ending: measure_pooled(texts, indicates, decoy.match)._asdict() for ending, texts in states.items()}
-        columns = {f"pooled_{name}{ending}": value for ending, of in pooled.items() for name, value in of.items()}
+        columns = {
+            f"pooled_{name}{ending}": value for ending, values in pooled.items() for name, value in values.items()
+        }
         words = ", ".join(f"{word}: {label}" for word, label in indicates.items())
         yield Measures(words=words, **columns, **naturalness)
 
@@ -280,11 +284,13 @@ class EvaluatePair(Work, unit="decoy_adoption/6", stage="evaluate", makes=[Decoy
 
     def _with_fall(self, row: Decoys, probes: Sequence[Row], lost: FloatArray) -> Decoys:
         """With its interval, by which the decoy is adopted or not."""
-        against, plain = ([at for at, row in enumerate(probes) if row["has_decoy"] is kind] for kind in (True, False))
-        is_paired = [probes[at]["row"] for at in against] == [probes[at]["row"] for at in plain]
-        drawn = [probes[at] for at in (against if is_paired else [*against, *plain])]
+        against, plain = (
+            [index for index, row in enumerate(probes) if row["has_decoy"] is kind] for kind in (True, False)
+        )
+        is_paired = [probes[index]["row"] for index in against] == [probes[index]["row"] for index in plain]
+        drawn = [probes[index] for index in (against if is_paired else [*against, *plain])]
         units, texts = units_of_texts(drawn), [[probe["text"], probe["has_decoy"]] for probe in drawn]
-        found = adoption.fall(
+        fall = adoption.fall(
             lost[against],
             lost[plain],
             units,
@@ -294,12 +300,12 @@ class EvaluatePair(Work, unit="decoy_adoption/6", stage="evaluate", makes=[Decoy
             intervals=self.intervals,
             keys=self.intervals.cluster_keys(texts, units.codes),
         )
-        if found is None:
+        if fall is None:
             return row.fail("no_decoy_rows", "no test text has, or lacks, a decoy that contradicts its class")
         scheme = drawn_texts([*texts, units.codes.tolist()], self.seed, self.decoy, self.intervals.keyed_by)
-        row.fall = text_estimate(found.inferred, found.estimate, self.intervals, FISHER, scheme)
+        row.fall = text_estimate(fall.inferred, fall.estimate, self.intervals, FISHER, scheme)
         if np.isnan(row.fall.low):
-            return row.fail("too_few_units", found.inferred.reason)
+            return row.fail("too_few_units", fall.inferred.reason)
         row.adopted = bool(row.fall.low > self.intervals.min_fall)
         if row.adopted:
             return row

@@ -54,8 +54,8 @@ _FINDINGS = {
 def page(run: Run[DecoyBenchmarkRun, Any], frames: Frames) -> Body:
     """What the page of a run shows of its tables."""
     config, known = run.config, {name: made for name, made in _FINDINGS.items() if name in frames}
-    said = [sentence for name, made in known.items() for found in made for sentence in found(frames[name])]
-    lead = Lead([Paragraph(_ASKED)], [Bullets(said)], [Paragraph(_doubts(config))])
+    sentences = [sentence for name, made in known.items() for finding in made for sentence in finding(frames[name])]
+    lead = Lead([Paragraph(_ASKED)], [Bullets(sentences)], [Paragraph(_doubts(config))])
     return Body("How soon explanations reveal a decoy", _facts(config), lead, list(_sections(config, frames)))
 
 
@@ -344,8 +344,8 @@ def _dots(
     height, middle = _ROW_GAP + _DOT_HEIGHT * len(budgets), (len(budgets) - 1) / 2
     # One below the other within their row.
     looks = {
-        label: look._replace(shift=_DOT_HEIGHT / height * (middle - at))
-        for at, (label, look) in enumerate(zip(budgets, cycle(LOOKS), strict=False))
+        label: look._replace(shift=_DOT_HEIGHT / height * (middle - index))
+        for index, (label, look) in enumerate(zip(budgets, cycle(LOOKS), strict=False))
     }
     return dots(
         ordered,
@@ -418,8 +418,8 @@ def _tokens(words: pl.DataFrame, num_words: int) -> list[Token]:
     numbered = top_words(Explained(texts, values), num_words)
     weights = np.nan_to_num(values / (np.nanmax(np.abs(values), initial=0.0) or 1.0))
     return [
-        Token(text, float(weight), f"{'+' if value > 0 else ''}{wording.number(value, 2)}" if at in numbered else "")
-        for at, (text, weight, value) in enumerate(zip(texts, weights, values, strict=True))
+        Token(text, float(weight), f"{'+' if value > 0 else ''}{wording.number(value, 2)}" if index in numbered else "")
+        for index, (text, weight, value) in enumerate(zip(texts, weights, values, strict=True))
     ]
 
 

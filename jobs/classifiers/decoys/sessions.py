@@ -82,8 +82,8 @@ class LookAtPools(Work, unit="decoy_sessions/3", stage="look", makes=[Sessions, 
             shown = self._shown(store, decoyed, DECOYED)
             suspected = self._suspected(shown)
             budgets, others = np.arange(1, len(shown) + 1), self._shown(store, original, PLAIN)
-            found = {_SIDE_BY_SIDE: detection.identification_success(shown, others, self.top_words, budgets)}
-            for name, values in (found | self._found(shown, suspected)).items():
+            shares = {_SIDE_BY_SIDE: detection.identification_success(shown, others, self.top_words, budgets)}
+            for name, values in (shares | self._found(shown, suspected)).items():
                 for budget, value in enumerate(values.tolist(), start=1):
                     yield Sessions(**about, selection=name, budget=budget, found=value)
             for name, removed in suspected.items():
@@ -121,11 +121,11 @@ class LookAtPools(Work, unit="decoy_sessions/3", stage="look", makes=[Sessions, 
         self, shown: Sequence[Explained], suspected: Mapping[str, Sequence[frozenset[str]]]
     ) -> dict[str, NDArray[np.float64]]:
         """By selection: for each budget, the probability that the decoy is found."""
-        num, found = len(shown), {name: debugging.identified(words, self.made) for name, words in suspected.items()}
-        if CHANCE in found and self.judgement == "recognition":
+        num, shares = len(shown), {name: debugging.identified(words, self.made) for name, words in suspected.items()}
+        if CHANCE in shares and self.judgement == "recognition":
             num_showing = sum(detection.shows(explained, self.made, self.top_words) for explained in shown)
-            found[CHANCE] = detection.detection_at_random(num_showing, num, np.arange(1, num + 1))
-        return found
+            shares[CHANCE] = detection.detection_at_random(num_showing, num, np.arange(1, num + 1))
+        return shares
 
 
 # --- over all pools and models --------------------------------------------------------------------------------------
@@ -207,19 +207,19 @@ class SumUpSessions(Work, unit="decoy_detection/7", stage="detect", makes=[Detec
     def rows(self, store: Store) -> Iterator[Detection | SideBySide | Utility]:
         """By method, selection and budget."""
         answers, parts = self.pools.answers(store), _by_pool(_joined(store, self.sessions))
-        for (method, name), found in parts.items():
-            for index in range(found.shape[2]):
+        for (method, name), shares in parts.items():
+            for index in range(shares.shape[2]):
                 about: dict[str, Any] = {"decoy": self.pools.decoy, "method": method, "budget": index + 1}
-                value = self.pools.estimate(found[:, :, index], LOGIT)
+                value = self.pools.estimate(shares[:, :, index], LOGIT)
                 if name == _SIDE_BY_SIDE:
                     yield SideBySide(**about, success_probability=value).adopted_by(answers)
                 else:
                     yield Detection(**about, selection=name, detection_probability=value).adopted_by(answers)
-        for row in self._utility({key: found for key, found in parts.items() if key[1] != _SIDE_BY_SIDE}):
+        for row in self._utility({key: shares for key, shares in parts.items() if key[1] != _SIDE_BY_SIDE}):
             yield row.adopted_by(answers)
 
     def _utility(self, parts: Mapping[tuple[str, str], FloatArray]) -> Iterator[Utility]:
-        needed = {key: detection.expected_instances(found) for key, found in parts.items()}
+        needed = {key: detection.expected_instances(shares) for key, shares in parts.items()}
         draws = {key: self.pools.means(values.mean(axis=0)) for key, values in needed.items()}
         fewest = np.min([drawn for (method, _), drawn in draws.items() if method != ORACLE], axis=0)
         for (method, name), values in needed.items():
@@ -295,12 +295,12 @@ class EvaluateRepaired(Work, unit="repaired_model/2", stage="evaluate repaired",
     def rows(self, store: Store) -> Iterator[Repairs]:
         """Its row."""
         texts = Probes.read(store, self.texts)
-        found = ask(self.model.load(store), [text.text for text in texts])
-        is_right = found.right([text.label for text in texts])
+        verdicts = ask(self.model.load(store), [text.text for text in texts])
+        is_right = verdicts.right([text.label for text in texts])
         has_decoy = np.array([text.has_decoy for text in texts], dtype=bool)
         row = Repairs(decoy=self.decoy, model=self.number, words=self.words)
         row.accuracy, row.accuracy_on_decoy_rows = _mean(is_right[~has_decoy]), _mean(is_right[has_decoy])
-        row.num_unread = int((~found.is_read).sum())
+        row.num_unread = int((~verdicts.is_read).sum())
         if not has_decoy.any():
             row.fail("no_decoy_rows", "no test text has a decoy against its class")
         yield row
