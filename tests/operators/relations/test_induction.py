@@ -13,7 +13,7 @@ FILLERS = ["the", "a", "old", "of", "and", "with", "new", "big"]
 
 def corpus(num, relation_of):
     """Sentences of two names with up to four words between, of which "sails" and "for" may be some."""
-    generator = keyed_generator(0, Stream.RELATION_STUDY, 1)
+    generator = keyed_generator(0, Stream.RELATION_RULES, 1)
     instances = []
     for number in range(num):
         middle = [str(word) for word in generator.choice(FILLERS, generator.integers(0, 3))]
