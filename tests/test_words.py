@@ -32,9 +32,8 @@ def names(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 
 def test_names_are_those_that_are_bound():
-    tree = ast.parse(
-        "def f(a, *b, c=1, **d):\n    e = [g for g in a.h]\ndef _i():\n    return e\nclass K:\n    found: int\n    def of(self): ..."
-    )
+    functions = "def f(a, *b, c=1, **d):\n    e = [g for g in a.h]\ndef _i():\n    return e\n"
+    tree = ast.parse(f"{functions}class K:\n    found: int\n    def of(self): ...")
     assert {name for _, name in names(tree)} == {*"abcdefgi", "self"}
 
 
