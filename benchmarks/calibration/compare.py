@@ -77,7 +77,7 @@ def _judged(draws: list[tuple[Draws, Draws]], numbers: list[tuple[float, float]]
 def _nights(repetition: int, num_texts: int, other: float) -> dict[str, Outcome]:
     """Four classifiers of the same texts on two nights, on which some outcomes are drawn anew."""
     rng = np.random.default_rng([repetition, num_texts])
-    config = {"seed": 0, "intervals": KeyedResampleSettings(num_resamples=200)}
+    intervals, units = KeyedResampleSettings(num_resamples=200), each(num_texts, "text")
     texts = [f"text {place}" for place in range(num_texts)]
     outcome: dict[str, Outcome] = {}
     for name, worse in (("null", 0.0), ("moved", 0.15)):
@@ -86,14 +86,12 @@ def _nights(repetition: int, num_texts: int, other: float) -> dict[str, Outcome]
             before = (rng.random(num_texts) < 0.7).astype(np.float64)
             after = np.where(rng.random(num_texts) < other, rng.random(num_texts) < 0.7, before).astype(np.float64)
             after[(rng.random(num_texts) < worse) & (after > 0)] = 0.0
-            rows = [
-                mean_of_texts(f"share {number}", values, config, LOGIT, texts, each(num_texts, "text"))
+            first, second = (
+                mean_of_texts(f"share {number}", values, texts, units, intervals, 0, LOGIT)
                 for values in (before, after)
-            ]
-            key = f"share {number}"
-            sides = [Draws(row[f"{key}_draws_scheme"], row[f"{key}_draws"]) for row in rows]
-            draws.append((sides[0], sides[1]))
-            numbers.append((rows[0][key], rows[1][key]))
+            )
+            draws.append((Draws(first.scheme, first.resamples), Draws(second.scheme, second.resamples)))
+            numbers.append((first.value, second.value))
         found = _judged(draws, numbers)
         if name == "null":
             outcome |= {"p": found[0]["p"], "q": min(row["q"] for row in found), "difference": holds(found[0], "", 0.0)}

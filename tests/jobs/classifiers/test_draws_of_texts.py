@@ -10,39 +10,42 @@ from tiltmeter.jobs.changes.comparing import Comparison
 from tiltmeter.jobs.changes.differences import corrected
 from tiltmeter.jobs.classifiers.intervals import (
     MOST_DRAWS,
+    TextEstimate,
     drawn_texts,
     estimate_columns,
     mean_of_texts,
     with_interval,
 )
 from tiltmeter.jobs.runtime.draws import DRAWS, with_draws
+from tiltmeter.jobs.runtime.table import Table, doc, key, tables_of
 from tiltmeter.operators.statistics.intervals import FISHER, LOGIT
 from tiltmeter.operators.statistics.means import mean
 from tiltmeter.operators.statistics.resampling import Estimate
 from tiltmeter.operators.statistics.text_intervals import KeyedResampleSettings
 from tiltmeter.operators.statistics.units import each
-from tiltmeter.storage.store.tables import column
 
 NUM = 400
 TEXTS = [f"text {number}" for number in range(NUM)]
 RIGHT = np.arange(NUM) % 10 < 7
 """A model that is right of 70 %."""
 
-SCHEMA = pa.schema(
-    [column("model", pa.string(), "the model", key=True), *estimate_columns("accuracy", "share", "texts")]
-)
-CONFIG = {"seed": 0, "intervals": KeyedResampleSettings()}
+
+class Models(Table, name="models", has_status=False):
+    model: str = key("the model")
+    accuracy: TextEstimate = doc("share", interval="texts")
 
 
 def night(history, *right, texts=TEXTS, seed=0, keyed_by="place"):
     """A run with a row for each model, by which texts each is right of."""
-    config = CONFIG | {"seed": seed, "intervals": KeyedResampleSettings(keyed_by=keyed_by)}
+    intervals, units = KeyedResampleSettings(keyed_by=keyed_by), each(len(texts), "text")
     rows = [
-        {"model": str(number)}
-        | mean_of_texts("accuracy", these.astype(float), config, LOGIT, texts, each(len(texts), "text"))
+        Models(
+            model=str(number),
+            accuracy=mean_of_texts("accuracy", these.astype(float), texts, units, intervals, seed, LOGIT),
+        )
         for number, these in enumerate(right)
     ]
-    return history.run(dict(with_draws({"models": (rows, SCHEMA)}, None)))
+    return history.run(dict(tables_of(rows, [Models])))
 
 
 def judged(before, after):
