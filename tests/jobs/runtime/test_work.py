@@ -187,11 +187,13 @@ class Shared(Work, unit="shared/1", stage="share"):
 
 
 def test_a_batch_shares_what_it_prepares_and_knows_its_threads(runner):
-    done = do(runner, [Shared(n=n) for n in range(3)], batch_size=None, most_threads=2)
+    done = do(runner, [Shared(n=n) for n in range(3)], batch_size=None)
     made = [runner.store.read(ref).to_pylist()[0] for ref in done.refs("made")]
-    assert [row["n"] for row in made] == [0, 1, 2]
-    assert {row["units"] for row in made} == {1}, "the pool of these tests takes one at a time"
-    assert {row["threads"] for row in made} == {runner.records[0].num_threads}
+    assert made == [{"n": n, "units": 1, "threads": 1} for n in range(3)], "the pool of these tests takes one at a time"
+    alone = do(runner, [Shared(n=7)], most_threads=3)
+    [row] = runner.store.read(alone.one("made")).to_pylist()
+    assert row == {"n": 7, "units": 1, "threads": 3}
+    assert [record.num_threads for record in runner.records] == [1, 3]
 
 
 def test_units_of_two_kinds_may_come_together(runner):
