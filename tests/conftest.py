@@ -106,7 +106,8 @@ def small_disk(tmp_path):
 
     yield mount
     for place in places:
-        subprocess.run(["umount", place], check=True)
+        # Lazily: a command that was stopped may still be at a file of it.
+        subprocess.run(["umount", "--lazy", place], check=True)
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ def test_the_line_works_as_it_stands(tmp_path):
     command = line.replace("/opt/tiltmeter/bin", str(Path(sys.executable).parent)).replace("/data", str(tmp_path))
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "SHELL": "/bin/sh"}
     done = subprocess.run(
-        ["/bin/sh", "-c", command], env=environment, cwd="/", capture_output=True, text=True, timeout=120, check=False
+        ["/bin/sh", "-c", command], env=environment, cwd="/", capture_output=True, text=True, timeout=900, check=False
     )
     assert done.returncode == 2, done.stderr
     assert "night.yaml" in done.stderr

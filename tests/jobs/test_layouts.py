@@ -92,7 +92,7 @@ def kill(process, victim, tmp_path, after):
         process.kill()
         process.wait()
         # Workers outlive their driver by a moment, and may finish what they were at.
-        assert psutil.wait_procs(workers, timeout=60)[1] == []
+        assert psutil.wait_procs(workers, timeout=600)[1] == []
     else:
         random.choice(workers).kill()
 

@@ -31,7 +31,7 @@ QUICK = [
 def refuse(tiltmeter, *arguments):
     """Run the command, which must fail; returns its exit status and what it said."""
     process = tiltmeter(*arguments)
-    output, errors = process.communicate(timeout=120)
+    output, errors = process.communicate(timeout=900)
     assert process.returncode != 0, output
     return process.returncode, errors
 

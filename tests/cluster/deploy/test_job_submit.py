@@ -64,7 +64,7 @@ def head_node(environment, temporary):
         yield f"http://127.0.0.1:{server_port}"
     finally:
         head.terminate()
-        head.wait(timeout=60)
+        head.wait(timeout=600)
         shutil.rmtree(temporary, ignore_errors=True)
 
 

@@ -142,7 +142,7 @@ def hub(tmp_path):
         place = {"HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}", "HF_HOME": str(tmp_path / "cache")}
         environment = os.environ | place | variables
         command = [sys.executable, "-c", FOUND, json.dumps([name, revision, "translator.es.there"])]
-        ran = subprocess.run(command, capture_output=True, text=True, env=environment, check=True, timeout=200)
+        ran = subprocess.run(command, capture_output=True, text=True, env=environment, check=True, timeout=900)
         return json.loads(ran.stdout)
 
     yield tmp_path / "hub", find
