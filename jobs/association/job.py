@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 
 from tiltmeter.jobs.association.config import AssociationConfig, AssociationRun
+from tiltmeter.jobs.association.measures import find_sources, measure_bias
 from tiltmeter.jobs.association.tables import TABLES
 from tiltmeter.jobs.association.weat import attribute_sets, listed_words, measure_associations
 from tiltmeter.jobs.association.wefat import measure_words
 from tiltmeter.jobs.embedding import tables as embedding
 from tiltmeter.jobs.embedding.models import Needs, find_models
 from tiltmeter.jobs.embedding.resources import embedding_requests
-from tiltmeter.jobs.embedding.sources import Sources, find_sources
+from tiltmeter.jobs.embedding.sources import Sources
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.job import Job
 
@@ -20,6 +21,7 @@ def run(run: Run[AssociationRun, Sources]) -> None:
     models = find_models(run, needs(config, tests))
     run.publish_all(measure_associations(run.runner, models, config, tests, run.config.seed))
     run.publish_all(measure_words(run.runner, models, config, tests))
+    measure_bias(run, models, config)
 
 
 def needs(config: AssociationConfig, tests: Sequence[str] | None) -> Needs:

@@ -6,7 +6,7 @@ from operator import itemgetter
 
 import polars as pl
 
-from tiltmeter.jobs.association.tables import Associations, AssociationSummary, Validation
+from tiltmeter.jobs.association.tables import Associations, AssociationSummary, Measures, Validation
 from tiltmeter.jobs.embedding.page import Measure, page_of
 from tiltmeter.jobs.embedding.sections import Compared
 from tiltmeter.jobs.report.findings import (
@@ -434,6 +434,27 @@ def _tables(frames: Frames, rows: pl.DataFrame) -> list[Block]:
     return blocks
 
 
+def _measures(frames: Frames) -> Section:
+    """What other packages measure, of each model."""
+    rows = frames["measures"]
+    text = (
+        "Measures that other packages define, of the words of the association tests. Intervals are for this corpus "
+        "drawn again, where there are replicas; there are no p-values."
+    )
+    parts = split(rows, "measure").values()
+    grids = [_MEASURES.grid(labelled(by_model(part, frames)), "model") for part in parts]
+    return Section("measures", "Other measures", [Paragraph(text), *grids])
+
+
+def _measures_caption(rows: pl.DataFrame) -> str:
+    neutral = rows["neutral"][0]
+    without = "" if neutral is None else f"; {neutral:g} is an embedding without it"
+    return f"{phrase(rows['measure'][0])}: a larger value says that {rows['larger'][0]}{without}."
+
+
+_MEASURES = Show(Measures, _measures_caption, "query value num_words=words missing_words reason")
+
+
 def _words(frames: Frames) -> Section:
     rows, title = frames["word_associations"], "Association tests of single words"
     results = with_effect(rows)
@@ -507,7 +528,7 @@ def findings(frames: Frames) -> list[Block]:
 
 def sections(frames: Frames) -> list[Section]:
     """One section for each table of association tests that the run made."""
-    made = {"associations": _tests, "word_associations": _words}
+    made = {"associations": _tests, "measures": _measures, "word_associations": _words}
     return [section(frames) for name, section in made.items() if name in frames]
 
 

@@ -40,6 +40,19 @@ class Associations(OfModel, name="associations"):
     num_replicas: Int32 = doc(NUM_REPLICAS, "replicas")
 
 
+class Measures(OfModel, name="measures"):
+    """Of other packages; a query is an association test's sets of words."""
+
+    measure: str = key("name of the measure, as its package brings it", show="phrase")
+    query: str = key("name of the association test in the word set whose sets of words are measured")
+    value: OfReplicas = doc("of the original corpus, as the measure defines it", digits=3)
+    larger: str = doc("what a larger value says")
+    neutral: float | None = doc("value without the bias that is measured; null if none is that")
+    num_words: Int32 = doc("words of all four sets that have a vector", "words")
+    missing_words: list[str] = doc(MISSING_WORDS)
+    num_replicas: Int32 = doc(NUM_REPLICAS, "replicas")
+
+
 class AssociationSummary(OfModel, name="association_summary", has_status=False):
     """Table 3 of Azarpanah and Farhadloo 2021."""
 
@@ -84,4 +97,4 @@ class Validation(OfModel, name="validation"):
     num_occupations: Int32 = doc("occupations that have both", "words")
 
 
-TABLES = schemas(Associations, AssociationSummary, WordAssociations, Validation)
+TABLES = schemas(Associations, Measures, AssociationSummary, WordAssociations, Validation)

@@ -173,7 +173,7 @@ def associate(
         "num_attributes": len(present[2]) + len(present[3]),
         "missing_words": lookup.missing([word for words in sets for word in words]),
     }
-    if reason := _unusable(lookup, test, present, config):
+    if reason := unusable(lookup, test, present, config):
         for similarity, statistic in product(config.similarities, config.statistics):
             yield Associations(**same, **_method(similarity, statistic, config), num_replicas=0, **reason)
         return
@@ -181,7 +181,7 @@ def associate(
         yield Associations(**same | row | _p_value(scores, len(present[0]), name, config, seed))
 
 
-def _unusable(lookup: Lookup, test: Association, present: Sequence[list[str]], config: AssociationConfig) -> Row:
+def unusable(lookup: Lookup, test: Association, present: Sequence[list[str]], config: AssociationConfig) -> Row:
     """Why the words that are left can't be tested; empty if they can."""
     for side, words in zip(SIDES, present, strict=True):
         listed = getattr(test, side)

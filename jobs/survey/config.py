@@ -3,8 +3,8 @@
 from typing import ClassVar, Literal
 
 from tiltmeter.jobs.association import config as association
-from tiltmeter.jobs.association.config import AssociationConfig
-from tiltmeter.jobs.embedding.config import EmbeddingsJob, EmbeddingsRun
+from tiltmeter.jobs.association.config import AssociationConfig, MeasuredRun
+from tiltmeter.jobs.embedding.config import EmbeddingsJob
 from tiltmeter.jobs.gender import config as gender
 from tiltmeter.jobs.gender.config import GenderConfig
 from tiltmeter.jobs.psychophysics import config as psychophysics
@@ -32,7 +32,7 @@ class SurveyJob(AssociationConfig, PsychophysicsConfig, GenderConfig, Embeddings
 
 
 @settings
-class SurveyRun(EmbeddingsRun):
+class SurveyRun(MeasuredRun):
     """A run of ``survey``."""
 
     job: SurveyJob

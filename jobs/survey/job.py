@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 
 from tiltmeter.jobs.association import job as association
 from tiltmeter.jobs.association import tables as association_tables
+from tiltmeter.jobs.association.measures import find_sources, measure_bias
 from tiltmeter.jobs.association.weat import measure_associations
 from tiltmeter.jobs.association.wefat import measure_words
 from tiltmeter.jobs.embedding import tables as embedding_tables
 from tiltmeter.jobs.embedding.config import has_replicas
 from tiltmeter.jobs.embedding.models import Model, find_models
 from tiltmeter.jobs.embedding.resources import embedding_requests
-from tiltmeter.jobs.embedding.sources import Sources, find_sources
+from tiltmeter.jobs.embedding.sources import Sources
 from tiltmeter.jobs.gender import tables as gender_tables
 from tiltmeter.jobs.gender.languages import measure_gender
 from tiltmeter.jobs.psychophysics import job as psychophysics
@@ -36,6 +37,7 @@ def run(run: Run[SurveyRun, Sources]) -> None:
 
     models = find_models(run, dataclasses.replace(test_needs, lists=lists))
     run.publish_all(_measured(run, models))
+    measure_bias(run, models, run.config.job)
 
 
 def _measured(run: Run[SurveyRun, Sources], models: Sequence[Model]) -> dict[str, list[TableRef]]:

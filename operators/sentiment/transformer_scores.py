@@ -18,6 +18,9 @@ VERSION = "classifiers/3"
 
 ClassifierScore = Literal["expected", "top", "confidence"]
 
+LabelValues = Annotated[dict[str, Annotated[float, Field(ge=-1.0, le=1.0)]] | None, BeforeValidator(as_labels)]
+"""What each label is worth, from -1 to 1; None: what it says itself."""
+
 _VALUES = {"negative": -1.0, "neg": -1.0, "neutral": 0.0, "neu": 0.0, "positive": 1.0, "pos": 1.0}
 _SINGLE_LABEL = (None, "single_label_classification")
 
@@ -36,7 +39,7 @@ class ClassifierConfig:
             of scores. On one core of a CPU, 128 to 512 are fastest; a GPU may want more.
     """
 
-    labels: Annotated[dict[str, Annotated[float, Field(ge=-1.0, le=1.0)]] | None, BeforeValidator(as_labels)] = None
+    labels: LabelValues = None
     score: ClassifierScore = "expected"
     max_tokens: Annotated[int, Field(ge=1)] = 256
 

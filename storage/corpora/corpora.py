@@ -1,7 +1,7 @@
 """Corpora: their files, the spans of a file, and the pages of a span one after the other."""
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -13,6 +13,7 @@ from tiltmeter.storage.corpora.formats.parquet_pages import read_rows, row_field
 from tiltmeter.storage.corpora.formats.plain_text import read_plain_text
 from tiltmeter.storage.corpora.formats.wikiextractor import read_wikiextractor
 from tiltmeter.storage.corpora.pages import Format, Page, PageKind, Repairs, Source, Span
+from tiltmeter.storage.corpora.readers import ReadPages, find_reader, read_as_found
 from tiltmeter.storage.corpora.sources import CorpusConfig, archived, find_sources, read_unreadable
 from tiltmeter.storage.corpora.spans import is_divisible, split
 from tiltmeter.storage.errors import InputError
@@ -38,7 +39,7 @@ __all__ = [
 
 _DOCUMENT_BYTES = 2**28
 
-_READERS: Mapping[Format, Callable[[Source, Span, Repairs, int, str | None], Iterator[Page]]] = {
+_READERS: Mapping[Format, ReadPages] = {
     "mediawiki": read_dump,
     "wikiextractor": read_wikiextractor,
     "jsonl": read_json_lines,
@@ -115,7 +116,8 @@ def pages_of(
     try:
         for part, part_span in _parts(source, span, repairs):
             num = 0
-            for page in _READERS[part.format](part, part_span, repairs, document_bytes, field):
+            read = _READERS.get(part.format, read_as_found)
+            for page in read(part, part_span, repairs, document_bytes, field):
                 num += 1
                 yield page
             repairs.bad.read(repairs.file, num)
@@ -175,8 +177,10 @@ def fields_of(source: Source) -> list[str]:
             return array_fields(source)
         case "archive":
             return next((fields_of(member) for member in archived(source, Repairs())), [])
-        case _:
+        case "wikiextractor" | "text" | "unreadable":
             return []
+        case brought:
+            return list(find_reader(brought).fields)
 
 
 def check_any_readable(sources: Sequence[Source]) -> None:

@@ -6,8 +6,10 @@ from typing import Literal, NamedTuple
 from tiltmeter.storage.bad_records import BadRecords, Kind
 from tiltmeter.storage.errors import InputError
 
-Format = Literal["mediawiki", "wikiextractor", "jsonl", "json", "parquet", "arrow", "text", "archive", "unreadable"]
-"""The last is of files that are damaged from their beginning, which fail when they are read."""
+FORMATS = ("mediawiki", "wikiextractor", "jsonl", "json", "parquet", "arrow", "text")
+Format = str
+"""One of ``FORMATS``, or of a reader that a package brings; ``archive``; or ``unreadable``, of files that are damaged
+from their beginning, which fail when they are read."""
 
 Compression = Literal["none", "bz2", "gzip", "xz", "zstd"]
 Markup = Literal["wikitext", "plain"]
@@ -70,6 +72,19 @@ class ArchiveSource(Source):
     """
 
     member_format: Format
+
+
+@dataclass(frozen=True)
+class ReaderSource(Source):
+    """A file that a reader of another package reads.
+
+    Attributes:
+        reader: its version.
+        is_divisible: whether a part of the file may begin at any byte.
+    """
+
+    reader: str
+    is_divisible: bool
 
 
 @dataclass(frozen=True)

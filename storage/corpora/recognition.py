@@ -82,7 +82,7 @@ def recognised(uri: str, chosen: Format | None) -> Recognised:
         return Recognised(chosen, "none", "")
     encoding = encoding_of(head) or json.detect_encoding(head).removesuffix("-sig")
     text = head.decode(encoding, errors="ignore").lstrip("\ufeff \t\r\n")
-    if chosen != "text" and _INDEX_LINE.match(text):
+    if chosen in (None, "mediawiki") and _INDEX_LINE.match(text):
         return Recognised(None, compression, encoding)
     what = chosen or _format(text, uri)
     if what == "text":

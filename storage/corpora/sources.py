@@ -11,13 +11,26 @@ from urllib.parse import unquote
 
 import pydantic
 from pyarrow import fs
-from pydantic import ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field
+from pydantic_core import PydanticCustomError
 
+from tiltmeter.storage import extensions
 from tiltmeter.storage.bad_records import BadRecords, collect
 from tiltmeter.storage.corpora.archives import members
 from tiltmeter.storage.corpora.formats.mediawiki import read_header
 from tiltmeter.storage.corpora.formats.parquet_pages import check_columns
-from tiltmeter.storage.corpora.pages import ArchiveSource, Compression, Format, Markup, Repairs, Source, Span
+from tiltmeter.storage.corpora.pages import (
+    FORMATS,
+    ArchiveSource,
+    Compression,
+    Format,
+    Markup,
+    ReaderSource,
+    Repairs,
+    Source,
+    Span,
+)
+from tiltmeter.storage.corpora.readers import GROUP, find_reader
 from tiltmeter.storage.corpora.recognition import UnknownFormat, recognised
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.files import file_state, is_web, reading, resolve, state_of, uri_of
@@ -55,6 +68,14 @@ Paths = Annotated[_Path | Annotated[tuple[_Path, ...], Field(min_length=1)], pyd
 """A path or several, kept as several: a path and a list of it ask the same, and their runs are of one series."""
 
 
+def _known_format(name: str) -> str:
+    known = ["auto", *FORMATS]
+    if name not in known and name not in (brought := extensions.names(GROUP)):
+        expected = ", ".join(f"'{one}'" for one in [*known, *brought])
+        raise PydanticCustomError("literal_error", "must be one of {expected}", {"expected": expected})
+    return name
+
+
 @pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class CorpusConfig:
     """One corpus.
@@ -65,7 +86,8 @@ class CorpusConfig:
         path: a local path, a URI (``http``, ``https``, ``s3``, ``gs``, ``file``), or ``package://<package>/<file>`` for
             a file that an installed Python package carries. On a disk or object store it may be a folder or hold the
             wildcards ``*`` and ``**``. Several paths are the parts of one corpus, in this order.
-        format: ``auto`` looks at the content; plain text must be named, since anything might be that.
+        format: ``auto`` looks at the content; plain text must be named, since anything might be that, and so must what
+            a reader of another package reads (:mod:`.readers`).
         download: copy files from web servers into the store first.
         slices: a field of the documents by which the corpus is cut; each slice is a corpus called ``<name>/<value>``.
         slice_by: whether a slice is a value of the field, or the decade, year, quarter or month of the date that it is.
@@ -76,7 +98,7 @@ class CorpusConfig:
     name: Annotated[str, Field(pattern=r"^\w[\w.-]*$")]
     language: Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[a-z0-9]{1,8})*$")]
     path: Paths
-    format: Literal["auto", "mediawiki", "wikiextractor", "jsonl", "json", "parquet", "arrow", "text"] = "auto"
+    format: Annotated[str, AfterValidator(_known_format)] = "auto"
     download: bool = False
     slices: Annotated[str, Field(min_length=1)] | None = None
     slice_by: Literal["value", "decade", "year", "quarter", "month"] = "value"
@@ -198,7 +220,12 @@ def _source(file: FoundFile, name: str, chosen: Format | None = None) -> Source 
     markup: Markup = "wikitext" if prefixes else "plain"
     num_bytes, version, _ = file.state
     source = Source(file.uri, name, num_bytes, version, form, compression, encoding, markup, prefixes)
-    return ArchiveSource(**vars(source), member_format=chosen) if form == "archive" and chosen else source
+    if chosen and form == "archive":
+        return ArchiveSource(**vars(source), member_format=chosen)
+    if chosen and form == chosen and chosen not in FORMATS:
+        reader = find_reader(chosen)
+        return ReaderSource(**vars(source), reader=reader.version, is_divisible=reader.is_divisible)
+    return source
 
 
 def _content(uri: str, chosen: Format | None) -> tuple[Format | None, Compression, str, tuple[str, ...]]:

@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 from tiltmeter.storage.corpora.formats.parquet_pages import row_group_bytes
-from tiltmeter.storage.corpora.pages import Source, Span
+from tiltmeter.storage.corpora.pages import ReaderSource, Source, Span
 from tiltmeter.storage.corpora.unpacking import bz2_stream_starts
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.files import file_state, opened
@@ -39,7 +39,7 @@ def split(source: Source, span_megabytes: float) -> list[Span]:
 
 def is_divisible(source: Source) -> bool:
     """Whether a span of a text file may begin elsewhere than at byte 0."""
-    if source.format == "json":
+    if source.format == "json" or (isinstance(source, ReaderSource) and not source.is_divisible):
         return False
     packed_streams = source.compression == "bz2" and source.format == "mediawiki"
     return source.encoding == "utf-8" and (source.compression == "none" or packed_streams)

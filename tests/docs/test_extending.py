@@ -1,4 +1,4 @@
-"""The worked example of docs/extending.md is the package that it shows: installed, run, killed and taken up again."""
+"""The examples of docs/extending.md are the packages that it shows: installed, run, killed and taken up again."""
 
 import os
 import shutil
@@ -15,32 +15,42 @@ from tenacity import retry, retry_if_result, stop_after_delay, wait_fixed
 from tests.docs.pages import PAGES, ROOT
 
 PAGE = PAGES["docs/extending.md"]
-PACKAGE = ROOT / "examples/word_lengths"
+PACKAGES = {name: ROOT / "examples" / name for name in ("word_lengths", "additions")}
 TEXTS = 'text\na bc def\n"!"\nlonger words\n'
 WORDS = ["job=word_lengths", "path=texts.csv", "job.unit_texts=2", "run_dir=lengths", "store=store"]
-MOST_FILES, MOST_LINES = 6, 120
+MOST_FILES, MOST_LINES, MOST_LINES_OF_ADDITION = 6, 120, 60
 
 
-def test_the_page_shows_the_package_and_a_job_costs_few_lines():
+def files(package: str) -> dict[str, str]:
+    """Contents of its files by path."""
+    paths = [path for path in PACKAGES[package].rglob("*.*") if "cache" not in str(path)]
+    return {str(path.relative_to(ROOT)): path.read_text() for path in paths}
+
+
+def test_the_page_shows_the_packages_and_a_job_costs_few_lines():
     shown = {block.caption: block.text for block in PAGE.blocks if block.caption}
-    ours = {str(path.relative_to(ROOT)): path.read_text() for path in PACKAGE.rglob("*.*") if "cache" not in str(path)}
-    written = {name: text for name, text in ours.items() if text}
-    assert shown == written
-    assert len(ours) <= MOST_FILES
-    assert sum(text.count("\n") for text in ours.values()) <= MOST_LINES
+    job, additions = map(files, PACKAGES)
+    assert shown == {name: text for name, text in (job | additions).items() if text}
+    assert len(job) <= MOST_FILES
+    assert sum(text.count("\n") for text in job.values()) <= MOST_LINES
+    assert max(text.count("\n") for text in additions.values()) <= MOST_LINES_OF_ADDITION
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    """The example as a wheel of its own, built and installed into a folder."""
-    folder = tmp_path_factory.mktemp("site")
-    source = shutil.copytree(PACKAGE, folder / "source", ignore=shutil.ignore_patterns("__pycache__"))
+def installed(package: str, folder: Path) -> Path:
+    """A package as a wheel of its own, built and installed into a folder."""
+    source = shutil.copytree(PACKAGES[package], folder / "source", ignore=shutil.ignore_patterns("__pycache__"))
     wheels = ["wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(source)]
     subprocess.run([sys.executable, "-m", "pip", *wheels], check=True)
     [wheel] = folder.glob("*.whl")
     with zipfile.ZipFile(wheel) as packed:
         packed.extractall(folder / "site")
     return folder / "site"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The job, installed."""
+    return installed("word_lengths", tmp_path_factory.mktemp("site"))
 
 
 @pytest.fixture
@@ -98,6 +108,75 @@ def test_it_goes_on_where_it_was_killed(place, joining):
     done, _, _, reused, *_ = counts.split()
     assert (int(done) + int(reused), int(reused) >= num_kept) == (201, True)
     assert pq.read_table(place / "lengths/word_lengths.parquet").num_rows == 200
+
+
+# Three of the four flowers and one of the four insects lie nearer to what is good.
+VECTORS = """14 2
+rose 1 0.1
+tulip 1 0.2
+lily 1 0.3
+thistle 0.1 1
+ant 0.1 1
+wasp 0.2 1
+flea 0.3 1
+bee 1 0.1
+love 1 0
+peace 1 0
+war 0 1
+pain 0 1
+she 1 1
+he 1 1
+"""
+SETS = {
+    "target_x": ["rose", "tulip", "lily", "thistle"],
+    "target_y": ["ant", "wasp", "flea", "bee"],
+    "attribute_a": ["love", "peace"],
+    "attribute_b": ["war", "pain"],
+}
+CAPTIONS = """1
+00:00:01,000 --> 00:00:02,000
+A rose for love.
+
+2
+00:00:03,000 --> 00:00:04,000
+No wasp, no pain.
+"""
+
+
+def test_a_measure_a_reader_and_a_classifier_of_another_package(joining, tmp_path):
+    place = tmp_path / "place"
+    shutil.copytree(installed("additions", tmp_path), place)
+    (place / "v.txt").write_text(VECTORS)
+    sides = ",".join(f"{side}:{{name:{side},words:[{','.join(words)}]}}" for side, words in SETS.items())
+    sets = [
+        "~wordset.en.associations",
+        "~wordset.en.wefats",
+        f"+wordset.en.associations={{plants:{{{sides},source:ours}}}}",
+    ]
+    words = ["embedding=file", "embedding.path=v.txt", "embedding.format=word2vec_text", "embedding.language=en"]
+    words += [*sets, "measures=[nearest_share]", "run_dir=measured", "store=store"]
+    run(place, ["job=association", *words, *joining])
+    [row] = pq.read_table(place / "measured/measures.parquet").to_pylist()
+    assert (row["measure"], row["query"], row["value"], row["num_words"]) == ("nearest_share", "plants", 0.5, 12)
+    assert (
+        "nearest share: a larger value says that more of the words of X" in (place / "measured/report.html").read_text()
+    )
+
+    for number in range(3):
+        (place / "films").mkdir(exist_ok=True)
+        (place / f"films/{number}.srt").write_text(CAPTIONS * 4 + f"A film of {number}.")
+    words = ["corpus=file", "corpus.path=films", "corpus.format=subtitles", "corpus.language=en", "run_dir=read"]
+    words += ["embedding.num_replicas=2", "embedding.trainer.epochs=1", "embedding.trainer.dimensions=2", "store=store"]
+    run(place, ["job=bootstrap", *words, *joining])
+    [corpus] = pq.read_table(place / "read/corpora.parquet").to_pylist()
+    assert (corpus["num_articles"], corpus["num_tokens"]) == (3, 3 * (4 * 8 + 4))
+
+    (place / "said.csv").write_text("text,gender\nI am glad.,male\nsad and angry,male\nso so,female\n")
+    words = ["sentiment=[package]", "sentiment.package.name=keywords", "sentences=file", "sentences.path=said.csv"]
+    words += ["sentences.columns.gender=gender", "translator=[]", "run_dir=rated", "store=store"]
+    run(place, ["job=sentiment_rating", *words, *joining])
+    scores = pq.read_table(place / "rated/scores.parquet").to_pylist()
+    assert [row["sentiment"] for row in scores] == pytest.approx([2 / 3 - 1 / 3, 1 / 4 - 3 / 4, 0.0])
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ import pydantic
 from numpy.typing import NDArray
 from pydantic import ConfigDict, Field
 
+from tiltmeter.jobs.classifiers.brought import find_classifier
 from tiltmeter.jobs.runtime.files import find_table
 from tiltmeter.jobs.runtime.resources import Device
 from tiltmeter.jobs.runtime.settings.fields import Text, settings
@@ -19,7 +20,14 @@ from tiltmeter.operators.sentiment import transformer_scores as classifiers
 from tiltmeter.operators.sentiment.annotators import label_codes, vote
 from tiltmeter.operators.sentiment.gru import GRUDescription, GRUScore, TrainedGRU
 from tiltmeter.operators.sentiment.lexicons import random_scores, textblob_scores, vader_scores
-from tiltmeter.operators.sentiment.transformer_scores import ClassifierConfig, label_values, score_texts
+from tiltmeter.operators.sentiment.transformer_scores import (
+    ClassifierConfig,
+    ClassifierScore,
+    LabelValues,
+    label_values,
+    score_texts,
+    sentiments,
+)
 from tiltmeter.operators.text.tokens import Tokenizer
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
 from tiltmeter.storage.errors import InputError
@@ -68,6 +76,17 @@ class TransformerSystem:
 
 
 @settings
+class PackageSystem:
+    """A text classifier that another package brings by a name; its classes are worth what they say."""
+
+    kind: Literal["package"]
+    name: Text
+    labels: LabelValues = None
+    score: ClassifierScore = "expected"
+    device: Device = "cpu"
+
+
+@settings
 class ScoresSystem:
     """Scores from elsewhere, such as people's judgements: a CSV, TSV or Parquet file with a row for each text."""
 
@@ -106,7 +125,8 @@ class AnnotatorsSystem:
 
 
 System = Annotated[
-    SimpleSystem | GRUSystem | TransformerSystem | ScoresSystem | AnnotatorsSystem, Field(discriminator="kind")
+    SimpleSystem | GRUSystem | TransformerSystem | PackageSystem | ScoresSystem | AnnotatorsSystem,
+    Field(discriminator="kind"),
 ]
 
 
@@ -149,6 +169,8 @@ def find_system(name: str, system: System, seed: int) -> FoundSystem:
             return FoundSystem(identity | {"score": system.score}, partial(_gru, file.uri, system.score), file)
         case TransformerSystem():
             return _transformer(system, f"sentiment.{name}")
+        case PackageSystem():
+            return _package(system, f"sentiment.{name}")
         case ScoresSystem():
             columns = [system.text, system.sentiment]
             file = find_table(system.path, f"sentiment.{name}.path", columns, rules=system.rules, once=columns)
@@ -195,10 +217,7 @@ def _gru(uri: str, kind: GRUScore, _: str) -> Score:
 def _transformer(system: TransformerSystem, name: str) -> FoundSystem:
     checkpoint = find_checkpoint(system.model, system.revision, f"{name}.model")
     check_classifier(checkpoint.folder, f"{name}.model")
-    try:
-        label_values(described_labels(checkpoint.folder), system.classifier.labels)
-    except ValueError as error:
-        raise InputError(f"{name}.classifier.labels: {str(error).replace('sentiment.<name>', name)}") from error
+    _check_labels(described_labels(checkpoint.folder), system.classifier.labels, f"{name}.classifier.labels")
     identity = {"operator": classifiers.VERSION, "version": checkpoint.version, "classifier": system.classifier}
     return FoundSystem(
         identity, partial(_load_transformer, system, checkpoint.version, f"{name}.model"), device=system.device
@@ -209,6 +228,28 @@ def _load_transformer(system: TransformerSystem, version: str, setting: str, dev
     checkpoint = find_checkpoint(system.model, version, setting)
     model, tokenizer = load_classifier(checkpoint.folder, device, setting)
     return partial(score_texts, model, tokenizer, config=system.classifier)
+
+
+def _check_labels(labels: Mapping[int, str], values: Mapping[str, float] | None, setting: str) -> None:
+    try:
+        label_values(labels, values)
+    except ValueError as error:
+        raise InputError(f"{setting}: {str(error).replace('sentiment.<name>.classifier.labels', setting)}") from error
+
+
+def _package(system: PackageSystem, setting: str) -> FoundSystem:
+    brought = find_classifier(system.name, f"{setting}.name")
+    _check_labels(dict(enumerate(brought.classes)), system.labels, f"{setting}.labels")
+    identity: dict[str, Any] = {"operator": classifiers.VERSION, "version": brought.version, "name": system.name}
+    identity |= {"labels": system.labels, "score": system.score}
+    load = partial(_load_package, system, brought.version, setting)
+    return FoundSystem(identity, load, device=system.device)
+
+
+def _load_package(system: PackageSystem, version: str, setting: str, device: str) -> Score:
+    brought = find_classifier(system.name, f"{setting}.name", version)
+    classifier, values = brought.load(device), label_values(dict(enumerate(brought.classes)), system.labels)
+    return _whole(lambda texts: sentiments(classifier.probabilities(texts), values, system.score))
 
 
 def _from_file(uri: str, system: ScoresSystem, _: str) -> Score:
