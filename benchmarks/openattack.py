@@ -26,7 +26,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.svm import LinearSVC
 
 from benchmarks.command import DATA
-from tiltmeter.jobs.adversary.texts import stop_words
+from tiltmeter.jobs.adversary.candidates import stop_words
 from tiltmeter.operators.classifiers.adversary.candidates import nearest_candidates
 from tiltmeter.operators.classifiers.adversary.fitting import LinearConfig, analyser, fitted
 from tiltmeter.operators.classifiers.adversary.ladder import SearchConfig, ladder

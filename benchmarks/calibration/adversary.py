@@ -13,7 +13,7 @@ the two ways flips more, by a coin, and a direction differs from the next as con
 import bz2
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache, partial
 from types import SimpleNamespace
@@ -27,20 +27,17 @@ from numpy.typing import NDArray
 
 from benchmarks.calibration.registry import Claim, Experiment, Kind, Outcome, Run, ends, holds
 from tiltmeter.cluster.stages import Runner, Stage
-from tiltmeter.jobs.adversary import attacking, tables
-from tiltmeter.jobs.adversary.config import AdversarySources, GenderAdversaryRun
-from tiltmeter.jobs.adversary.evaluating import stage as evaluating
-from tiltmeter.jobs.adversary.finding import find_candidates
-from tiltmeter.jobs.adversary.labelling import label_candidates
-from tiltmeter.jobs.adversary.spaces import find_spaces
-from tiltmeter.jobs.adversary.texts import AttackedTexts, cut_texts
-from tiltmeter.jobs.adversary.training import train_victims
-from tiltmeter.jobs.adversary.vectors import WholeVectors
-from tiltmeter.jobs.adversary.victims import find_victim
+from tiltmeter.jobs.adversary import job, tables
+from tiltmeter.jobs.adversary.attacks import AttackTexts
+from tiltmeter.jobs.adversary.config import AdversaryRun, GenderAdversaryRun
+from tiltmeter.jobs.adversary.job import WholeVectors
+from tiltmeter.jobs.adversary.spaces import FindSpaces
+from tiltmeter.jobs.adversary.victims import FoundVictim, find_victim
 from tiltmeter.jobs.classifiers.tables import LABELLED, SPLIT
 from tiltmeter.jobs.composing import build
 from tiltmeter.jobs.embedding.vectors import vector_column
 from tiltmeter.jobs.runtime.files import Files
+from tiltmeter.jobs.runtime.work import Done, do
 from tiltmeter.jobs.upkeep.plan.config import read_command
 from tiltmeter.storage.store.ledger import Finished, TableRef
 
@@ -98,6 +95,16 @@ class Held:
         return other
 
 
+def run_of(held: Held, config: GenderAdversaryRun, victims: Mapping[str, FoundVictim]) -> AdversaryRun:
+    """A run on what is held, which publishes nothing."""
+
+    def done(works: Any, *, publish: bool = True, **options: Any) -> Done[Any]:  # noqa: ARG001
+        return do(cast(Runner, held), works, **options)
+
+    sources = SimpleNamespace(lists=Files({}), victims=victims)
+    return cast(AdversaryRun, SimpleNamespace(config=config, sources=sources, runner=held, do=done))
+
+
 @cache
 def sentences() -> list[list[str]]:
     """Of the sample, in small letters."""
@@ -139,11 +146,10 @@ class World(NamedTuple):
 
     held: Held
     config: GenderAdversaryRun
-    sources: AdversarySources
+    victims: Mapping[str, FoundVictim]
     texts: pa.Table
-    cut: AttackedTexts
     candidates: TableRef
-    spaces: Sequence[TableRef]
+    spaces: Done[FindSpaces]
     pairs: Sequence[TableRef]
     vectors: WholeVectors
 
@@ -158,13 +164,12 @@ def world(number: int, planted: bool) -> World:
     status = {"gender": None, "group": None, "status": "ok", "reason": ""}
     labelled = held.put(pa.Table.from_pylist([row | status for row in texts.to_pylist()], LABELLED))
     victims = {name: find_victim(name, victim, config.seed) for name, victim in config.victim.items()}
-    sources, runner = cast(AdversarySources, SimpleNamespace(lists=Files({}), victims=victims)), cast(Runner, held)
-    cut = cut_texts(runner, config, labelled, split)
-    embedding = WholeVectors([held.put(vectors())], {"number": 0})
-    near = find_candidates(runner, config, sources, cut.words, cut.counts, embedding.tables)
-    candidates = label_candidates(runner, config, near)
-    spaces = find_spaces(runner, config, near, split, cut)
-    return World(held, config, sources, texts, cut, candidates, spaces, near.pairs, embedding)
+    run, embedding = run_of(held, config, victims), WholeVectors([held.put(vectors())], {"number": 0})
+    cut = job.cut_texts(run, labelled, split)
+    near = job.find_candidates(run, cut, embedding.tables)
+    candidates = job.label_candidates(run, near)
+    spaces = job.find_spaces(run, near, split, cut)
+    return World(held, config, victims, texts, candidates, spaces, near.refs(tables.Pairs), embedding)
 
 
 def configured(*overrides: str) -> GenderAdversaryRun:
@@ -220,13 +225,11 @@ def attacked(repetition: int, labels: Labels, victim: str, *, planted: bool = Fa
     classes = labels(made.texts["text"].to_pylist(), np.random.default_rng([repetition, 6]))
     place = made.texts.schema.get_field_index("label")
     texts = held.put(made.texts.set_column(place, SPLIT.field("label"), pa.array(classes.tolist(), pa.string())))
-    one = cast(AdversarySources, SimpleNamespace(victims={victim: made.sources.victims[victim]}))
-    runner = cast(Runner, held)
-    models = train_victims(runner, made.config, made.sources, texts)
-    found = attacking.attack_texts(runner, made.config, one, models, made.cut.parts, made.spaces, made.candidates)
-    summary = evaluating.evaluate(runner, made.config, found, made.pairs, made.vectors)[SUMMARY]
+    run = run_of(held, made.config, {victim: made.victims[victim]})
+    found = job.attack_texts(run, job.train_victims(run, texts), made.spaces, made.candidates)
+    summary = job.evaluate(run, found, made.pairs, made.vectors).one(tables.Summary)
     gender = "female" if planted or repetition % 2 else "male"
-    [row] = pl.DataFrame(held.read(summary[0])).filter(direction=f"pair_to_{gender}", stratum="all").to_dicts()
+    [row] = pl.DataFrame(held.read(summary)).filter(direction=f"pair_to_{gender}", stratum="all").to_dicts()
     both = [row[name] for name in ("asymmetry_p_adjusted", "asymmetry_control_p")]
     return {name: row[name] for name in RANKS} | {"side": 1.0 if None in both else max(both)}
 
@@ -306,17 +309,19 @@ def _summary_of(
         for row, status in enumerate(statuses)
         for name in DIRECTIONS
     ]
+    schema = tables.Outcomes.schema()
     made = {
-        "texts": pa.Table.from_pylist(texts, tables.TEXTS),
-        "attacks": pa.Table.from_pylist(attacks, tables.ATTACKS),
-        "substitutions": tables.SUBSTITUTIONS.empty_table(),
-        "outcomes": outcomes.select(tables.OUTCOMES.names).to_arrow().cast(tables.OUTCOMES),
+        "texts": pa.Table.from_pylist(texts, tables.Texts.schema()),
+        "attacks": pa.Table.from_pylist(attacks, tables.Attacks.schema()),
+        "substitutions": tables.Substitutions.schema().empty_table(),
+        "outcomes": outcomes.select(schema.names).to_arrow().cast(schema),
     }
-    pairs = [held.put(tables.PAIRS.empty_table())] * (1 + case.num_replicas)
+    pairs = [held.put(tables.Pairs.schema().empty_table())] * (1 + case.num_replicas)
     embedding = WholeVectors(pairs, {"number": case.num_replicas})
-    refs = {name: [held.put(table, name)] for name, table in made.items()}
-    [found] = evaluating.evaluate(cast(Runner, held), rated_config(), refs, [], embedding)[SUMMARY]
-    return pl.DataFrame(held.read(found)).to_dicts()
+    unit = Finished("made/1", "made", 0, {name: held.put(table, name) for name, table in made.items()})
+    attacked = Done([(cast(AttackTexts, None), unit)])
+    found = job.evaluate(run_of(held, rated_config(), {}), attacked, [], embedding)
+    return pl.DataFrame(held.read(found.one(tables.Summary))).to_dicts()
 
 
 # --- what is claimed ------------------------------------------------------------------------------------------------

@@ -1,52 +1,48 @@
-"""The config of `gender_adversary`: texts, classifiers, directions, and how changes are searched for."""
+"""Settings of `gender_adversary`; what each means and usually is stands in ``conf/job/gender_adversary.yaml``."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, Self
 
+import polars as pl
 import pydantic
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import AfterValidator, Field
 
-from tiltmeter.jobs.adversary.classes import check_file
 from tiltmeter.jobs.adversary.victims import FoundVictim, Victim, find_victim
 from tiltmeter.jobs.classifiers.labelled_data import LabelledData, find_labelled_data
 from tiltmeter.jobs.embedding.config import EmbeddingsJob, EmbeddingsRun, EncoderEmbedding
 from tiltmeter.jobs.embedding.sources import Sources
 from tiltmeter.jobs.embedding.sources import find_sources as find_embedding
 from tiltmeter.jobs.runtime.config import each_once
+from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.files import Files, find_table
+from tiltmeter.jobs.runtime.settings.fields import Count, Least0, Least2, Text, settings
 from tiltmeter.operators.classifiers.adversary.ladder import SearchConfig
-from tiltmeter.operators.classifiers.adversary.words import GenderedWords, gendered_words
+from tiltmeter.operators.classifiers.adversary.words import Gender, GenderedWords, gendered_words
 from tiltmeter.operators.embedding.counter_fitting import CounterFittingConfig
 from tiltmeter.operators.statistics.designs.controls import controls_needed
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
 from tiltmeter.storage.errors import InputError
+from tiltmeter.storage.records import read_records
 from tiltmeter.storage.records.cells import GIVEN
 from tiltmeter.storage.vectors.files import look_through_embedding
 
-_CONFIG = ConfigDict(extra="forbid")
-_Path = Annotated[str, Field(min_length=1)]
-_Word = Annotated[str, Field(min_length=1)]
-_Pair = tuple[_Word, _Word]
+Pair = tuple[Text, Text]
+"""A man's and a woman's word."""
 
 DirectionKind = Literal["pair", "component", "swap", "names", "neighbours"]
-_WORD_LISTS = ("antonyms", "parts_of_speech", "synonyms")
 SHIFTS: tuple[DirectionKind, ...] = ("pair", "component")
 """Along a direction of the embedding, which alone have controls."""
 
+NEIGHBOURS: DirectionKind = "neighbours"
+_WORD_LISTS = ("antonyms", "parts_of_speech", "synonyms")
 
-@pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
+
+@settings
 class GenderAdversaryJob(EmbeddingsJob):
-    """``job=gender_adversary``.
-
-    Attributes:
-        level: coverage of intervals.
-        num_resamples: of the texts, which are kept so that later runs are compared text by text.
-    """
-
-    name: Literal["gender_adversary"] = "gender_adversary"
+    name: Literal["gender_adversary"]
     needed_lists: ClassVar = ()
-    level: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)] = 0.95
-    num_resamples: Annotated[int, Field(ge=2)] = 200
+    level: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
+    num_resamples: Least2
 
     def check_embedding(self, embedding: Any) -> None:
         """Refuse encoders, which have no vocabulary of candidates.
@@ -61,27 +57,29 @@ class GenderAdversaryJob(EmbeddingsJob):
             )
 
 
-@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=_CONFIG)
-class Directions:
-    """What words are replaced along.
+def direction_name(kind: str, gender: str) -> str:
+    """What tables call a direction.
 
-    Attributes:
-        kinds: ``pair``: the difference of one pair; ``component``: the first principal component of several;
-            ``swap``: gendered words by their counterparts; ``names``: names by those of the other gender;
-            ``neighbours``: the nearest words, whatever their gender.
-        pair: of a man's and a woman's word.
-        pairs: of ``component``.
-        both: whether the way to men is searched as well as that to women.
-        unit_vectors: whether vectors are of length 1 before they are shifted; False: as they are stored.
+    >>> direction_name("pair", "female")
+    'pair_to_female'
     """
+    return f"{kind}_to_{gender}"
 
-    kinds: Annotated[tuple[DirectionKind, ...], Field(min_length=1), AfterValidator(each_once)] = ("pair", "swap")
-    pair: _Pair = ("man", "woman")
-    pairs: Annotated[tuple[_Pair, ...], Field(min_length=1)]
-    both: bool = True
-    unit_vectors: bool = False
 
-    def pairs_of(self, kind: DirectionKind) -> tuple[_Pair, ...]:
+def has_controls(direction: str) -> bool:
+    """Whether it is a direction of the embedding."""
+    return direction.startswith(tuple(f"{kind}_to_" for kind in SHIFTS))
+
+
+@settings
+class Directions:
+    kinds: Annotated[tuple[DirectionKind, ...], Field(min_length=1), AfterValidator(each_once)]
+    pair: Pair
+    pairs: Annotated[tuple[Pair, ...], Field(min_length=1)]
+    both: bool
+    unit_vectors: bool
+
+    def pairs_of(self, kind: DirectionKind) -> tuple[Pair, ...]:
         """Of a direction of the embedding."""
         return (self.pair,) if kind == "pair" else self.pairs
 
@@ -89,18 +87,22 @@ class Directions:
     def shifts(self) -> list[DirectionKind]:
         return [kind for kind in self.kinds if kind in SHIFTS]
 
+    @property
+    def genders(self) -> list[Gender]:
+        """Towards which words are replaced, in order."""
+        return ["female", "male"] if self.both else ["female"]
 
-@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=_CONFIG)
+    @property
+    def names(self) -> list[str]:
+        """Of all directions, by the names of the tables, in order."""
+        both = {kind: [direction_name(kind, gender) for gender in self.genders] for kind in self.kinds}
+        return [name for kind in self.kinds for name in ([kind] if kind == NEIGHBOURS else both[kind])]
+
+
+@settings
 class Words:
-    """Words that tell gender, in pairs of a man's and a woman's.
-
-    Attributes:
-        pairs: nouns and titles; pronouns are known.
-        names: by which names are swapped, and texts told apart.
-    """
-
-    pairs: tuple[_Pair, ...]
-    names: tuple[_Pair, ...]
+    pairs: tuple[Pair, ...]
+    names: tuple[Pair, ...]
 
     def gendered(self) -> GenderedWords:
         """All of them, and the pronouns."""
@@ -112,104 +114,48 @@ class Words:
         return self
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
+@settings
 class CandidateConfig:
-    """Which words may stand in the place of others.
-
-    Attributes:
-        top: k, of the nearest to the shifted word.
-        exclude: m, nearest to the word itself, that are left out.
-        min_count: times that a candidate along a direction of the embedding occurs in the texts, as published.
-        neighbours: of each word, for ``neighbours``.
-        neighbour_vectors: file of vectors that these are near in, such as counter-fitted ones; None: the embedding.
-        max_vocabulary: words of the embedding that may be candidates, the first, which are the most frequent.
-        min_cosine: with the word; None: any.
-        inflections: whether a word's own forms may replace it, such as its plural.
-        antonyms: file with a pair of opposites on each line, which may not replace each other.
-        parts_of_speech: file with a word and a part of speech on each line, as often as it can be several; words that
-            share none may not replace each other.
-        synonyms: file with a pair of synonyms on each line; with it, the vectors that neighbours are near in are
-            counter-fitted to these and to the antonyms.
-        counter_fitting: how.
-        keep_counterparts: whether a word of the other gender may be taken along gender though it is one of the m
-            nearest to the word itself, as *woman* is to *man*; False: it is left out, as published.
-    """
-
-    top: Annotated[int, Field(ge=1)] = 2
-    exclude: Annotated[int, Field(ge=1)] = 4
-    min_count: Annotated[int, Field(ge=0)] = 5
-    neighbours: Annotated[int, Field(ge=1)] = 8
-    neighbour_vectors: _Path | None = None
-    max_vocabulary: Annotated[int, Field(ge=10)] = 100_000
-    min_cosine: Annotated[float, Field(ge=-1.0, le=1.0)] | None = None
-    inflections: bool = True
-    antonyms: _Path | None = None
-    parts_of_speech: _Path | None = None
-    synonyms: _Path | None = None
-    counter_fitting: CounterFittingConfig = Field(default_factory=CounterFittingConfig)
-    keep_counterparts: bool = True
+    top: Count
+    exclude: Count
+    min_count: Least0
+    neighbours: Count
+    neighbour_vectors: Text | None
+    max_vocabulary: Annotated[int, Field(ge=10)]
+    min_cosine: Annotated[float, Field(ge=-1.0, le=1.0)] | None
+    inflections: bool
+    antonyms: Text | None
+    parts_of_speech: Text | None
+    synonyms: Text | None
+    counter_fitting: CounterFittingConfig
+    keep_counterparts: bool
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
+@settings
 class LanguageModel:
-    """The language model of n-grams, of the training texts, that leaves unlikely replacements out.
-
-    Attributes:
-        order: words of the longest n-gram.
-        discount: of Kneser and Ney.
-        ratio: of the probabilities of the text with the replacement and without; less is unlikely. None: no filter.
-        context: ``both`` sides of the word, or the ``prefix`` alone, as published.
-    """
-
-    order: Annotated[int, Field(ge=1, le=6)] = 3
-    discount: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.75
-    ratio: Annotated[float, Field(gt=0.0, allow_inf_nan=False)] | None = 0.25
-    context: Literal["both", "prefix"] = "both"
+    order: Annotated[int, Field(ge=1, le=6)]
+    discount: Annotated[float, Field(gt=0.0, lt=1.0)]
+    ratio: Annotated[float, Field(gt=0.0, allow_inf_nan=False)] | None
+    context: Literal["both", "prefix"]
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
+@settings
 class Controls:
-    """Directions that have nothing to do with gender.
-
-    Attributes:
-        number: of them; no p-value is below 1 / (number + 1), or as many times that as there are tests.
-        few: whether there may be so few that nothing could be significant after Holm.
-        kind: ``word_pairs``, differences of words as frequent as the pair; ``neutral_pairs``, the same made orthogonal
-            to gender, along which no word becomes one of the other gender; or drawn from a ``sphere``.
-        window: words of like frequency that each of a pair is drawn from.
-    """
-
-    number: Annotated[int, Field(ge=1, le=10_000)] = 99
-    kind: Literal["neutral_pairs", "word_pairs", "sphere"] = "neutral_pairs"
-    window: Annotated[int, Field(ge=2)] = 200
-    few: bool = False
+    number: Annotated[int, Field(ge=1, le=10_000)]
+    kind: Literal["neutral_pairs", "word_pairs", "sphere"]
+    window: Least2
+    few: bool
 
 
-@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=_CONFIG)
+@settings
 class ReportConfig:
-    """What the page shows of texts.
-
-    Attributes:
-        mask: whether slurs are masked.
-        slurs: beginnings of words that are.
-        num_texts: before and after.
-    """
-
-    mask: bool = True
-    slurs: tuple[_Word, ...]
-    num_texts: Annotated[int, Field(ge=0)] = 10
+    mask: bool
+    slurs: tuple[Text, ...]
+    num_texts: Least0
 
 
-@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=_CONFIG)
+@settings
 class GenderAdversaryRun(EmbeddingsRun):
-    """A run of ``gender_adversary``.
-
-    Attributes:
-        victim: classifiers by name.
-        max_texts: test texts that are attacked at most, drawn by their content; None: all.
-        unit_texts: texts of a unit of work; None: as few as give every worker of a large cluster some.
-    """
-
     job: GenderAdversaryJob
     data: LabelledData
     victim: Annotated[dict[str, Annotated[Victim, Field(discriminator="kind")]], Field(min_length=1)]
@@ -220,8 +166,8 @@ class GenderAdversaryRun(EmbeddingsRun):
     search: SearchConfig
     controls: Controls
     report: ReportConfig
-    max_texts: Annotated[int, Field(ge=1)] | None = None
-    unit_texts: Annotated[int, Field(ge=1)] | None = None
+    max_texts: Count | None
+    unit_texts: Count | None
 
     @pydantic.model_validator(mode="after")
     def _has_one_embedding_in_english(self) -> Self:
@@ -244,7 +190,7 @@ class GenderAdversaryRun(EmbeddingsRun):
     @property
     def num_tests(self) -> int:
         """Of victims along directions that have controls."""
-        return len(self.victim) * len(self.direction.shifts) * (2 if self.direction.both else 1)
+        return len(self.victim) * len(self.direction.shifts) * len(self.direction.genders)
 
     @pydantic.model_validator(mode="after")
     def _can_be_significant(self) -> Self:
@@ -259,22 +205,24 @@ class GenderAdversaryRun(EmbeddingsRun):
         return self
 
 
-@dataclass(frozen=True)
-class AdversarySources(Sources):
-    """Attributes:
-    labelled: files of labelled texts.
-    victims: classifiers by name.
-    lists: the files of ``candidates``.
-    """
+# --- what a run starts from -----------------------------------------------------------------------------------------
 
-    labelled: Files = field(default_factory=lambda: Files({}))
-    victims: dict[str, FoundVictim] = field(default_factory=dict)
-    lists: Files = field(default_factory=lambda: Files({}))
+
+@dataclass(frozen=True, kw_only=True)
+class AdversarySources(Sources):
+    """Also files of labelled texts, classifiers by name, and the files of ``candidates``."""
+
+    labelled: Files
+    victims: dict[str, FoundVictim]
+    lists: Files
 
     def record(self) -> dict[str, Any]:
         """Every input with its version, for ``run.json``."""
         victims = {f"victim.{name}": victim.record for name, victim in self.victims.items()}
         return super().record() | self.labelled.record() | self.lists.record() | victims
+
+
+AdversaryRun = Run[GenderAdversaryRun, AdversarySources]
 
 
 def find_sources(config: GenderAdversaryRun) -> AdversarySources:
@@ -291,15 +239,28 @@ def find_sources(config: GenderAdversaryRun) -> AdversarySources:
             "files are replicas of one"
         )
     labelled = find_labelled_data(config.data)
-    check_file(config.data, labelled)
+    _check_classes(config.data, labelled)
     return AdversarySources(
         embedding.texts,
         embedding.files,
         embedding.checkpoints,
-        labelled,
-        {name: find_victim(name, victim, config.seed) for name, victim in config.victim.items()},
-        Files(_lists(config.candidates)),
+        labelled=labelled,
+        victims={name: find_victim(name, victim, config.seed) for name, victim in config.victim.items()},
+        lists=Files(_lists(config.candidates)),
     )
+
+
+def _check_classes(data: LabelledData, files: Files) -> None:
+    """Refuse a file of training texts with one class, for which no more than its column is read."""
+    column = read_records(files.files["training"].uri, [data.label], header=data.header)[data.label]
+    classes = {label for label in column.cast(pl.String).str.strip_chars().drop_nulls() if label}
+    if not classes:
+        raise InputError("data.label: no text has a class; choose another column, or a file with rows")
+    if len(classes) < 2:
+        raise InputError(
+            f"data.label: all texts that a victim learns are of the class {', '.join(sorted(classes))!r}, so that "
+            "nothing could flip it; choose another column, or a file with several classes"
+        )
 
 
 def _lists(config: CandidateConfig) -> dict[str, FoundFile]:

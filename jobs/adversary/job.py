@@ -1,89 +1,251 @@
 """Job `gender_adversary`: whether a classifier's verdict changes with gender more than with other things."""
 
-from collections.abc import Iterator, Sequence
-
-import polars as pl
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import compress
+from math import ceil
+from typing import Any, NamedTuple, cast
 
 from tiltmeter.cluster.capacity import ResourceRequest
-from tiltmeter.cluster.stages import Runner
-from tiltmeter.jobs.adversary.attacking import attack_texts
-from tiltmeter.jobs.adversary.classes import check_labels
-from tiltmeter.jobs.adversary.config import AdversarySources, GenderAdversaryRun, find_sources
-from tiltmeter.jobs.adversary.evaluating.stage import evaluate
-from tiltmeter.jobs.adversary.finding import find_candidates
-from tiltmeter.jobs.adversary.labelling import label_candidates
-from tiltmeter.jobs.adversary.spaces import find_spaces
-from tiltmeter.jobs.adversary.tables import TABLES
-from tiltmeter.jobs.adversary.texts import cut_texts
-from tiltmeter.jobs.adversary.training import train_victims
-from tiltmeter.jobs.adversary.vectors import whole_vectors
-from tiltmeter.jobs.adversary.victims import EncoderVictim, SentimentVictim, TransformerVictim
+from tiltmeter.jobs.adversary import candidates, victims
+from tiltmeter.jobs.adversary.attacks import AttackTexts
+from tiltmeter.jobs.adversary.candidates import FindCandidates, FindControls
+from tiltmeter.jobs.adversary.config import AdversaryRun, AdversarySources, GenderAdversaryRun, find_sources
+from tiltmeter.jobs.adversary.spaces import PART, CutTexts, FindSpaces
+from tiltmeter.jobs.adversary.summary import READ, EvaluateAttacks
+from tiltmeter.jobs.adversary.tables import TABLES, Candidates, Near, Pairs
 from tiltmeter.jobs.classifiers.labelled_data import read_labelled_data
+from tiltmeter.jobs.classifiers.networks import Encoders
 from tiltmeter.jobs.classifiers.resources import training_requests
 from tiltmeter.jobs.classifiers.splits import split_texts
 from tiltmeter.jobs.embedding import tables as embedding
+from tiltmeter.jobs.embedding.config import EmbeddingConfig, FileEmbedding
+from tiltmeter.jobs.embedding.corpora import read_corpora
+from tiltmeter.jobs.embedding.pages import without_bad_files
+from tiltmeter.jobs.embedding.replicas import replica_scheme, train
 from tiltmeter.jobs.embedding.resources import embedding_requests
-from tiltmeter.jobs.runtime.context import Run
+from tiltmeter.jobs.runtime.draws import ORDER, Scheme
 from tiltmeter.jobs.runtime.job import Job
-from tiltmeter.jobs.runtime.resources import model_folder, model_request
+from tiltmeter.jobs.runtime.resources import model_folder, model_request, uses_gpus
+from tiltmeter.jobs.runtime.work import Done
 from tiltmeter.jobs.sentiment.rating.systems import TransformerSystem
-from tiltmeter.storage.store.ledger import TableRef
+from tiltmeter.operators.embedding.bootstrap import ORIGINAL
+from tiltmeter.storage.files.redaction import redacted
+from tiltmeter.storage.store.identity import digest
+from tiltmeter.storage.store.ledger import Finished, TableRef
+
+_NUM_UNITS, _MOST_TEXTS = 64, 25
+"""Units that texts are cut into at least, for as many workers, and texts of one, as each may take seconds."""
+
+_PART_TEXTS = 200
+"""Whose replacements are looked for together, which takes longer to begin than to do."""
 
 
-def run(run: Run[GenderAdversaryRun, AdversarySources]) -> None:
-    """Find what words may be replaced by, attack the victims with it, and hold the outcome against controls."""
-    config, runner, sources = run.config, run.runner, run.sources
-    labelled = read_labelled_data(runner, config.data, sources.labelled, config.seed)
-    texts = split_texts(runner, labelled, config.seed)
-    check_labels(_learnt(runner, texts))
-    vectors = whole_vectors(run)
-    cut = cut_texts(runner, config, labelled, texts)
-    near = find_candidates(runner, config, sources, cut.words, cut.counts, vectors.tables)
-    candidates = label_candidates(runner, config, near)
-    run.publish("candidates", [candidates])
-    models = train_victims(runner, config, sources, texts)
-    spaces = find_spaces(runner, config, near, texts, cut)
-    attacked = attack_texts(runner, config, sources, models, cut.parts, spaces, candidates)
-    run.publish("texts", [*attacked["texts"], cut.left_out])
-    run.publish_all({name: attacked[name] for name in ("attacks", "substitutions")})
-    run.publish_all(evaluate(runner, config, attacked, near.pairs, vectors))
+def run(run: AdversaryRun) -> None:
+    """Find what words may be replaced by, attack the victims with it, and compare the outcome with controls."""
+    labelled = read_labelled_data(run.runner, run.config.data, run.sources.labelled, run.config.seed)
+    texts = split_texts(run.runner, labelled, run.config.seed)
+    vectors, cut = whole_vectors(run), cut_texts(run, labelled, texts)
+    near = find_candidates(run, cut, vectors.tables)
+    labels = label_candidates(run, near)
+    models = train_victims(run, texts)
+    attacked = attack_texts(run, models, find_spaces(run, near, texts, cut), labels)
+    run.publish("texts", [*attacked.refs("texts"), cut["left_out"]])
+    run.publish_all({name: attacked.refs(name) for name in ("attacks", "substitutions")})
+    evaluate(run, attacked, near.refs(Pairs), vectors)
 
 
-def _learnt(runner: Runner, texts: TableRef) -> pl.Series:
-    rows = pl.DataFrame(runner.store.read(texts.select("part", "label")))
-    return rows.filter(part="training")["label"].unique()
+class WholeVectors(NamedTuple):
+    """The vectors of all words of an embedding.
+
+    Attributes:
+        tables: with the columns ``word``, the most frequent first, and ``vector``: the original, then its replicas.
+        replicas: what tells these replicas from others, in their order: two runs that agree on it draw alike whatever
+            lines their corpora share, or read the same files.
+    """
+
+    tables: Sequence[TableRef]
+    replicas: Scheme
 
 
-def adversary_requests(
-    config: GenderAdversaryRun, sources: AdversarySources, num_gpus: int
-) -> Sequence[ResourceRequest]:
-    """What a worker needs that has an embedding or a victim in memory.
+def whole_vectors(run: AdversaryRun) -> WholeVectors:
+    """Trained, or read from files.
 
     Raises:
-        ClusterError: if a setting wants GPUs and there are none.
+        UnitsFailed: if an embedding can't be trained or read.
+        InputError: if a direction has no vectors.
     """
-    return [*embedding_requests(config, sources, num_gpus), *_victims(config, num_gpus)]
+    config, runner = run.config.embedding, run.runner
+    if isinstance(config, EmbeddingConfig):
+        corpora = read_corpora(run).corpora
+        [corpus], trained = corpora.values(), train(run, corpora)
+        resampling = corpus.resampling(runner.store, config)
+        drawn = replica_scheme(run.config.seed, config, corpus.vocabulary, resampling)
+        # Texts are drawn beside them, so that draws of runs that train alike have noise that these do not share.
+        replicas = {name: value for name, value in drawn.items() if name not in ("paired_by", ORDER)}
+        refs = [ref.select("word", "vector") for ref in trained.refs("embedding")[: config.num_replicas + 1]]
+    else:
+        [files], asked = run.sources.files.values(), cast(FileEmbedding, config)
+        reading: dict[str, Any] = {"format": asked.format, "allow_pickle": asked.allow_pickle}
+        works = (candidates.ReadVectors(label=redacted(file.uri), file=file.identity, **reading) for file in files)
+        refs = without_bad_files(runner, run.do(works), run.config.reading.max_bad_share).refs("vectors")
+        replicas = {"tables": digest([dict(ref.columns) for ref in refs[ORIGINAL + 1 :]])}
+    candidates.check_directions(run.config.direction, runner.store, refs[ORIGINAL])
+    return WholeVectors(refs, replicas | {"number": len(refs) - 1})
 
 
-def _victims(config: GenderAdversaryRun, num_gpus: int) -> Iterator[ResourceRequest]:
+def cut_texts(run: AdversaryRun, labelled: TableRef, texts: TableRef) -> Mapping[str, TableRef]:
+    """Tables of the test texts by name; ``texts``: those that can be used, by part, of the ``labelled`` ones."""
+    most, size = run.config.max_texts, run.config.unit_texts or _PART_TEXTS
+    seed = None if most is None else run.config.seed
+    work = CutTexts(label="texts", unit_texts=size, max_texts=most, seed=seed, labelled=labelled, texts=texts)
+    [(_, unit)] = run.do([work]).pairs
+    return unit.tables
+
+
+def find_candidates(
+    run: AdversaryRun, cut: Mapping[str, TableRef], vectors: Sequence[TableRef]
+) -> Done[FindCandidates]:
+    """Of all words, in all embeddings; along control directions in the original alone."""
+    config = run.config
+    same: dict[str, Any] = {
+        "direction": config.direction,
+        "candidates": config.candidates,
+        "lists": {name: file.identity for name, file in run.sources.lists.files.items()},
+        "words": config.words,
+        "attacked": cut["words"],
+        "counts": cut["counts"],
+    }
+    along = [
+        FindCandidates(label=f"replica {number}", replica=number, vectors=ref, **same)
+        for number, ref in enumerate(vectors)
+    ]
+    same |= {"controls": config.controls, "seed": config.seed, "vectors": vectors[ORIGINAL], "replica": ORIGINAL}
+    starts = range(0, config.controls.number if config.direction.shifts else 0, candidates.CONTROLS_OF_UNIT)
+    return run.do([*along, *(FindControls(label=f"controls from {start}", start=start, **same) for start in starts)])
+
+
+def label_candidates(run: AdversaryRun, near: Done[FindCandidates]) -> TableRef:
+    """The table ``candidates``."""
+    refs, is_control = near.refs(Near), [isinstance(work, FindControls) for work, _ in near.pairs]
+    work = candidates.LabelCandidates(
+        label="candidates",
+        words=run.config.words,
+        top=run.config.candidates.top,
+        near=[ref for ref, beside in zip(refs, is_control, strict=True) if not beside],
+        controls=[ref.select("rank", "cosine", "leaning") for ref in compress(refs, is_control)],
+    )
+    return run.do([work]).one(Candidates)
+
+
+def train_victims(run: AdversaryRun, texts: TableRef) -> dict[str, TableRef]:
+    """Tables of models by the name of the classifier, of those that learn the training texts."""
+    config = run.config
+    names = sorted(config.words.gendered().genders)
+    fitted = run.do(
+        victims.FitLinear(
+            label=name, group=name, linear=victim.linear, masked=names if victim.masked else [], texts=texts
+        )
+        for name, victim in config.victim.items()
+        if isinstance(victim, victims.LinearVictim)
+    )
+    models = {name: done.one("model") for name, done in fitted.groups.items()}
     for name, victim in config.victim.items():
-        setting = f"victim.{name}"
-        if isinstance(victim, EncoderVictim):
-            yield from training_requests(victim, num_gpus)
-        elif isinstance(victim, TransformerVictim):
-            folder = model_folder(victim.model, victim.revision, f"{setting}.model")
-            yield model_request(f"attack {name}", {victim.model: folder}, victim.device, num_gpus, setting)
-        elif isinstance(victim, SentimentVictim) and isinstance(victim.system, TransformerSystem):
-            system, setting = victim.system, f"{setting}.system"
-            folder = model_folder(system.model, system.revision, f"{setting}.model")
-            yield model_request(f"attack {name}", {system.model: folder}, system.device, num_gpus, setting)
+        if isinstance(victim, victims.EncoderVictim):
+            on_gpu = uses_gpus(victim.device, run.runner.pool.num_gpus, f"victim.{name}.device")
+            encoders = Encoders(victim, run.sources.victims[name].encoder, on_gpu)
+            work = victims.TrainEncoder(label=name, group=name, encoders=encoders, texts=texts, seed=config.seed)
+            models[name] = run.do([work], stage=f"train {name}").one("model")
+    return models
 
 
-JOB = Job(
-    GenderAdversaryRun,
-    find_sources,
-    run,
-    embedding.TABLES | TABLES,
-    "tiltmeter.jobs.adversary.page.page:page",
-    adversary_requests,
-)
+def find_spaces(
+    run: AdversaryRun, near: Done[FindCandidates], texts: TableRef, cut: Mapping[str, TableRef]
+) -> Done[FindSpaces]:
+    """What words may become, of each part of the texts."""
+    config, parts = run.config, [ref for name, ref in cut.items() if name.startswith(PART)]
+    return run.do(
+        FindSpaces(
+            label=f"part {number}",
+            direction=config.direction,
+            words=config.words,
+            language_model=config.language_model,
+            texts=texts.select("part", "text"),
+            near=near.refs(Near),
+            counts=cut["counts"],
+            attacked=part,
+        )
+        for number, part in enumerate(parts)
+    )
+
+
+def attack_texts(
+    run: AdversaryRun, models: Mapping[str, TableRef], spaces: Done[FindSpaces], labels: TableRef
+) -> Done[AttackTexts]:
+    """What all victims make of all texts; ``labels``: the table ``candidates``."""
+    config, pairs = run.config, list[tuple[AttackTexts, Finished]]()
+    num_texts = sum(work.attacked.num_rows for work, _ in spaces.pairs)
+    size = config.unit_texts or min(_MOST_TEXTS, max(1, ceil(num_texts / _NUM_UNITS)))
+    for name, victim in run.sources.victims.items():
+        on_gpu = uses_gpus(victim.device, run.runner.pool.num_gpus, f"victim.{name}.device")
+        model = replace(victim, on_gpu=on_gpu, made=models.get(name))
+        works = (
+            AttackTexts(
+                label=f"{name} {work.label}" + (f" from text {start}" if size < work.attacked.num_rows else ""),
+                victim=model,
+                search=config.search,
+                words=config.words,
+                directions=config.direction.names,
+                seed=config.seed,
+                part=work.attacked,
+                span=(start, start + size) if size < work.attacked.num_rows else None,
+                spaces=unit.tables["spaces"],
+                candidates=labels,
+            )
+            for work, unit in spaces.pairs
+            for start in range(0, max(1, work.attacked.num_rows), size)
+        )
+        pairs += run.do(works, stage=f"attack {name}", publish=False).pairs
+    return Done(pairs)
+
+
+def evaluate(
+    run: AdversaryRun, attacked: Done[AttackTexts], pairs: Sequence[TableRef], vectors: WholeVectors
+) -> Done[EvaluateAttacks]:
+    """What that comes to; ``pairs``: whose differences the controls are."""
+    config = run.config
+    parts: dict[str, Any] = {
+        name: [ref.select(*columns) for ref in attacked.refs(name)] for name, columns in READ.items()
+    }
+    work = EvaluateAttacks(
+        label="summary",
+        level=config.job.level,
+        num_resamples=config.job.num_resamples,
+        directions=config.direction.names,
+        num_controls=config.controls.number,
+        num_replicas=len(vectors.tables) - 1,
+        replicas=vectors.replicas,
+        seed=config.seed,
+        pairs=pairs,
+        **parts,
+    )
+    return run.do([work])
+
+
+def _requests(config: GenderAdversaryRun, sources: AdversarySources, num_gpus: int) -> Sequence[ResourceRequest]:
+    """What a worker needs that has an embedding or a victim in memory."""
+    needed = [*embedding_requests(config, sources, num_gpus)]
+    for name, victim in config.victim.items():
+        setting, asked = f"victim.{name}", victim.system if isinstance(victim, victims.SentimentVictim) else victim
+        if isinstance(victim, victims.SentimentVictim):
+            setting = f"{setting}.system"
+        if isinstance(asked, victims.EncoderVictim):
+            needed += training_requests(asked, num_gpus)
+        elif isinstance(asked, victims.TransformerVictim | TransformerSystem):
+            folder = model_folder(asked.model, asked.revision, f"{setting}.model")
+            needed.append(model_request(f"attack {name}", {asked.model: folder}, asked.device, num_gpus, setting))
+    return needed
+
+
+_TABLES = embedding.TABLES | TABLES
+JOB = Job(GenderAdversaryRun, find_sources, run, _TABLES, "tiltmeter.jobs.adversary.page:page", _requests)

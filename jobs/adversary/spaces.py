@@ -1,19 +1,23 @@
-"""What each word of each text may become, along every direction, and whether a language model has it there."""
+"""The texts that are attacked, and what each of their words may become along every direction."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 
-from tiltmeter.cluster.stages import Runner, Stage
-from tiltmeter.cluster.work import Tables, each
-from tiltmeter.jobs.adversary import tables
-from tiltmeter.jobs.adversary.config import GenderAdversaryRun, LanguageModel, Words
-from tiltmeter.jobs.adversary.finding import Near, direction_name, genders
-from tiltmeter.jobs.adversary.texts import AttackedTexts, stop_words
+from tiltmeter.cluster.work import Tables
+from tiltmeter.jobs.adversary.candidates import stop_words
+from tiltmeter.jobs.adversary.config import DirectionKind, Directions, LanguageModel, Words, direction_name
+from tiltmeter.jobs.adversary.tables import Part, Spaces, Texts
+from tiltmeter.jobs.classifiers.tables import Labelled, Split
 from tiltmeter.jobs.runtime.keep_loaded import resident
+from tiltmeter.jobs.runtime.table import tables_of
+from tiltmeter.jobs.runtime.work import Work, named
 from tiltmeter.operators.classifiers.adversary import words as adversary_words
+from tiltmeter.operators.classifiers.adversary.controls import equalised
 from tiltmeter.operators.classifiers.adversary.words import (
     folded,
     gender_swaps,
@@ -21,151 +25,155 @@ from tiltmeter.operators.classifiers.adversary.words import (
     replaceable_word,
     replaced,
 )
+from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.text import perplexity, pronouns
 from tiltmeter.operators.text.perplexity import KneserNey
 from tiltmeter.storage.store.identity import digest
-from tiltmeter.storage.store.ledger import Store, TableRef, Unit
+from tiltmeter.storage.store.ledger import Store, TableRef
 
-_SWAPPED = ("swap", "names")
+PART = "part_"
+"""Beginning of the names of tables of texts."""
+
+_SWAPPED: tuple[DirectionKind, ...] = ("swap", "names")
+_Tokens = Mapping[int, Sequence[str]]
+"""Of texts, by their rows."""
+
 _ORDER = ["row", "direction", "control", "replica", "position", "rank"]
 
 
-def find_spaces(
-    runner: Runner, config: GenderAdversaryRun, near: Near, texts: TableRef, cut: AttackedTexts
-) -> list[TableRef]:
-    """Of each part of the texts, a table of the schema ``SPACES``.
+class CutTexts(Work, unit="adversary_texts/2", stage="cut texts"):
+    """The test texts in parts, whose replacements are looked for together.
 
-    Args:
+    Attributes:
+        labelled: all rows of the data.
         texts: those that can be used, by part.
-        cut: those that are attacked.
     """
-    settings = {
-        "operators": [adversary_words.VERSION, pronouns.VERSION, perplexity.VERSION],
-        "direction": config.direction,
-        "words": config.words,
-        "language_model": config.language_model,
-    }
-    inputs = {"texts": [texts.select("part", "text")], "near": [*near.along, *near.controls], "counts": [cut.counts]}
-    units = [
-        Unit("adversary_spaces/2", f"part {number}", settings, {**inputs, "part": [part]})
-        for number, part in enumerate(cut.parts)
-    ]
-    done = runner.run_whole(Stage("find replacements", each(_find), {"texts": units}))["texts"]
-    return [finished.tables["spaces"] for finished in done]
+
+    unit_texts: int
+    max_texts: int | None
+    seed: int | None
+    labelled: TableRef
+    texts: TableRef
+    operator: str = adversary_words.VERSION
+
+    def tables(self, store: Store) -> Tables:
+        """A table of each part.
+
+        Besides ``words``, those that may be replaced, in small letters, sorted; ``counts``, how often each word is in
+        the texts that can be used, whatever their part; and ``left_out``, rows without a text or a class.
+        """
+        labelled, texts = Labelled.read(store, self.labelled), Split.read(store, self.texts)
+        rows = [row for row in texts if row.part == "test"]
+        if self.max_texts is not None:
+            rows.sort(key=lambda row: (document_key(f"{self.seed}\n{row.text}"), row.row))
+        rows = sorted(rows[: self.max_texts], key=lambda row: row.row)
+        for number, start in enumerate(range(0, len(rows), self.unit_texts)):
+            part = [
+                Part(row=row.row, text=row.text, label=row.label, group=labelled[row.row].group)
+                for row in rows[start : start + self.unit_texts]
+            ]
+            [(_, table)] = tables_of(part, [Part])
+            yield f"{PART}{number:05d}", table
+        words = {replaceable_word(token, stop_words()) for row in rows for token in row.text.split()} - {None}
+        yield "words", pa.table({"word": pa.array(sorted(map(str, words)), pa.string())})
+        counts = Counter(word for row in texts for word in folded(row.text.split()))
+        yield "counts", pa.table({"word": pa.array(sorted(counts)), "count": [counts[word] for word in sorted(counts)]})
+        left_out = [
+            Texts(row=number, victim="", text=row.text, label=row.label, group=row.group).fail(row.status, row.reason)
+            for number, row in enumerate(labelled)
+            if row.status != "ok"
+        ]
+        [(_, table)] = tables_of(left_out, [Texts])
+        yield "left_out", table
 
 
-class _Text(NamedTuple):
-    row: int
-    tokens: list[str]
+class FindSpaces(Work, unit="adversary_spaces/2", stage="find replacements", makes=[Spaces]):
+    """What each word of the texts of a part may become, and whether a language model has it there.
 
-
-def _find(store: Store, unit: Unit) -> Tables:
-    config = unit.config
-    texts = [_Text(row["row"], row["text"].split()) for row in store.read(unit.input("part")).to_pylist()]
-    options = _shifted(store, unit, texts)
-    along = _judged(store, unit, texts, options.filter(control=-1))
-    places = along.filter(pl.col("is_likely"), replica=0).select("row", "position", "direction")
-    # Where nothing stands along the direction, nothing is asked of its controls.
-    beside = options.filter(pl.col("control") >= 0).join(places.unique(), on=places.columns, how="semi")
-    counts = pl.DataFrame(store.read(unit.input("counts")))
-    options = equalised(pl.concat([along, _judged(store, unit, texts, beside)]), counts)
-    swaps = pl.DataFrame(list(_swaps(texts, config)), schema=options.schema, orient="row")
-    every = pl.concat([options, swaps]).sort(_ORDER)
-    yield "spaces", every.select(tables.SPACES.names).to_arrow().cast(tables.SPACES)
-
-
-def _judged(store: Store, unit: Unit, texts: Sequence[_Text], options: pl.DataFrame) -> pl.DataFrame:
-    """With what the language model says of each, if there is one."""
-    if unit.config["language_model"].ratio is None:
-        return options.with_columns(pl.lit(True).alias("is_likely"))
-    return options.join(_likely(store, unit, texts, options), on=["row", "position", "candidate"])
-
-
-def _shifted(store: Store, unit: Unit, texts: Sequence[_Text]) -> pl.DataFrame:
-    """A row for each candidate of each word, with the token as it reads then."""
-    barred = stop_words()
-    places = [
-        (text.row, position, token, word)
-        for text in texts
-        for position, token in enumerate(text.tokens)
-        if (word := replaceable_word(token, barred)) is not None
-    ]
-    schema = {"row": pl.Int64, "position": pl.Int32, "token": pl.String, "word": pl.String}
-    positions = pl.DataFrame(places, schema=schema, orient="row")
-    near = _near(store, unit, positions["word"].unique())
-    joined = positions.join(near, on="word")
-    pairs = joined.select("token", "candidate").unique(maintain_order=True)
-    written = [replaced(token, candidate) for token, candidate in pairs.iter_rows()]
-    return joined.join(pairs.with_columns(pl.Series("option", written, pl.String)), on=["token", "candidate"]).select(
-        "row", "direction", "control", "replica", "position", "rank", "candidate", "option"
-    )
-
-
-def _near(store: Store, unit: Unit, words: pl.Series) -> pl.DataFrame:
-    columns = ["direction", "control", "replica", "word", "rank", "candidate", "removed_by"]
-    parts = [pl.DataFrame(store.read(ref.select(*columns))) for ref in unit.inputs["near"]]
-    near = pl.concat([part.filter(pl.col("word").is_in(words.implode())) for part in parts])
-    return near.filter(removed_by="").drop("removed_by")
-
-
-def equalised(options: pl.DataFrame, counts: pl.DataFrame) -> pl.DataFrame:
-    """Along controls, at each place of a text, as many words as along the direction itself, and as frequent ones.
-
-    More candidates are more chances to flip a verdict, and so are words that a classifier has often read. Both belong
-    to the texts and not to what it does: each candidate along the direction, the nearest first, is given that likely
-    word along the control which is the nearest to it by the logarithm of its count.
-
-    Args:
-        options: with the columns of ``SPACES``, ``rank`` and ``candidate``.
-        counts: of words in small letters: ``word`` and ``count``.
+    Attributes:
+        texts: that the language model learns, those for training among others.
+        near: candidates along all directions and their controls.
+        counts: of all words of the texts.
     """
-    place = ["row", "position", "direction"]
-    sizes = counts.select("word", (1 + pl.col("count")).log().alias("size"))
-    sized = options.with_columns(word=pl.col("candidate").str.to_lowercase()).join(sizes, on="word", how="left")
-    sized = sized.with_columns(pl.col("size").fill_null(0.0)).filter("is_likely")
-    along = sized.filter(control=-1, replica=0).with_columns(turn=pl.col("rank").rank("ordinal").over(place))
-    left, taken = sized.filter(pl.col("control") >= 0), [options.filter(control=-1)]
-    for turn in range(1, 1 + int(along["turn"].to_numpy().max(initial=0))):
-        wanted = along.filter(turn=turn).select(*place, pl.col("size").alias("wanted"))
-        beside = left.join(wanted, on=place).with_columns(distance=(pl.col("size") - pl.col("wanted")).abs())
-        chosen = beside.sort("distance", "rank", "candidate").unique(
-            [*place, "control"], keep="first", maintain_order=True
-        )
-        left = left.join(chosen, on=[*place, "control", "candidate"], how="anti")
-        taken.append(chosen.select(options.columns))
-    return pl.concat(taken)
 
+    direction: Directions
+    words: Words
+    language_model: LanguageModel
+    texts: TableRef
+    near: Sequence[TableRef]
+    counts: TableRef
+    attacked: TableRef = named("part")
+    operators: Sequence[str] = (adversary_words.VERSION, pronouns.VERSION, perplexity.VERSION)
 
-def _likely(store: Store, unit: Unit, texts: Sequence[_Text], options: pl.DataFrame) -> pl.DataFrame:
-    """Each candidate at its position, however many directions lead to it."""
-    config: LanguageModel = unit.config["language_model"]
-    words = {text.row: folded(text.tokens) for text in texts}
-    grouped = options.select("row", "position", "candidate").unique().sort("row", "position", "candidate")
-    grouped = grouped.group_by("row", "position", maintain_order=True).agg("candidate")
-    key = ("language model", digest([config, list(unit.input("texts").columns.items())]))
-    likely, log_ratio = [], np.log(config.ratio) if config.ratio else -np.inf
-    with resident(key, lambda _: _model(store, unit, config)) as model:
-        for row, position, candidates in grouped.iter_rows():
-            others = [candidate.lower() for candidate in candidates]
-            gains = model.substitution_gains(words[row], position, others, prefix_only=config.context == "prefix")
-            likely.append((gains >= log_ratio).tolist())
-    return grouped.with_columns(pl.Series("is_likely", likely, pl.List(pl.Boolean))).explode("candidate", "is_likely")
+    def tables(self, store: Store) -> Tables:
+        texts = {row.row: row.text.split() for row in Part.read(store, self.attacked)}
+        options = self._shifted(store, texts)
+        along = self._judged(store, texts, options.filter(control=-1))
+        places = along.filter(pl.col("is_likely"), replica=0).select("row", "position", "direction")
+        # Where nothing stands along the direction, nothing is asked of its controls.
+        beside = options.filter(pl.col("control") >= 0).join(places.unique(), on=places.columns, how="semi")
+        counts = pl.DataFrame(store.read(self.counts))
+        options = equalised(pl.concat([along, self._judged(store, texts, beside)]), counts)
+        swaps = pl.DataFrame(list(self._swaps(texts)), schema=options.schema, orient="row")
+        schema = Spaces.schema()
+        yield "spaces", pl.concat([options, swaps]).sort(_ORDER).select(schema.names).to_arrow().cast(schema)
 
+    def _shifted(self, store: Store, texts: _Tokens) -> pl.DataFrame:
+        """A row for each candidate of each word, with the token as it reads then."""
+        barred = stop_words()
+        places = [
+            (row, position, token, word)
+            for row, tokens in texts.items()
+            for position, token in enumerate(tokens)
+            if (word := replaceable_word(token, barred)) is not None
+        ]
+        schema = {"row": pl.Int64, "position": pl.Int32, "token": pl.String, "word": pl.String}
+        positions = pl.DataFrame(places, schema=schema, orient="row")
+        columns = ["direction", "control", "replica", "word", "rank", "candidate", "removed_by"]
+        words = positions["word"].unique().implode()
+        parts = (pl.DataFrame(store.read(ref.select(*columns))) for ref in self.near)
+        near = pl.concat([part.filter(pl.col("word").is_in(words)) for part in parts])
+        joined = positions.join(near.filter(removed_by=""), on="word")
+        pairs = joined.select("token", "candidate").unique(maintain_order=True)
+        written = [replaced(token, candidate) for token, candidate in pairs.iter_rows()]
+        pairs = pairs.with_columns(pl.Series("option", written, pl.String))
+        return joined.join(pairs, on=["token", "candidate"]).select(*_ORDER, "candidate", "option")
 
-def _model(store: Store, unit: Unit, config: LanguageModel) -> KneserNey:
-    rows = store.read(unit.input("texts")).to_pylist()
-    learnt = [folded(row["text"].split()) for row in rows if row["part"] == "training"]
-    return KneserNey(learnt, config.order, config.discount)
+    def _judged(self, store: Store, texts: _Tokens, options: pl.DataFrame) -> pl.DataFrame:
+        """With what the language model says of each, if there is one."""
+        if self.language_model.ratio is None:
+            return options.with_columns(pl.lit(True).alias("is_likely"))
+        likely = self._likely(store, texts, options, np.log(self.language_model.ratio))
+        return options.join(likely, on=["row", "position", "candidate"])
 
+    def _likely(self, store: Store, texts: _Tokens, options: pl.DataFrame, log_ratio: float) -> pl.DataFrame:
+        """Each candidate at its position, however many directions lead to it."""
+        config = self.language_model
+        words = {row: folded(tokens) for row, tokens in texts.items()}
+        grouped = options.select("row", "position", "candidate").unique().sort("row", "position", "candidate")
+        grouped = grouped.group_by("row", "position", maintain_order=True).agg("candidate")
+        key = ("language model", digest([config, list(self.texts.columns.items())]))
+        likely = []
+        with resident(key, lambda _: self._model(store)) as model:
+            for row, position, candidates in grouped.iter_rows():
+                others = [candidate.lower() for candidate in candidates]
+                gains = model.substitution_gains(words[row], position, others, prefix_only=config.context == "prefix")
+                likely.append((gains >= log_ratio).tolist())
+        is_likely = pl.Series("is_likely", likely, pl.List(pl.Boolean))
+        return grouped.with_columns(is_likely).explode("candidate", "is_likely")
 
-def _swaps(texts: Sequence[_Text], config: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
-    """Words and names by their counterparts, which need no language model: the grammar is looked after."""
-    words: Words = config["words"]
-    pairs = {"swap": words.pairs, "names": words.names}
-    for kind in (kind for kind in _SWAPPED if kind in config["direction"].kinds):
-        lists = gendered_words(pairs[kind], pronouns=kind == "swap")
-        for text in texts:
-            for gender in genders(config["direction"]):
-                name = direction_name(kind, gender)
-                for position, option in gender_swaps(text.tokens, lists, gender).items():
-                    yield text.row, name, -1, 0, position, 0, option, option, True
+    def _model(self, store: Store) -> KneserNey:
+        rows = store.read(self.texts).to_pylist()
+        learnt = [folded(row["text"].split()) for row in rows if row["part"] == "training"]
+        return KneserNey(learnt, self.language_model.order, self.language_model.discount)
+
+    def _swaps(self, texts: _Tokens) -> Iterator[tuple[Any, ...]]:
+        """Words and names by their counterparts, which need no language model: the grammar is looked after."""
+        pairs = {"swap": self.words.pairs, "names": self.words.names}
+        for kind in (kind for kind in _SWAPPED if kind in self.direction.kinds):
+            lists = gendered_words(pairs[kind], pronouns=kind == "swap")
+            for row, tokens in texts.items():
+                for gender in self.direction.genders:
+                    name = direction_name(kind, gender)
+                    for position, option in gender_swaps(tokens, lists, gender).items():
+                        yield row, name, -1, 0, position, 0, option, option, True

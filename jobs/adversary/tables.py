@@ -1,206 +1,223 @@
-"""The tables of `gender_adversary`: every column with its type, its unit and a sentence."""
+"""The tables of `gender_adversary`."""
 
-import pyarrow as pa
+from tiltmeter.jobs.runtime.table import Estimate, Int32, Table, doc, key, schemas
 
-from tiltmeter.jobs.runtime.columns import REASON, STATUS, count, interval, number, text
-from tiltmeter.storage.store.tables import column
+LADDER = "ladder"
+"""The search that all others are compared with."""
 
-_ROW = count("row", "number of the text among all labelled texts, from 0", key=True)
-_VICTIM = text("victim", "the classifier, by its name in the settings", key=True)
-_DIRECTION = text("direction", "what words are replaced along, and towards which gender", key=True)
-_SEARCH = text("search", "'ladder', 'greedy' (the released pass) or 'swap' (all words at once)", key=True)
-_CONTROL = count("control", "number of the control direction; -1 for none", key=True)
-_REPLICA = count("replica", "number of the embedding's bootstrap replica; 0 for the original", key=True)
-_SHORT = pa.int32()
+FLIPPED = ("flipped", "flipped_minimal")
+"""Statuses of attacks that change the verdict."""
 
-TEXTS = pa.schema(
-    [
-        _ROW,
-        _VICTIM,
-        text("text", "the text"),
-        text("group", "who wrote it, or what else ties texts together; null if there is none"),
-        text("label", "its class according to the data"),
-        text("predicted", "its class according to the victim; null if it can't read it"),
-        column("is_correct", pa.bool_(), "whether the two are the same"),
-        number("margin", "probability of the predicted class, less that of the next"),
-        count("num_words", "words of the text, cut at spaces", "words", type=_SHORT),
-        count("num_eligible", "words that some direction may replace", "words", type=_SHORT),
-        column("has_female", pa.bool_(), "whether it has a woman's word or name"),
-        column("has_male", pa.bool_(), "whether it has a man's word or name"),
-        STATUS,
-        REASON,
-    ]
-)
+GENDERS = {"female": "women", "male": "men"}
+_SEARCH = "'ladder', 'greedy' (the released pass) or 'swap' (all words at once)"
 
-CANDIDATES = pa.schema(
-    [
-        _DIRECTION,
-        text("word", "a word of the texts, in small letters", key=True),
-        count("rank", "place of the candidate among the nearest, from 0", key=True, type=_SHORT),
-        text("candidate", "what may stand in its place"),
-        number("cosine", "of the candidate with the shifted word"),
-        number("leaning", "by how much it lies further towards women than the word, along the first pair's direction"),
-        text("kind", "'definitional' (of the other gender), 'associated' (leans as few controls do) or 'other'"),
-        number("stability", "share of the embedding's replicas that have the candidate; null without replicas"),
-        text("removed_by", "the constraint that leaves it out; empty if it may be taken"),
-        count("num_near", "of the nearest to the shifted word, those left out as near to the word itself"),
-    ]
-)
 
-ATTACKS = pa.schema(
-    [
-        _ROW,
-        _VICTIM,
-        _DIRECTION,
-        _SEARCH,
-        text("status", "'flipped_minimal', 'flipped', 'robust_proven', 'not_found', 'no_candidate' or 'unreadable'"),
-        text("reason", "why there is no attack, in a sentence; empty otherwise"),
-        count("num_changes", "words that differ in the text that was found", "words", type=_SHORT),
-        column("is_minimal", pa.bool_(), "whether fewer changes are proven not to flip the verdict"),
-        number("probability_before", "of the victim's class of the text"),
-        number("probability_after", "of the same class of the text that was found"),
-        count("num_queries", "texts that the victim was asked about", "texts"),
-        count("num_distinct", "different ones among them", "texts"),
-        count("num_candidates", "replacements of all words that the search may take", type=_SHORT),
-        count("num_unlikely", "further ones that the language model leaves out", type=_SHORT),
-        number("log10_size", "log10 of the number of texts within the limit of changes, the original among them"),
-        number("fall", "largest fall of the probability by one change"),
-        text("changed_text", "the text that was found"),
-    ]
-)
+def direction_label(direction: str) -> str:
+    """What a page calls a direction.
 
-SUBSTITUTIONS = pa.schema(
-    [
-        _ROW,
-        _VICTIM,
-        _DIRECTION,
-        _SEARCH,
-        count("position", "place of the word in the text, from 0", key=True, type=_SHORT),
-        text("word", "as it stands in the text"),
-        text("replacement", "what stands there in the text that was found"),
-        text("kind", "as in the table candidates"),
-        number("shapley", "its share in the fall of the probability"),
-        number("shapley_error", "standard error of shapley; 0 up to 12 changes, all of whose subsets are read"),
-        column("is_flagged", pa.bool_(), "whether VADER's scores of the two differ in their sign"),
-        column("is_known", pa.bool_(), "whether the victim knows the replacement; null where that can't be told"),
-        column("is_flip", pa.bool_(), "whether the verdict flips"),
-    ]
-)
+    >>> direction_label("pair_to_female"), direction_label("neighbours")
+    ('pair, to women', 'neighbours')
+    """
+    kind, _, gender = direction.rpartition("_to_")
+    return f"{kind}, to {GENDERS[gender]}" if kind else direction
 
-CONTROLS = pa.schema(
-    [
-        _VICTIM,
-        _DIRECTION,
-        _CONTROL,
-        text("words", "the pair whose difference is the control; empty for one from the sphere"),
-        number("flip_rate", "share of the texts that it flips"),
-        number("fall", "mean of the largest fall by one change"),
-        number("num_candidates", "mean number of candidates for a text"),
-        number("log10_size", "mean of log10 of the number of texts that a text can become"),
-    ]
-)
 
-SUMMARY = pa.schema(
-    [
-        _VICTIM,
-        _DIRECTION,
-        text("stratum", "'all' texts, those with 'female' or 'male' words, or with 'neither'", key=True),
-        _SEARCH,
-        count("num_texts", "that the victim can read", "texts"),
-        count("num_replicas", "of the embedding, for the interval", "replicas", type=_SHORT),
-        number("flip_rate", "share of the texts whose verdict flips"),
-        *interval("flip_rate", "interval of flip_rate over other texts of this kind, by group; null with too few"),
-        count("num_changeable", "of the texts, those that have a word to replace; the others can't flip", "texts"),
-        number("changeable_rate", "share of these whose verdict flips"),
-        *interval("changeable_rate", "interval of changeable_rate over other texts of this kind, by group"),
-        number("flip_rate_most", "with the texts of which it is not proven that none flips"),
-        number("one_change_rate", "share of the texts that one change flips"),
-        number("unflagged_rate", "share of the texts that flip without a flagged replacement"),
-        number("excess", "flip_rate less the mean of the control directions; null without these"),
-        *interval("excess", "interval of excess over other texts of this kind, by group; null with too few"),
-        number("p_value", "one-sided, of the excess, by its rank among the controls; null: a direction like these"),
-        number("p_adjusted", "after Holm, over all victims and directions; null but for all texts"),
-        number("fall", "mean of the largest fall of the probability by one change"),
-        number("fall_excess", "fall less the mean of the control directions"),
-        number("fall_p_value", "one-sided, of fall_excess, by rank as p_value; not adjusted"),
-        number("asymmetry", "flip_rate less that of the direction to the other gender"),
-        number(
-            "asymmetry_p", "two-sided, by signs of groups: either way as likely to flip more in each; null with too few"
-        ),
-        number("asymmetry_p_adjusted", "after Holm, over victims and kinds of direction; null but for all texts"),
-        number(
-            "asymmetry_control_p",
-            "two-sided, by rank among the asymmetries of the controls; null: two ways like theirs",
-        ),
-        number("definitional_share", "of the Shapley values of flips, on words replaced by words of the other gender"),
-        number("associated_share", "on replacements that lean to a gender"),
-        number("other_share", "on all other words"),
-        count("num_unproven", "texts of which it is open whether they can flip", "texts"),
-        number("size_slope", "by how much flip rates rise with log10_size, over the direction and its controls"),
-        number("size_excess", "flip_rate less that of controls with as many texts to become, by this slope"),
-        number("size_p_value", "one-sided, of size_excess, by rank as p_value; not adjusted"),
-        number("mean_candidates", "mean number of candidates for a text"),
-        number("mean_control_candidates", "the same along the control directions; more give more chances"),
-        STATUS,
-        REASON,
-    ]
-)
+class OfRow(Table):
+    row: int = key("number of the text among all labelled texts, from 0")
 
-TABLES = {
-    "texts": TEXTS,
-    "candidates": CANDIDATES,
-    "attacks": ATTACKS,
-    "substitutions": SUBSTITUTIONS,
-    "controls": CONTROLS,
-    "summary": SUMMARY,
-}
+
+class OfVictim(Table):
+    victim: str = key("the classifier, by its name in the settings")
+
+
+class OfDirection(Table):
+    direction: str = key("what words are replaced along, and towards which gender", show=direction_label)
+
+
+class OfControl(OfDirection):
+    control: int = key("number of the control direction; -1 for none")
+
+
+class OfReplica(OfControl):
+    replica: int = key("number of the embedding's bootstrap replica; 0 for the original")
+
+
+class OfSearch(OfDirection, OfVictim, OfRow):
+    search: str = key(_SEARCH)
+
+
+class Texts(OfVictim, OfRow, name="texts"):
+    text: str = doc("the text")
+    group: str | None = doc("who wrote it, or what else ties texts together; null if there is none")
+    label: str | None = doc("its class according to the data")
+    predicted: str | None = doc("its class according to the victim; null if it can't read it")
+    is_correct: bool = doc("whether the two are the same")
+    margin: float = doc("probability of the predicted class, less that of the next")
+    num_words: Int32 = doc("words of the text, cut at spaces", "words")
+    num_eligible: Int32 = doc("words that some direction may replace", "words")
+    has_female: bool = doc("whether it has a woman's word or name")
+    has_male: bool = doc("whether it has a man's word or name")
+
+
+class Candidates(OfDirection, name="candidates", has_status=False):
+    word: str = key("a word of the texts, in small letters")
+    rank: Int32 = key("place of the candidate among the nearest, from 0")
+    candidate: str = doc("what may stand in its place")
+    cosine: float = doc("of the candidate with the shifted word")
+    leaning: float = doc("by how much it lies further towards women than the word, along the first pair's direction")
+    kind: str = doc("'definitional' (of the other gender), 'associated' (leans as few controls do) or 'other'")
+    stability: float = doc("share of the embedding's replicas that have the candidate; null without replicas")
+    removed_by: str = doc("the constraint that leaves it out; empty if it may be taken")
+    num_near: int = doc("of the nearest to the shifted word, those left out as near to the word itself")
+
+
+class Attacks(OfSearch, name="attacks", has_status=False):
+    status: str = doc("'flipped_minimal', 'flipped', 'robust_proven', 'not_found', 'no_candidate' or 'unreadable'")
+    reason: str = doc("why there is no attack, in a sentence; empty otherwise")
+    num_changes: Int32 = doc("words that differ in the text that was found", "words")
+    is_minimal: bool = doc("whether fewer changes are proven not to flip the verdict")
+    probability_before: float = doc("of the victim's class of the text")
+    probability_after: float = doc("of the same class of the text that was found")
+    num_queries: int = doc("texts that the victim was asked about", "texts")
+    num_distinct: int = doc("different ones among them", "texts")
+    num_candidates: Int32 = doc("replacements of all words that the search may take")
+    num_unlikely: Int32 = doc("further ones that the language model leaves out")
+    log10_size: float = doc("log10 of the number of texts within the limit of changes, the original among them")
+    fall: float = doc("largest fall of the probability by one change")
+    changed_text: str = doc("the text that was found")
+
+
+class Substitutions(OfSearch, name="substitutions", has_status=False):
+    position: Int32 = key("place of the word in the text, from 0")
+    word: str = doc("as it stands in the text")
+    replacement: str = doc("what stands there in the text that was found")
+    kind: str = doc("as in the table candidates")
+    shapley: float = doc("its share in the fall of the probability")
+    shapley_error: float = doc("standard error of shapley; 0 up to 12 changes, all of whose subsets are read")
+    is_flagged: bool = doc("whether VADER's scores of the two differ in their sign")
+    is_known: bool | None = doc("whether the victim knows the replacement; null where that can't be told")
+    is_flip: bool = doc("whether the verdict flips")
+
+
+class Controls(OfControl, OfVictim, name="controls", has_status=False):
+    words: str = doc("the pair whose difference is the control; empty for one from the sphere")
+    flip_rate: float = doc("share of the texts that it flips")
+    fall: float = doc("mean of the largest fall by one change")
+    num_candidates: float = doc("mean number of candidates for a text")
+    log10_size: float = doc("mean of log10 of the number of texts that a text can become")
+
+
+class Summary(OfDirection, OfVictim, name="summary"):
+    stratum: str = key("'all' texts, those with 'female' or 'male' words, or with 'neither'", heading="texts with")
+    search: str = key(_SEARCH)
+    num_texts: int = doc("that the victim can read", "texts")
+    num_replicas: Int32 = doc("of the embedding, for the interval", "replicas")
+    flip_rate: Estimate = doc(
+        "share of the texts whose verdict flips",
+        heading="flipped",
+        interval="the interval of flip_rate over other texts of this kind, by group; null with too few",
+    )
+    num_changeable: int = doc("of the texts, those that have a word to replace; the others can't flip", "texts")
+    changeable_rate: Estimate = doc(
+        "share of these whose verdict flips",
+        interval="the interval of changeable_rate over other texts of this kind, by group",
+    )
+    flip_rate_most: float = doc("with the texts of which it is not proven that none flips", heading="at most")
+    one_change_rate: float = doc("share of the texts that one change flips", heading="by one change")
+    unflagged_rate: float = doc(
+        "share of the texts that flip without a flagged replacement", heading="without changing valence"
+    )
+    excess: Estimate = doc(
+        "flip_rate less the mean of the control directions; null without these",
+        interval="the interval of excess over other texts of this kind, by group; null with too few",
+    )
+    p_value: float = doc(
+        "one-sided, of the excess, by its rank among the controls; null: a direction like these",
+        heading="p",
+        show="p_value",
+    )
+    p_adjusted: float = doc(
+        "after Holm, over all victims and directions; null but for all texts", heading="p, Holm", show="p_value"
+    )
+    fall: float = doc("mean of the largest fall of the probability by one change")
+    fall_excess: float = doc("fall less the mean of the control directions", heading="excess of fall")
+    fall_p_value: float = doc(
+        "one-sided, of fall_excess, by rank as p_value; not adjusted", heading="p of fall", show="p_value"
+    )
+    asymmetry: float = doc("flip_rate less that of the direction to the other gender")
+    asymmetry_p: float = doc(
+        "two-sided, by signs of groups: either way as likely to flip more in each; null with too few",
+        heading="p, by signs",
+        show="p_value",
+    )
+    asymmetry_p_adjusted: float = doc("after Holm, over victims and kinds of direction; null but for all texts")
+    asymmetry_control_p: float = doc(
+        "two-sided, by rank among the asymmetries of the controls; null: two ways like theirs",
+        heading="p beside controls",
+        show="p_value",
+    )
+    definitional_share: float = doc(
+        "of the Shapley values of flips, on words replaced by words of the other gender",
+        heading="of the other gender",
+        show="percent",
+    )
+    associated_share: float = doc("on replacements that lean to a gender", heading="lean to one", show="percent")
+    other_share: float = doc("on all other words", heading="others", show="percent")
+    num_unproven: int = doc("texts of which it is open whether they can flip", "texts")
+    size_slope: float = doc(
+        "by how much flip rates rise with log10_size, over the direction and its controls", heading="slope"
+    )
+    size_excess: float = doc(
+        "flip_rate less that of controls with as many texts to become, by this slope", heading="excess at equal size"
+    )
+    size_p_value: float = doc(
+        "one-sided, of size_excess, by rank as p_value; not adjusted", heading="p", show="p_value"
+    )
+    mean_candidates: float = doc("mean number of candidates for a text", heading="candidates of a text", digits=1)
+    mean_control_candidates: float = doc(
+        "the same along the control directions; more give more chances", heading="along controls", digits=1
+    )
+
+
+TABLES = schemas(Texts, Candidates, Attacks, Substitutions, Controls, Summary)
 
 # --- between units --------------------------------------------------------------------------------------------------
 
-PART = pa.schema([_ROW, text("text", "the text"), text("label", "its class"), text("group", "whom it is by")])
-"""Texts of a unit."""
 
-NEAR = pa.schema(
-    [
-        _DIRECTION,
-        _CONTROL,
-        _REPLICA,
-        text("word", "a word of the texts", key=True),
-        count("rank", "place of the candidate, from 0", key=True, type=_SHORT),
-        text("candidate", "what may stand in its place"),
-        number("cosine", "with the shifted word"),
-        number("leaning", "further towards women than the word"),
-        text("removed_by", "the constraint that leaves it out"),
-        count("num_near", "left out as near to the word itself"),
-    ]
-)
-"""Candidates along every direction, the controls among them."""
+class Part(OfRow, name="part", public=False, has_status=False):
+    """Texts of a unit."""
 
-PAIRS = pa.schema([_DIRECTION, _CONTROL, text("words", "whose difference it is")])
+    text: str = doc("the text")
+    label: str = doc("its class")
+    group: str | None = doc("whom it is by")
 
-SPACES = pa.schema(
-    [
-        _DIRECTION,
-        _CONTROL,
-        _REPLICA,
-        _ROW,
-        count("position", "of the token", key=True, type=_SHORT),
-        text("option", "the token with the candidate in it", key=True),
-        column("is_likely", pa.bool_(), "whether the language model has it"),
-    ]
-)
 
-OUTCOMES = pa.schema(
-    [
-        _ROW,
-        _VICTIM,
-        _DIRECTION,
-        _CONTROL,
-        _REPLICA,
-        column("is_flip", pa.bool_(), "whether the verdict flips"),
-        number("fall", "largest fall by one change"),
-        count("num_candidates", "replacements that may be taken", type=_SHORT),
-        number("log10_size", "log10 of the number of texts within the limit of changes"),
-    ]
-)
-"""What every direction came to, without what it found."""
+class Near(OfReplica, name="near", public=False, has_status=False):
+    """Candidates along every direction, the controls among them."""
+
+    word: str = key("a word of the texts")
+    rank: Int32 = key("place of the candidate, from 0")
+    candidate: str = doc("what may stand in its place")
+    cosine: float = doc("with the shifted word")
+    leaning: float = doc("further towards women than the word")
+    removed_by: str = doc("the constraint that leaves it out")
+    num_near: int = doc("left out as near to the word itself")
+
+
+class Pairs(OfControl, name="pairs", public=False, has_status=False):
+    words: str = doc("whose difference it is")
+
+
+class Spaces(OfRow, OfReplica, name="spaces", public=False, has_status=False):
+    position: Int32 = key("of the token")
+    option: str = key("the token with the candidate in it")
+    is_likely: bool = doc("whether the language model has it")
+
+
+class Outcomes(OfReplica, OfVictim, OfRow, name="outcomes", public=False, has_status=False):
+    """What every direction came to, without what it found."""
+
+    is_flip: bool = doc("whether the verdict flips")
+    fall: float = doc("largest fall by one change")
+    num_candidates: Int32 = doc("replacements that may be taken")
+    log10_size: float = doc("log10 of the number of texts within the limit of changes")

@@ -12,9 +12,11 @@ made for: no *man* ever becomes a *woman*. Words of the other gender can therefo
 that is to have nothing to do with gender they can be left out altogether, and the next nearest words take their place.
 """
 
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
+import regex
 from numpy.typing import NDArray
 
 from tiltmeter.operators.compute.arrays import FloatArray
@@ -29,6 +31,7 @@ Crossings = Literal["excluded", "kept", "barred"]
 
 _MAX_COSINES = 200_000
 """At once; numbers of 8 bytes for each stay in a core's cache, through which every shift goes three times."""
+_LETTERS = regex.compile(r"\p{L}+(['\u2019-]\p{L}+)*")
 _FEW = 8
 """Largest numbers that are found one after the other, which is faster than to part a row."""
 
@@ -45,9 +48,11 @@ class Candidates(NamedTuple):
     num_excluded: NDArray[np.int64]
 
 
-def pair_direction(
-    ends: NDArray[np.floating], starts: NDArray[np.floating], kind: Literal["mean", "principal_component"] = "mean"
-) -> FloatArray:
+DirectionOf = Literal["mean", "principal_component"]
+"""What several pairs have in common; see :func:`pair_direction`."""
+
+
+def pair_direction(ends: NDArray[np.floating], starts: NDArray[np.floating], kind: DirectionOf = "mean") -> FloatArray:
     """The direction that leads from the starts of pairs to their ends.
 
     Args:
@@ -218,3 +223,81 @@ def unit_rows(rows: FloatArray) -> FloatArray:
     lengths = np.linalg.norm(rows, axis=-1, keepdims=True)
     unit: FloatArray = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0.0)
     return unit
+
+
+class Vocabulary(NamedTuple):
+    """The words of an embedding as far as they may take part.
+
+    Attributes:
+        words: that may be replaced.
+        rows: of each in the vectors.
+        vectors: ``[words, dims]``, as they are shifted.
+        pool: rows, rising, of those that may be candidates, or make control pairs.
+    """
+
+    words: Sequence[str]
+    rows: Mapping[str, int]
+    vectors: FloatArray
+    pool: NDArray[np.int64]
+
+    @classmethod
+    def of(
+        cls,
+        words: Sequence[str],
+        vectors: FloatArray,
+        most: int,
+        *,
+        unit_vectors: bool,
+        counts: Mapping[str, int] | None = None,
+        min_count: int = 0,
+    ) -> "Vocabulary":
+        """Of an embedding.
+
+        Args:
+            most: words, those that stand first.
+            unit_vectors: whether vectors are shifted at length 1.
+            counts: of words in the texts, in small letters; None: any word may be a candidate.
+            min_count: of a candidate.
+
+        Raises:
+            ValueError: if no word may be one.
+        """
+        kept = [row for row, word in enumerate(words) if _LETTERS.fullmatch(word)][:most]
+        names = [words[row] for row in kept]
+        pool = np.arange(len(names))
+        if counts is not None:
+            common = [row for row, name in enumerate(names) if counts.get(name.lower(), 0) >= min_count]
+            pool = np.array(common, dtype=np.int64)
+            if not pool.size:
+                raise ValueError(
+                    f"candidates.min_count={min_count}: no word of the embedding occurs so often in the texts; lower "
+                    "it, or set data.path to more texts"
+                )
+        chosen = unit_rows(vectors[kept]) if unit_vectors else vectors[kept]
+        return cls(names, {word: row for row, word in enumerate(names)}, chosen, pool)
+
+    def known(self, pairs: Iterable[tuple[str, str]]) -> list[tuple[int, int]]:
+        """Rows of the pairs that have vectors."""
+        return [(self.rows[one], self.rows[two]) for one, two in pairs if one in self.rows and two in self.rows]
+
+    def direction(self, pairs: Iterable[tuple[str, str]], kind: DirectionOf) -> FloatArray:
+        """From the first to the second words of the pairs that have vectors, as :func:`pair_direction` has it."""
+        rows = np.array(self.known(pairs), dtype=np.int64).reshape(-1, 2)
+        return pair_direction(self.vectors[rows[:, 1]], self.vectors[rows[:, 0]], kind)
+
+    def leaning(self, pairs: Iterable[tuple[str, str]]) -> FloatArray:
+        """Of length 1, along the first pair that has vectors; 0 where none has: ``[dims]``."""
+        known = self.known(pairs)
+        if not known:
+            return np.zeros(self.vectors.shape[1])
+        start, end = unit_rows(self.vectors[list(known[0])])
+        direction: FloatArray = unit_rows((end - start)[None])[0]
+        return direction
+
+    def rows_without(self, barred: Collection[str]) -> NDArray[np.int64]:
+        """Of all candidates but some, given in small letters, however the embedding writes them.
+
+        >>> Vocabulary(["Woman", "tree"], {"Woman": 0, "tree": 1}, np.eye(2), np.arange(2)).rows_without({"woman"})
+        array([1])
+        """
+        return np.array([row for row in self.pool.tolist() if self.words[row].lower() not in barred], dtype=np.int64)

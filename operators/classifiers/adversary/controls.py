@@ -17,6 +17,7 @@ definitional pairs against victims that can't know gender.
 from typing import Literal, NamedTuple
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray
@@ -114,6 +115,35 @@ def matched_pairs(
         first = draws.choice(near[0])
         pairs.append((first, draws.choice(near[1][near[1] != first])))
     return np.array(pairs, dtype=np.int64).reshape(-1, 2)
+
+
+def equalised(options: pl.DataFrame, counts: pl.DataFrame) -> pl.DataFrame:
+    """Along controls, at each place of a text, as many words as along the direction itself, and as frequent ones.
+
+    More candidates are more chances to flip a verdict, and so are words that a classifier has often read. Both belong
+    to the texts and not to what it does: each candidate along the direction, the nearest first, is given that likely
+    word along the control which is the nearest to it by the logarithm of its count.
+
+    Args:
+        options: a row for each candidate of each word: ``row`` and ``position`` of the word, ``direction``,
+            ``control``, -1 for none, ``replica``, ``rank``, ``candidate``, and whether it ``is_likely`` there.
+        counts: of words in small letters: ``word`` and ``count``.
+    """
+    place = ["row", "position", "direction"]
+    sizes = counts.select("word", (1 + pl.col("count")).log().alias("size"))
+    sized = options.with_columns(word=pl.col("candidate").str.to_lowercase()).join(sizes, on="word", how="left")
+    sized = sized.with_columns(pl.col("size").fill_null(0.0)).filter("is_likely")
+    along = sized.filter(control=-1, replica=0).with_columns(turn=pl.col("rank").rank("ordinal").over(place))
+    left, taken = sized.filter(pl.col("control") >= 0), [options.filter(control=-1)]
+    for turn in range(1, 1 + int(along["turn"].to_numpy().max(initial=0))):
+        wanted = along.filter(turn=turn).select(*place, pl.col("size").alias("wanted"))
+        beside = left.join(wanted, on=place).with_columns(distance=(pl.col("size") - pl.col("wanted")).abs())
+        chosen = beside.sort("distance", "rank", "candidate").unique(
+            [*place, "control"], keep="first", maintain_order=True
+        )
+        left = left.join(chosen, on=[*place, "control", "candidate"], how="anti")
+        taken.append(chosen.select(options.columns))
+    return pl.concat(taken)
 
 
 def excess(rate: float, controls: FloatArray) -> Excess:

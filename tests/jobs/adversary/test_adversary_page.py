@@ -8,9 +8,16 @@ import polars as pl
 import pytest
 
 from tests.fixtures.tables.adversary import attacked
-from tiltmeter.jobs.adversary.page.findings import asymmetries, doubts, headline, released, unfairness
-from tiltmeter.jobs.adversary.page.page import _chart
-from tiltmeter.jobs.adversary.page.passages import masked, passages
+from tiltmeter.jobs.adversary.page import (
+    _chart,
+    asymmetries,
+    doubts,
+    headline,
+    masked,
+    passages,
+    released,
+    unfairness,
+)
 from tiltmeter.jobs.runtime.published import Frames
 from tiltmeter.operators.statistics.means import share
 from tiltmeter.operators.statistics.units import TooFew, each
@@ -96,10 +103,10 @@ def test_what_changed_is_coloured_and_slurs_are_masked_unless_told_otherwise(con
 
 
 def test_usual_slurs_are_masked_in_any_form(configured):
-    slurs = configured("job=gender_adversary", "data.path=a.csv").report.slurs
-    assert masked("BITCHES!", slurs) == "B••••••!"
-    assert masked("hello", slurs) == "hello"
-    assert masked("stupid-bitch&#8221;bitches", slurs) == "stupid-b••••&#8221;b••••••"
+    config = configured("job=gender_adversary", "data.path=a.csv").report
+    assert masked("BITCHES!", config) == "B••••••!"
+    assert masked("hello", config) == "hello"
+    assert masked("stupid-bitch&#8221;bitches", config) == "stupid-b••••&#8221;b••••••"
 
 
 @pytest.mark.parametrize(("mask", "expected"), [(True, "k••• − house"), (False, "king − house")])
@@ -108,7 +115,7 @@ def test_slurs_among_the_words_of_controls_are_masked_as_well(configured, mask, 
     config = configured("job=gender_adversary", "data.path=a.csv", *settings)
     controls = pl.DataFrame(FRAMES["controls"]).with_columns(words=pl.lit("king − house"))
     overall = SUMMARY.filter(stratum="all", search="ladder")
-    chart = _chart(config, Frames({"controls": controls.lazy()}), overall)
+    chart = _chart(config, controls, overall)
     written = str(chart.figures)
     assert expected in written
     assert ("king" in written) != mask

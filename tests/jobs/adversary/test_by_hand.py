@@ -6,9 +6,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from benchmarks.calibration.adversary import Held
+from benchmarks.calibration.adversary import Held, run_of
 from tiltmeter.jobs.adversary.config import find_sources
-from tiltmeter.jobs.adversary.training import load_trained, train_victims
+from tiltmeter.jobs.adversary.job import train_victims
 from tiltmeter.jobs.adversary.victims import find_victim
 from tiltmeter.jobs.classifiers.labelled_data import read_labelled_data
 from tiltmeter.jobs.classifiers.splits import split_texts
@@ -458,12 +458,13 @@ def test_probabilities_are_those_of_each_victim_on_the_texts_themselves(victims,
     folder, scored = config.victim["transformer"].model, ClassifierConfig(labels={"LABEL_0": -0.5, "LABEL_1": 0.25})
     model, sources = load_classifier(folder, "cpu", "model"), find_sources(config)
     parts = split_texts(held, read_labelled_data(held, config.data, sources.labelled, 3), 3)
+    encoder = train_victims(run_of(held, config, sources.victims), parts)["small_encoder"]
     readers = {
         "vader": lambda texts: class_weights(np.array(vader_scores(texts)), [-0.05, 0.05]),
         "transformer": lambda texts: classify(*model, texts, scored).probabilities,
         "rated": lambda texts: class_weights(score_texts(*model, texts, scored)[0], [0.1]),
-        "gru": find_victim("gru", config.victim["gru"], 3).load(None, "cpu").read,
-        "small_encoder": load_trained(held, train_victims(held, config, sources, parts)["small_encoder"], "cpu").read,
+        "gru": find_victim("gru", config.victim["gru"], 3).load(None, None, "cpu").read,
+        "small_encoder": sources.victims["small_encoder"].load(held, encoder, "cpu").read,
     }
     readers["again"] = readers["transformer"]
     texts = {row["row"]: " ".join(row["text"].split()) for row in victims.rows("texts", victim="vader")}

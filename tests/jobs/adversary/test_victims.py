@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks.calibration.adversary import Held
+from benchmarks.calibration.adversary import Held, run_of
 from tiltmeter.jobs.adversary.config import find_sources
-from tiltmeter.jobs.adversary.training import load_trained, train_victims
+from tiltmeter.jobs.adversary.job import train_victims
 from tiltmeter.jobs.adversary.victims import find_victim
 from tiltmeter.jobs.classifiers.labelled_data import read_labelled_data
 from tiltmeter.jobs.classifiers.splits import split_texts
@@ -32,7 +32,7 @@ def test_a_revision_names_the_model_of_the_hub_that_is_read(configured, hub, wri
         config = configured(
             "job=gender_adversary", "data.path=a.csv", *settings, f"victim.transformer.revision={revision}"
         )
-        reader = find_victim("transformer", config.victim["transformer"], 0).load(None, "cpu")
+        reader = find_victim("transformer", config.victim["transformer"], 0).load(None, None, "cpu")
         read.append(reader.read(["film"]))
     for tag, found in zip(("main", "second"), read, strict=True):
         model = load_classifier(str(hub("bert", tag)), "cpu", "model")
@@ -43,7 +43,7 @@ def test_a_revision_names_the_model_of_the_hub_that_is_read(configured, hub, wri
 def test_whatever_decides_what_a_victim_says_is_in_its_identity(configured):
     def identity(*settings):
         [(name, victim)] = configured("job=gender_adversary", "data.path=a.csv", *settings).victim.items()
-        return str(find_victim(name, victim, 0).identity)
+        return str(find_victim(name, victim, 0).settings)
 
     linear = ("victim=linear", "victim.linear.linear.min_count=3"), ("victim=linear", "victim.linear.masked=true")
     named = ("victim=vader", "victim.vader.classes=[low, middle, high]")
@@ -62,8 +62,9 @@ def test_an_encoder_learns_by_the_seed(configured, adversary):
     config = configured(*usual, "victim=small_encoder", "victim.small_encoder.training.max_epochs=1")
     sources, held = find_sources(config), Held()
     texts = split_texts(held, read_labelled_data(held, config.data, sources.labelled, 0), 0)
-    models = [train_victims(held, replace(config, seed=seed), sources, texts)["small_encoder"] for seed in (0, 1, 0)]
-    readers = [load_trained(held, model, "cpu") for model in models]
+    seeded = [run_of(held, replace(config, seed=seed), sources.victims) for seed in (0, 1, 0)]
+    models = [train_victims(run, texts)["small_encoder"] for run in seeded]
+    readers = [sources.victims["small_encoder"].load(held, model, "cpu") for model in models]
     first, second, same = (reader.read(["The film of a man"]) for reader in readers)
     assert first.tolist() == same.tolist() != second.tolist()
     assert readers[0].classes == ("bad", "good", "odd")

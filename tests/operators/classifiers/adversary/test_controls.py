@@ -1,6 +1,7 @@
 """Directions, candidates along them, and what an excess over controls means."""
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy.stats import binom
 
@@ -13,6 +14,7 @@ from tiltmeter.operators.classifiers.adversary.candidates import (
 )
 from tiltmeter.operators.classifiers.adversary.controls import (
     asymmetry,
+    equalised,
     excess,
     matched_pairs,
     sphere_directions,
@@ -149,3 +151,14 @@ def test_controls_that_come_to_the_same_count_however_their_numbers_are_rounded(
     falls = np.random.default_rng(0).random((7, 50))
     backwards = np.asfortranarray(np.repeat(falls[:1], 3, axis=0)[:, ::-1])
     assert excess(falls[0].mean(), backwards.mean(axis=1)).p_value == 1.0
+
+
+def test_of_words_as_frequent_the_nearest_is_taken():
+    """Counts of capitals are those of small letters; words that the texts lack count 0."""
+    columns = ("row", "direction", "control", "replica", "position", "rank", "candidate", "is_likely")
+    counts = {"word": ["queen", "grand", "crown", "sea", "duke", "tall"], "count": [100, 7, 90, 1, 120, 6]}
+    along = [(0, "pair_to_male", -1, 0, 0, 0, "Queen", True)]
+    near = [(0, "pair_to_male", 3, 0, 0, rank, word, True) for rank, word in enumerate(("sea", "Crown", "crown"))]
+    options = pl.DataFrame([*along, *near], schema=columns, orient="row")
+    found = equalised(options, pl.DataFrame(counts))
+    assert found.filter(control=3)["candidate"].to_list() == ["Crown"]
