@@ -13,10 +13,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from benchmarks.calibration.registry import Claim, Experiment, Outcome, done, ends, holds
-from tiltmeter.jobs.relations import measuring, rules
+from benchmarks.calibration.registry import Claim, Experiment, Held, Outcome, Ref, ends, holds
 from tiltmeter.jobs.relations import tables as schemas
-from tiltmeter.jobs.relations.texts import stage as texts
+from tiltmeter.jobs.relations.measures import Guesses, MeasureRelations, Variant
+from tiltmeter.jobs.relations.rules import CountRules, Evidence
+from tiltmeter.jobs.relations.texts import CountInTexts
+from tiltmeter.jobs.runtime.work import Work
 
 JOB = "relation_rules"
 LEVEL = 0.95
@@ -24,8 +26,11 @@ NAMES = np.array(["no_relation", "a", "b"])
 RELATED, WRONG = 0.4, 0.05
 ENDS = ("low", "high")
 SPLITS = ("training", "development", "test")
-_EMPTY = {f"{split}_matches": schemas.MATCHES.empty_table() for split in SPLITS}
-_EMPTY |= {"rules": schemas.COMPILED.empty_table()}
+_EMPTY = {f"{split}_matches": schemas.Matches.schema().empty_table() for split in SPLITS}
+_EMPTY |= {"rules": schemas.RuleTexts.schema().empty_table()}
+_EVIDENCE: Any = Evidence(
+    {split: Ref(split) for split in SPLITS}, Ref("rules"), {split: [Ref(f"{split}_matches")] for split in SPLITS}
+)
 
 
 class Told(NamedTuple):
@@ -93,16 +98,24 @@ def measured(
         rows = pairs.rows(split)
         told = [row | {"tag": str(NAMES[tag])} for row, tag in zip(rows, tags, strict=True)]
         whole = split == "test" or (split == "development" and len({share for _, share in predicted}) > 1)
-        tables[split] = pa.Table.from_pylist(told if whole else told[:1], schemas.READ)
-    variants = []
+        tables[split] = pa.Table.from_pylist(told if whole else told[:1], schemas.Annotations.schema())
+    guesses: dict[Any, Any] = {}
     for (model, share), runs in predicted.items():
         for seed, run in enumerate(runs):
-            variants.append([model, share, seed, f"predicted {model} {share} {seed}"])
-            tables[variants[-1][3]] = _predicted(run, seed)
+            guesses[Variant(model, share, seed)] = Ref(f"predicted {model} {share} {seed}")
+            tables[guesses[Variant(model, share, seed)]] = _predicted(run, seed)
     if written:
-        tables["explanations"] = pa.Table.from_pylist(list(written), schemas.EXPLANATIONS)
-    config = {"share": 1.0, "seed": 0, "level": LEVEL, "num_resamples": 2, "variants": variants}
-    return done(measuring._measure, config, {name: [table] for name, table in tables.items()})
+        tables["explanations"] = pa.Table.from_pylist(list(written), schemas.Explanations.schema())
+    settings: dict[str, Any] = {"share": 1.0, "seed": 0, "level": LEVEL, "num_resamples": 2}
+    explanations: Any = Ref("explanations") if written else None
+    work = MeasureRelations(guesses=Guesses(guesses), evidence=_EVIDENCE, explanations=explanations, **settings)
+    return done(work, tables)
+
+
+def done(work: Work, tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
+    """What a unit makes of tables, which it knows by their names."""
+    store: Any = Held(tables)
+    return dict(work.tables(store))
 
 
 def _predicted(run: NDArray[np.int64], seed: int) -> pa.Table:
@@ -115,7 +128,7 @@ def _predicted(run: NDArray[np.int64], seed: int) -> pa.Table:
         "probability": [0.9] * 2 * num,
         "gold_probability": [None] * 2 * num,
     }
-    return pa.table(columns, schemas.PREDICTED)
+    return pa.table(columns, schemas.Predictions.schema())
 
 
 def row_of(table: pa.Table, **keys: Any) -> dict[str, Any]:
@@ -216,14 +229,13 @@ def _rules(per_document: int | None, repetition: int) -> dict[str, Outcome]:
     gold = np.where(rng.random(units.size) < rates[units], 1, 2)
     tables = dict(_EMPTY)
     rule = {"rule_id": "r", "relation": "a", "text": 'SUBJ "x" OBJ', "source": "file", "status": "ok", "reason": ""}
-    tables["rules"] = pa.Table.from_pylist([rule], schemas.COMPILED)
+    tables["rules"] = pa.Table.from_pylist([rule], schemas.RuleTexts.schema())
     chosen = np.flatnonzero(rng.random(units.size) < 0.3)
     for split in SPLITS:
-        tables[split] = pa.Table.from_pylist(list(pairs._replace(gold=gold).rows(split)), schemas.READ)
+        tables[split] = pa.Table.from_pylist(list(pairs._replace(gold=gold).rows(split)), schemas.Annotations.schema())
     hits = [{"split": "test", "instance": int(place), "rule_id": "r"} for place in chosen]
-    tables["test_matches"] = pa.Table.from_pylist(hits, schemas.MATCHES)
-    inputs = {name: [table] for name, table in tables.items()}
-    counted = done(rules._count, {"level": LEVEL, "share": 1.0}, inputs)["rules"]
+    tables["test_matches"] = pa.Table.from_pylist(hits, schemas.Matches.schema())
+    counted = done(CountRules(level=LEVEL, share=1.0, evidence=_EVIDENCE), tables)["rules"]
     outcome: dict[str, Outcome] = {"part": holds(_of_split(counted, "test"), "precision", 0.8), "texts": None}
     if per_document is None:
         return outcome
@@ -232,11 +244,14 @@ def _rules(per_document: int | None, repetition: int) -> dict[str, Outcome]:
         same | {"document": str(unit), "num_right": int(gold[place] == 1)}
         for place, unit in zip(chosen, units[chosen], strict=True)
     ]
-    inputs = {"rules": [pa.Table.from_pylist([rule], schemas.RULES)], "totals": [schemas.TEXT_TOTALS.empty_table()]}
-    inputs |= {"counts": [pa.Table.from_pylist(counts, schemas.TEXT_COUNTS)]}
-    inputs |= {"examples": [schemas.TEXT_EXAMPLES.empty_table()], "timeouts": [schemas.TIMEOUTS.empty_table()]}
-    config = {"level": LEVEL, "examples": 0, "corpus": "texts", "has_facts": True}
-    found = done(texts._count, config, inputs)["rules"]
+    parts = {"counts": schemas.TextCounts, "examples": schemas.TextExamples}
+    parts |= {"timeouts": schemas.Timeouts, "totals": schemas.TextTotals}
+    tables = {name: table.schema().empty_table() for name, table in parts.items()}
+    tables["counts"] = pa.Table.from_pylist(counts, schemas.TextCounts.schema())
+    tables["rules"] = pa.Table.from_pylist([rule], schemas.Rules.schema())
+    inputs: Any = {name: [Ref(name)] for name in tables}
+    work = CountInTexts(level=LEVEL, most_examples=0, corpus="texts", has_facts=True, **inputs)
+    found = done(work, tables)["rules"]
     return outcome | {"texts": holds(_of_split(found, "texts"), "precision", 0.8)}
 
 

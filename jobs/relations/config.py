@@ -1,43 +1,58 @@
-"""The config of `relation_rules`: instances, rules, the network, and what is asked of it."""
+"""Settings of `relation_rules`, which `conf/job/relation_rules.yaml` explains, and what a run starts from."""
 
 from collections.abc import Mapping
-from dataclasses import field, fields
-from typing import Annotated, Literal, Self
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
+import numpy as np
 import pydantic
-from pydantic import AfterValidator, ConfigDict, Field
+from numpy.typing import NDArray
+from pydantic import AfterValidator, Field
 
 from tiltmeter.jobs.embedding.config import Cutting
+from tiltmeter.jobs.embedding.sources import Text as Corpus
+from tiltmeter.jobs.embedding.sources import find_text
 from tiltmeter.jobs.runtime.config import CommonConfig, each_once
+from tiltmeter.jobs.runtime.context import Run
+from tiltmeter.jobs.runtime.files import Files, find_table
+from tiltmeter.jobs.runtime.settings.fields import Count, Least2, Text, settings
+from tiltmeter.jobs.runtime.work import Subject
 from tiltmeter.operators.relations.induction import Induction
+from tiltmeter.operators.relations.learning.explanations import Decoder
 from tiltmeter.operators.relations.learning.settings import DecoderConfig, EncoderConfig, TrainingConfig
+from tiltmeter.storage.bad_records import BadRecords
 from tiltmeter.storage.corpora.corpora import CorpusConfig
-from tiltmeter.storage.corpora.sources import Paths
+from tiltmeter.storage.corpora.sources import FoundFile, Paths, find_file
+from tiltmeter.storage.files.files import file_state
+from tiltmeter.storage.models.checkpoints import find_checkpoint
+from tiltmeter.storage.models.load import load_encoder
+from tiltmeter.storage.records.cells import GIVEN
+from tiltmeter.storage.store.ledger import Store
+from tiltmeter.storage.vectors.files import check_pickle, look_through_embedding, read_embedding
 
-_CONFIG = ConfigDict(extra="forbid")
-_Path = Annotated[str, Field(min_length=1)]
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
 _Share = Annotated[float, Field(gt=0.0, le=1.0)]
-_Count = Annotated[int, Field(ge=1)]
 
 Split = Literal["training", "development", "test"]
 SPLITS: tuple[Split, ...] = ("training", "development", "test")
 
+Ablation = Literal["no_decoder", "no_classifier"]
+Mode = Literal["rules", "rules+labels"]
 
-@pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
+_CHECKPOINT = "encoder.checkpoint"
+
+LISTS = {"mentions": ["text", "type"], "facts": ["subject", "relation", "object"]}
+"""Columns of what is given along with texts: what arguments are, and by which rules are right."""
+
+
+@settings
 class Encoder(EncoderConfig):
-    """How a sentence is read, and what that starts from.
-
-    Attributes:
-        vectors: file of word vectors; ``words`` is then as many as they have numbers.
-        most_vectors: the first words of the file, that many.
-        checkpoint: a transformer that reads in place of the BiLSTM: a local folder, or a name on the hub.
-        revision: of a model on the hub.
-    """
-
-    vectors: _Path | None = None
-    most_vectors: _Count = 50_000
-    checkpoint: _Path | None = None
-    revision: _Path | None = None
+    vectors: Text | None
+    most_vectors: Count
+    checkpoint: Text | None
+    revision: Text | None
 
     @property
     def network(self) -> EncoderConfig:
@@ -51,61 +66,30 @@ class Encoder(EncoderConfig):
         return self
 
 
-Ablation = Literal["no_decoder", "no_classifier"]
-DecoderKind = Literal["published", "constrained", "retrieval"]
-Model = Literal["joint", "no_decoder", "no_classifier"]
-
-
-@pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
+@settings
 class RelationRulesJob:
-    """``job=relation_rules``.
-
-    Attributes:
-        level: nominal coverage of intervals.
-        num_resamples: of sentences (or documents), by which later runs judge differences.
-        unit_instances: instances whose rules are matched, or written, in a unit of work.
-    """
-
-    name: Literal["relation_rules"] = "relation_rules"
-    level: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)] = 0.95
-    num_resamples: Annotated[int, Field(ge=2)] = 200
-    unit_instances: _Count = 500
+    name: Literal["relation_rules"]
+    level: Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
+    num_resamples: Least2
+    unit_instances: Count
 
 
-@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=_CONFIG)
+@settings
 class PartFiles:
-    """A file for each part."""
-
-    training: _Path | None = None
-    development: _Path | None = None
-    test: _Path | None = None
-
-    @property
-    def files(self) -> dict[Split, str | None]:
-        """Of each part."""
-        return {"training": self.training, "development": self.development, "test": self.test}
+    training: Text | None
+    development: Text | None
+    test: Text | None
 
 
-@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=_CONFIG)
+@settings
 class Data:
-    """Instances.
-
-    Attributes:
-        path, development, test: files of the three parts; ``path`` None: sentences that are made up.
-        sentences: how many of these the training part has; the others have half as many.
-        mode: whether labels are learnt from beside rules, or what rules say alone.
-        inverses: relations that hold the other way too, and as which: a pair of which rules speak so the other way
-            round teaches nothing; empty: any relation may.
-        trees: files of CoNLL-U with the lemmas, parts of speech and trees of the sentences.
-    """
-
-    path: _Path | None = None
-    development: _Path | None = None
-    test: _Path | None = None
-    sentences: Annotated[int, Field(ge=10)] = 200
-    mode: Literal["rules", "rules+labels"] = "rules+labels"
-    inverses: Mapping[str, str] = field(default_factory=dict)
-    trees: PartFiles = PartFiles()
+    path: Text | None
+    development: Text | None
+    test: Text | None
+    sentences: Annotated[int, Field(ge=10)]
+    mode: Mode
+    inverses: Mapping[str, str]
+    trees: PartFiles
 
     @property
     def files(self) -> dict[Split, str | None]:
@@ -122,31 +106,19 @@ class Data:
         return self
 
 
-@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=_CONFIG)
+@settings
 class Rules:
-    """Where rules come from.
-
-    Attributes:
-        source: a ``file``, or those ``induced`` from the training part, or made of ``tags``; or a file without
-            relations, and ``mappings`` that say which rules match which instance.
-        path: of the file: JSON or YAML with id, relation and pattern.
-        tags: files of what rules say: a line for each instance, with a relation and tokens.
-        mappings: files of what rules match: a line for each instance, with relations and names.
-        induction: how they are mined.
-        share: of the rules that match something in training, the most frequent first.
-    """
-
-    source: Literal["file", "induced", "tags", "mappings"] = "file"
-    path: _Path | None = None
-    tags: PartFiles = PartFiles()
-    mappings: PartFiles = PartFiles()
-    induction: Induction = Induction()
-    share: _Share = 1.0
+    source: Literal["file", "induced", "tags", "mappings"]
+    path: Text | None
+    tags: PartFiles
+    mappings: PartFiles
+    induction: Induction
+    share: _Share
 
     @pydantic.model_validator(mode="after")
     def _has_files(self) -> Self:
         for name in ("tags", "mappings"):
-            if self.source == name and None in getattr(self, name).files.values():
+            if self.source == name and None in asdict(getattr(self, name)).values():
                 raise ValueError(
                     f"rules.{name}: must name a file for training, development and test with rules.source={name}"
                 )
@@ -157,45 +129,22 @@ class Rules:
         return self
 
 
-@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=_CONFIG)
+@settings
 class Decoding:
-    """How rules are written.
-
-    Attributes:
-        kinds: decoders: the ``published`` one, which is free, that under the ``constrained`` beam search, and
-            ``retrieval`` of known rules that match.
-        seeds: models of so many seeds write; None: all.
-    """
-
-    kinds: Annotated[tuple[DecoderKind, ...], Field(min_length=1), AfterValidator(each_once)] = (
-        "published",
-        "constrained",
-        "retrieval",
-    )
-    seeds: _Count | None = None
+    kinds: Annotated[tuple[Decoder, ...], Field(min_length=1), AfterValidator(each_once)]
+    seeds: Count | None
 
 
-@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=_CONFIG)
+@settings
 class UnlabelledTexts:
-    """Texts over which rules are run too, known ones and new ones.
-
-    Attributes:
-        path, format, language: as of a corpus; ``path`` None: none.
-        mentions: table of ``text`` and ``type``, by which arguments are told; None: by the rules themselves.
-        facts: table of ``subject``, ``relation`` and ``object``, by which the precision of rules is estimated.
-        most_between: tokens between the arguments.
-        examples: matches of a rule that the table ``text_matches`` has.
-        reading: how the work is cut.
-    """
-
-    path: Paths | None = None
-    format: Literal["auto", "mediawiki", "wikiextractor", "jsonl", "parquet", "text"] = "auto"
-    language: Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[a-z0-9]{1,8})*$")] = "en"
-    mentions: _Path | None = None
-    facts: _Path | None = None
-    most_between: Annotated[int, Field(ge=0, le=100)] = 10
-    examples: Annotated[int, Field(ge=0, le=1000)] = 3
-    reading: Cutting = Cutting()
+    path: Paths | None
+    format: Literal["auto", "mediawiki", "wikiextractor", "jsonl", "parquet", "text"]
+    language: Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[a-z0-9]{1,8})*$")]
+    mentions: Text | None
+    facts: Text | None
+    most_between: Annotated[int, Field(ge=0, le=100)]
+    examples: Annotated[int, Field(ge=0, le=1000)]
+    reading: Cutting
 
     @property
     def corpus(self) -> CorpusConfig | None:
@@ -204,22 +153,14 @@ class UnlabelledTexts:
 
     @pydantic.model_validator(mode="after")
     def _has_texts(self) -> Self:
-        for name in ("mentions", "facts"):
+        for name in LISTS:
             if self.path is None and getattr(self, name) is not None:
                 raise ValueError(f"texts.{name}: is of no use without texts: set texts.path, or leave it out")
         return self
 
 
-@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=_CONFIG)
+@settings
 class RelationRulesRun(CommonConfig):
-    """A run of ``relation_rules``.
-
-    Attributes:
-        seeds: models that are trained of each kind.
-        ablations: models without one of the two parts.
-        shares: of rules, for the learning curve.
-    """
-
     job: RelationRulesJob
     data: Data
     rules: Rules
@@ -227,10 +168,10 @@ class RelationRulesRun(CommonConfig):
     decoder: DecoderConfig
     training: TrainingConfig
     decoding: Decoding
-    texts: UnlabelledTexts = UnlabelledTexts()
-    seeds: Annotated[int, Field(ge=1)] = 5
-    ablations: Annotated[tuple[Ablation, ...], AfterValidator(each_once)] = ()
-    shares: Annotated[tuple[_Share, ...], AfterValidator(each_once)] = ()
+    texts: UnlabelledTexts
+    seeds: Count
+    ablations: Annotated[tuple[Ablation, ...], AfterValidator(each_once)]
+    shares: Annotated[tuple[_Share, ...], AfterValidator(each_once)]
 
     @pydantic.model_validator(mode="after")
     def _fits(self) -> Self:
@@ -245,3 +186,113 @@ class RelationRulesRun(CommonConfig):
                 "rules.path: must name a file of rules; or set rules.source=induced, which mines them from data.path"
             )
         return self
+
+
+# --- what a run starts from -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Pretrained(Subject):
+    """What an encoder starts from.
+
+    Attributes:
+        file: of word vectors, with the number of them, of which the first are taken; None: drawn ones.
+        checkpoint: name and version of a transformer; None: none.
+    """
+
+    file: tuple[FoundFile, int] | None = None
+    checkpoint: tuple[str, str] | None = None
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """Nothing where nothing is given."""
+        vectors = {} if self.file is None else {"vectors": {"file": self.file[0].identity, "most": self.file[1]}}
+        return vectors | ({} if self.checkpoint is None else {"checkpoint": list(self.checkpoint)})
+
+    def record(self) -> dict[str, Any]:
+        """Each with its version, for ``run.json``."""
+        vectors = {} if self.file is None else {"vectors": self.file[0].redacted}
+        return vectors | ({} if self.checkpoint is None else {"checkpoint": self.checkpoint[1]})
+
+    def vectors(self) -> dict[str, NDArray[np.float32]]:
+        """By word; none without a file."""
+        if self.file is None:
+            return {}
+        file, most = self.file
+        embedding = read_embedding(file.uri, bad=BadRecords())
+        return dict(zip(embedding.words[:most], embedding.vectors[:most], strict=True))
+
+    def transformer(self) -> "tuple[PreTrainedModel, PreTrainedTokenizerBase] | None":
+        """With its tokenizer; None without a checkpoint."""
+        if self.checkpoint is None:
+            return None
+        name, version = self.checkpoint
+        return load_encoder(find_checkpoint(name, version, _CHECKPOINT).folder, "cpu", _CHECKPOINT)
+
+
+def find_pretrained(encoder: Encoder) -> Pretrained:
+    """Look for them.
+
+    Raises:
+        InputError: if the file can't be found.
+        EmbeddingFileError: if it is in gensim's format, a pickle.
+        CheckpointError: if the checkpoint can't be found.
+    """
+    if encoder.vectors is not None:
+        file = find_file(encoder.vectors, "encoder.vectors")
+        check_pickle(file.uri, allow_pickle=False, setting=None)
+        look_through_embedding(file.uri)
+        return Pretrained((file, encoder.most_vectors))
+    if encoder.checkpoint is None:
+        return Pretrained()
+    version = find_checkpoint(encoder.checkpoint, encoder.revision, _CHECKPOINT).version
+    return Pretrained(checkpoint=(encoder.checkpoint, version))
+
+
+@dataclass(frozen=True)
+class RelationSources:
+    """Attributes:
+    files: ``training``, ``development`` and ``test``, none where sentences are made up; ``rules``; ``tags``,
+        ``mappings`` and ``trees`` of each part, such as ``tags_test``; ``mentions`` and ``facts``; as far as there are.
+    corpus: unlabelled texts, if there are.
+    """
+
+    files: Files
+    corpus: Corpus | None
+    pretrained: Pretrained
+
+    def record(self) -> dict[str, Any]:
+        """Every file with its version, for ``run.json``."""
+        sources = [] if self.corpus is None else self.corpus.sources
+        texts = [{"name": one.name, "bytes": one.num_bytes, "version": one.version} for one in sources]
+        return self.files.record() | self.pretrained.record() | {"texts": texts}
+
+
+RelationsRun = Run[RelationRulesRun, RelationSources]
+
+
+def find_sources(config: RelationRulesRun) -> RelationSources:
+    """Look for the files.
+
+    Raises:
+        InputError: if one is missing, or can't be read.
+        CheckpointError: if the transformer can't be found.
+    """
+    data, rules, given = config.data, config.rules, config.texts
+    named: dict[str, Any] = {
+        split: (path, f"data.{split.replace('training', 'path')}") for split, path in data.files.items()
+    }
+    paths: dict[str, tuple[str | None, str]] = {**named, "rules": (rules.path, "rules.path")}
+    beside = {"rules.tags": rules.tags, "rules.mappings": rules.mappings, "data.trees": data.trees}
+    for setting, parts in beside.items():
+        kind = setting.partition(".")[2]
+        paths |= {f"{kind}_{split}": (path, f"{setting}.{split}") for split, path in asdict(parts).items()}
+    files = {name: find_file(path, setting) for name, (path, setting) in paths.items() if path is not None}
+    for file in files.values():
+        file_state(file.uri)
+    for name, columns in LISTS.items():
+        if (path := getattr(given, name)) is not None:
+            files[name] = find_table(path, f"texts.{name}", columns, rules=dict.fromkeys(columns, (GIVEN,)))
+    corpus = given.corpus
+    texts = None if corpus is None else find_text(corpus, None, fold_case=False, store=Store(config.store).root)
+    return RelationSources(Files(files), texts, find_pretrained(config.encoder))

@@ -37,8 +37,9 @@ class Show:
 
     Attributes:
         caption: of the grid, or what says it of the rows.
-        columns: names with blanks between, ``name=heading`` for one that is called otherwise here (``_`` for a blank);
-            or one by one, with others that :mod:`.grids` makes among them.
+        columns: names with blanks between, ``name=heading`` for one that is called otherwise here (``_`` for a blank),
+            and ``name?`` for one that is left out where no row has a value; or one by one, with others that
+            :mod:`.grids` makes among them.
         rows: which of them, and in which order.
         most: that are shown; the caption says where the others are.
 
@@ -86,9 +87,10 @@ def _if_ok(written: Callable[[grids.Row], str]) -> Callable[[grids.Row], str]:
 
 
 def _named_column(text: str, known: Mapping[str, Column]) -> grids.Column:
-    name, _, heading = text.partition("=")
+    name, _, heading = text.removesuffix("?").partition("=")
     column = known[name]
-    return grid_column(replace(column, heading=heading.replace("_", " ")) if heading else column)
+    made = grid_column(replace(column, heading=heading.replace("_", " ")) if heading else column)
+    return grids.optional(made) if text.endswith("?") else made
 
 
 @dataclass(frozen=True)

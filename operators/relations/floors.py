@@ -12,6 +12,7 @@ import numpy as np
 
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray
 from tiltmeter.operators.relations.bleu import corpus_bleu
+from tiltmeter.operators.relations.supervision import rule_relation
 
 VERSION = "rule_floors/1"
 
@@ -44,6 +45,23 @@ def relation_key(relation: str) -> str:
     'org:top_membersemployees'
     """
     return relation.replace("/", "")
+
+
+def relations_of_rules(known: Iterable[str], mapped: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """What each rule stands for: the relation that it is said to have in most matches.
+
+    Args:
+        known: relations with their slashes, which those of rules lack.
+        mapped: the rule and its relation, of each match.
+
+    >>> relations_of_rules(["a/b"], [("r", "ab"), ("r", "a/b"), ("r", "c")])
+    {'r': 'a/b'}
+    """
+    names = {relation_key(relation): relation for relation in known}
+    counts: dict[str, list[str]] = defaultdict(list)
+    for rule, relation in mapped:
+        counts[rule].append(names.get(relation_key(relation), relation))
+    return {rule: rule_relation(relations) for rule, relations in counts.items()}
 
 
 def frequent_rules(rows: Iterable[Matched]) -> dict[str, str]:

@@ -115,6 +115,10 @@ class Instance:
     def span(self, role: Role) -> Span:
         return self.subject if role == "subject" else self.object
 
+    def text(self, role: Role) -> str:
+        """The tokens of an argument."""
+        return " ".join(self.sentence.tokens[slice(*self.span(role))])
+
     @property
     def is_subject_first(self) -> bool:
         return self.subject.start < self.object.start

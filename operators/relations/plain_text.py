@@ -5,8 +5,8 @@ pass what a rule says of its argument's words, and where it says nothing of them
 begin with a capital) and of numbers. What a rule says of an argument's type is then left aside, since nothing tells it.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import regex
 
 from tiltmeter.operators.relations.instances import Instance, Sentence, Span
-from tiltmeter.operators.relations.rules.grammar import Argument, NamedRule, SurfaceRule, Test
+from tiltmeter.operators.relations.rules.grammar import Argument, DependencyRule, NamedRule, SurfaceRule, Test
+from tiltmeter.operators.relations.rules.index import RuleIndex
 from tiltmeter.operators.relations.rules.regexes import RegexTimeout, full_match
 
 VERSION = "text_arguments/1"
@@ -193,3 +194,76 @@ def paired(tokens: tuple[str, ...], mentions: Sequence[Mention], most_between: i
                 for subject, object_ in ((first, second), (second, first)):
                     spans = subject.span, object_.span
                     yield Instance(sentence, *spans, subject_type=subject.type, object_type=object_.type)
+
+
+class Match(NamedTuple):
+    """Where a sentence is, and a pair in it: ``rules`` are those that match."""
+
+    document: str
+    line: int
+    sentence: int
+    instance: Instance
+    rules: Sequence[NamedRule]
+
+
+class RuleSearch:
+    """Rules run over lines of text; those about trees, which texts have not, are left out.
+
+    Args:
+        listed: what arguments are; None: the rules say it.
+
+    Attributes:
+        totals: ``num_sentences`` and ``num_pairs`` so far, and ``num_matched`` of the pairs.
+    """
+
+    def __init__(self, rules: Iterable[NamedRule], listed: MentionList | None) -> None:
+        kept = [rule for rule in rules if not isinstance(rule.rule, DependencyRule)]
+        self._listed = listed
+        self._index = RuleIndex(kept if listed else [untyped(rule) for rule in kept])
+        self._arguments = RuleArguments(kept)
+        self.totals: Counter[str] = Counter(num_sentences=0, num_pairs=0, num_matched=0)
+
+    @property
+    def timeouts(self) -> Mapping[str, str]:
+        """Why rules are not run to the end, by name."""
+        return self._arguments.timeouts | self._index.timeouts
+
+    def matches(self, lines: Iterable[Mapping[str, Any]], most_between: int) -> Iterator[Match]:
+        """Pairs that any rule matches, of lines with ``document``, ``line`` and ``text``, those of a document together.
+
+        Args:
+            most_between: as for :func:`paired`.
+        """
+        for document, rows in groupby(lines, key=lambda row: row["document"]):
+            lines_of_one = [(row["line"], list(sentences(row["text"]))) for row in rows]
+            common = {word for _, inner in lines_of_one for tokens in inner for word in tokens if word.islower()}
+            for line, inner in lines_of_one:
+                for number, tokens in enumerate(inner):
+                    pairs = paired(tokens, self._mentions(tokens, common), most_between)
+                    yield from self._matched(document, line, number, pairs)
+
+    def _mentions(self, tokens: Sequence[str], common: set[str]) -> list[Mention]:
+        return self._listed.mentions(tokens) if self._listed else self._arguments.mentions(tokens, common)
+
+    def _matched(self, document: str, line: int, number: int, pairs: Iterator[Instance]) -> Iterator[Match]:
+        self.totals["num_sentences"] += 1
+        for instance in pairs:
+            self.totals["num_pairs"] += 1
+            if rules := self._index.matching(instance):
+                self.totals["num_matched"] += 1
+                yield Match(document, line, number, instance, rules)
+
+
+Facts = Mapping[tuple[str, str], set[str]]
+
+
+def known_facts(rows: Iterable[Mapping[str, str]]) -> Facts:
+    """Relations by the subject and the object, in lower case.
+
+    >>> known_facts([{"subject": "Ada", "relation": "spouse", "object": "King"}])
+    {('ada', 'king'): {'spouse'}}
+    """
+    facts: dict[tuple[str, str], set[str]] = {}
+    for row in rows:
+        facts.setdefault((row["subject"].lower(), row["object"].lower()), set()).add(row["relation"])
+    return facts

@@ -42,6 +42,18 @@ def instance_of(row: Mapping[str, Any]) -> Instance:
     )
 
 
+def row_of(instance: Instance) -> dict[str, Any]:
+    """The row of an instance that is made up, which has no tree."""
+    sentence = instance.sentence
+    spans = {"subject": instance.subject, "object": instance.object}
+    return {
+        **{f"{role}_{end}": getattr(span, end) for role, span in spans.items() for end in ("start", "end")},
+        **{name: getattr(instance, name) for name in ("subject_type", "object_type", "relation", "document")},
+        "tokens": list(sentence.tokens),
+        "ner": list(sentence.ner or ()),
+    }
+
+
 def _values(row: Mapping[str, Any], name: str) -> tuple[str, ...] | None:
     values: Sequence[str] | None = row.get(name)
     if values is not None and any(value is None for value in values):

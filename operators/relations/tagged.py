@@ -6,7 +6,7 @@ between the arguments or beside them, any number of other tokens in each gap, an
 
 from collections.abc import Iterable, Sequence
 
-from tiltmeter.operators.relations.instances import Instance, Role
+from tiltmeter.operators.relations.instances import NO_RELATION, Instance, Role
 from tiltmeter.operators.relations.rules.grammar import (
     Argument,
     Item,
@@ -17,6 +17,7 @@ from tiltmeter.operators.relations.rules.grammar import (
     Token,
     Value,
 )
+from tiltmeter.operators.relations.rules.printing import printed
 
 VERSION = "tag_rules/1"
 
@@ -44,6 +45,20 @@ def tag_rule(instance: Instance, tokens: Iterable[int]) -> SurfaceRule:
     before = _side(words, [place for place in places if place < first.start], None, first.start)
     behind = _side(words, [place for place in places if place >= second.end], second.end, None)
     return SurfaceRule((before, between, behind), tuple(_argument(instance, role) for role in roles))
+
+
+def tag_rules(tags: Iterable[tuple[Instance, str | None, Iterable[int]]]) -> list[tuple[str, str, str]]:
+    """Name, relation and print of the rules of all tags that say a relation, each once, in the order of their prints.
+
+    Args:
+        tags: of each instance the relation that rules say, None if nothing is known, and the tokens it rests on.
+    """
+    made = {
+        (printed(tag_rule(instance, tokens)), relation)
+        for instance, relation, tokens in tags
+        if relation is not None and relation != NO_RELATION
+    }
+    return [(f"t{number}", relation, text) for number, (text, relation) in enumerate(sorted(made), start=1)]
 
 
 def _argument(instance: Instance, role: Role) -> Argument:

@@ -4,6 +4,7 @@ All are means over answers; several models of one kind that write of the same in
 and how these differ is in the interval, beside the sentences or documents (:mod:`.evaluation`).
 """
 
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -91,6 +92,22 @@ def shares_of(rows: Sequence[Mapping[str, Any]], kind: str, seed: int, num_resam
         yield _bleu("bleu_all", asked, draws)
     if predicted := [row for row in asked if row["predicted"] != NO_RELATION]:
         yield _bleu("bleu", predicted, draws)
+
+
+def floor_rules(relations: Sequence[str], rules: Sequence[Sequence[str]]) -> dict[str, str]:
+    """What is written where nobody reads: of each relation the most frequent rule in training, of equals the first.
+
+    Args:
+        relations: of each training instance, what rules say.
+        rules: of each, the prints of those that say it.
+
+    >>> floor_rules(["x", "x", "y"], [["b", "a"], ["b"], []])
+    {'x': 'b'}
+    """
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for relation, texts in zip(relations, rules, strict=True):
+        counts[relation].update(texts)
+    return {name: min(texts, key=lambda text: (-texts[text], text)) for name, texts in counts.items() if texts}
 
 
 class _Draws(NamedTuple):

@@ -30,6 +30,25 @@ def read_trees(uri: str) -> dict[tuple[str, ...], dict[str, Any]]:
     return sentences
 
 
+def with_trees(rows: Sequence[dict[str, Any]], uri: str) -> list[dict[str, Any]]:
+    """Rows with what their sentences' trees say; a sentence that the file lacks keeps what it has.
+
+    Args:
+        rows: as :func:`.sentences.read_relations` has them.
+
+    Raises:
+        InputError: if the file has none of the sentences, or as :func:`read_trees`.
+    """
+    trees = read_trees(uri)
+    known = [trees.get(tuple(row["tokens"])) for row in rows]
+    if not any(known):
+        raise InputError(f"data.trees: {redacted(uri)} has none of the sentences of its part, token for token")
+    return [
+        row | {name: value for name, value in (tree or {}).items() if value}
+        for row, tree in zip(rows, known, strict=True)
+    ]
+
+
 def _blocks(text: str, uri: str) -> Iterator[tuple[int, list[list[str]]]]:
     """The number of the line behind each sentence, and its rows."""
     rows: list[list[str]] = []

@@ -5,22 +5,20 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from benchmarks.calibration.adversary import Held
-from tiltmeter.jobs.relations.instances import read_instances, read_parts
-from tiltmeter.jobs.relations.judging import judge_rules
-from tiltmeter.jobs.relations.matching import match_rules
-from tiltmeter.jobs.relations.rules import compile_rules, count_rules
-from tiltmeter.jobs.relations.sources import find_sources
-from tiltmeter.jobs.relations.supervising import evidence_of_rules, supervised_parts
-from tiltmeter.jobs.relations.tables import EXPLANATIONS
-from tiltmeter.jobs.runtime.rows import table_of
+from tiltmeter.jobs.relations.config import find_sources
+from tiltmeter.jobs.relations.explanations import count_new_rules
+from tiltmeter.jobs.relations.models import Supervision
+from tiltmeter.jobs.relations.rules import compile_rules, count_rules, match_rules, read_parts
+from tiltmeter.jobs.relations.tables import WrittenRules
+from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.operators.relations.learning.readers import InstanceReader
 from tiltmeter.operators.relations.learning.training import build, train
 from tiltmeter.operators.relations.learning.vocabularies import vocabulary_of
 from tiltmeter.operators.relations.synthetic import synthetic_instances, synthetic_rules
-from tiltmeter.storage.store.ledger import Unit
 
 NETWORK = [
     *("encoder.words=8", "encoder.pos=2", "encoder.ner=4", "encoder.lstm=8", "encoder.gcn=8", "encoder.ffn=8"),
@@ -123,21 +121,22 @@ def staged(configured):
 
     def stages(*settings):
         config, held = configured("job=relation_rules", *settings), Held()
-        parts = read_parts(held, config, sources := find_sources(config))
-        rules, matches = match_rules(held, config, compile_rules(held, config, sources, parts), parts)
-        evidence = evidence_of_rules(rules, matches)
-        unit = Unit("made/1", "made", {}, {**{split: [ref] for split, ref in parts.items()}, **evidence})
+        run = Run(config, find_sources(config), held, directory=None, console=None)
+        parts = read_parts(run)
+        evidence = match_rules(run, compile_rules(run, parts), parts)
 
         def supervised(share=1.0):
-            return supervised_parts(held, unit, share, config.data.mode, config.data.inverses)
+            about = {"mode": config.data.mode, "inverses": config.data.inverses}
+            return Supervision(share=share, evidence=evidence, **about).parts(held)
 
         def judged(written):
-            made = judge_rules(held, config, parts, evidence, [held.put(table_of(written, EXPLANATIONS))])
-            return {name: held.read(ref).to_pylist() for name, [ref] in made.items()}
+            given = held.put(pa.Table.from_pylist(written, WrittenRules.schema()))
+            done = count_new_rules(run, evidence, [given])
+            return {name: held.read(done.one(name)).to_pylist() for name in ("explanations", "rules")}
 
-        counted = held.read(count_rules(held, config, rules, parts, matches)).to_pylist()
+        counted = held.read(count_rules(run, evidence)).to_pylist()
         rows = {split: held.read(ref).to_pylist() for split, ref in parts.items()}
-        training = [one for _, one in read_instances(held, parts["training"])]
+        training = [one for _, one in evidence.instances(held, "training")]
         return SimpleNamespace(rows=rows, rules=counted, training=training, supervised=supervised, judged=judged)
 
     return stages

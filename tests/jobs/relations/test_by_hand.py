@@ -14,9 +14,10 @@ import pytest
 from sklearn.metrics import f1_score, precision_score, recall_score
 
 from benchmarks.calibration.adversary import Held
-from tiltmeter.jobs.relations.material import Floor, Part, floor_of
-from tiltmeter.jobs.relations.supervising import Rule
-from tiltmeter.jobs.relations.training import joint_models, load_model, variants
+from tiltmeter.jobs.relations.measures import Part
+from tiltmeter.jobs.relations.models import joint_models, load_model, variants
+from tiltmeter.jobs.relations.rules import Rule
+from tiltmeter.jobs.runtime.work import Done
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.relations.evaluation import (
     calibration_error,
@@ -36,7 +37,7 @@ from tiltmeter.operators.relations.rules.prefixes import RulePrefix, RuleVocabul
 from tiltmeter.operators.relations.rules.printing import printed, rule_symbols
 from tiltmeter.operators.relations.rules.regexes import RuleError
 from tiltmeter.operators.relations.synthetic import synthetic_instances
-from tiltmeter.operators.relations.written_measures import shares_of
+from tiltmeter.operators.relations.written_measures import floor_rules, shares_of
 from tiltmeter.operators.statistics.means import share, share_of_counts
 from tiltmeter.operators.statistics.multiplicity import holm
 from tiltmeter.operators.statistics.text_intervals import cut, spread_out
@@ -158,8 +159,10 @@ def test_instances_have_their_rules_and_the_vote_of_the_joint_models(ruled, by_h
 
 
 def test_models_that_speak_for_all_are_the_joint_ones_of_the_usual_share(by_hand):
-    made = {variant: SimpleNamespace(tables={"model": variant}) for variant in variants(by_hand.config)}
-    assert joint_models(by_hand.config, made) == [("joint", 0.75, 0), ("joint", 0.75, 1)]
+    made = variants(by_hand.config)
+    works = [SimpleNamespace(model=model, share=of_rules) for model, of_rules, _ in made]
+    done = Done([(work, SimpleNamespace(tables={"model": one})) for work, one in zip(works, made, strict=True)])
+    assert joint_models(by_hand.config, done) == [("joint", 0.75, 0), ("joint", 0.75, 1)]
     assert {*made} == {*by_hand.models}
 
 
@@ -392,12 +395,10 @@ def _check_calibration(ruled, by_hand, split):
 def test_the_floor_of_a_relation_is_the_commonest_rule_that_says_it():
     """Not one of another relation that matches beside it; the references are those of what holds."""
     rules = {name: Rule(relation, f"text {name}", ()) for name, relation in zip("abcd", "RRSS", strict=True)}
-    rows = [{"instance": 7, "rules": ["a", "c", "d"]}, {"instance": 8, "rules": ["b", "c"]}]
-    rows += [{"instance": 9, "rules": ["b", "c"]}]
-    part = Part("training", rows, each(3, "sentence"), ["S", "R", "R"], ["R", "R", "R"], {})
-    assert floor_of(part, part, rules) == Floor(
-        {"R": "text b"}, {7: frozenset({"text c", "text d"}), 8: frozenset({"text b"}), 9: frozenset({"text b"})}
-    )
+    names = [["a", "c", "d"], ["b", "c"], ["b", "c"]]
+    part = Part("training", [None] * 3, names, each(3, "sentence"), ["S", "R", "R"], ["R", "R", "R"], {})
+    assert floor_rules(part.by_rules, part.agreeing(part.by_rules, rules)) == {"R": "text b"}
+    assert part.agreeing(part.gold, rules) == [["text c", "text d"], ["text b"], ["text b"]]
 
 
 @pytest.mark.parametrize("model", ["joint", "no_classifier"])

@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 
 from tests.fixtures.tables.relations import ruled
-from tiltmeter.jobs.relations.page.findings import doubts, findings
+from tiltmeter.jobs.relations.page import doubts, findings
 
 MODELS = Path(__file__).with_name("sentences.txt")
 REASON = 'there is too little to go by: 12 of the unit "sentence", and 20 are needed'

@@ -209,7 +209,7 @@ def check_training(run, config, made, folder):
         for part in parts:
             rules = [[reader.vocabulary.rule(rule) for rule in rules] for rules in part.rules]
             relations = np.array([numbers.get(label, len(numbers)) for label in part.labels])
-            yield Labelled([reader.example(one) for one, _ in part.instances], relations, rules)
+            yield Labelled([reader.example(one) for one in part.instances], relations, rules)
 
     for number in range(config.seeds):
         rows = run.rows("training", seed=number)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.jobs.relations.conftest import SMALL
 from tests.jobs.test_layouts import survive
-from tiltmeter.jobs.relations.pretrained import find_pretrained, load_transformer
+from tiltmeter.jobs.relations.config import find_pretrained
 from tiltmeter.operators.statistics.means import share
 from tiltmeter.operators.statistics.units import units_of
 
@@ -195,7 +195,8 @@ def test_files_beside_are_those_of_their_part(staged, tmp_path):
 
 
 def test_a_share_of_tagged_rules_tells_of_fewer_instances(staged, tmp_path):
-    """As CoNLL04 has them: what rules say that are left out is not learnt from; other parts keep what holds."""
+    """As CoNLL04 has them: what rules say that are left out is not learnt from; other parts keep what holds. A file of
+    rules is not read beside."""
     rows = [
         {"tokens": ["Booth", verb, "Lincoln", "."], "tags": ["U-Peop", "O", "U-Peop", "O"]}
         | {"relations": [{"type": "Kill", "head": 0, "tail": 1}], "orig_id": f"{verb}{number}"}
@@ -205,7 +206,9 @@ def test_a_share_of_tagged_rules_tells_of_fewer_instances(staged, tmp_path):
     (tmp_path / "tags.txt").write_text("\n".join(["Kill\t[1]", "no_relation\t[]"] * len(rows)))
     (tmp_path / "part.json").write_text(json.dumps(rows))
     files = [*parts_of(tmp_path / "part.json"), *beside("rules.tags", tmp_path / "tags.txt")]
-    made = staged(*files, "rules.source=tags", "data.mode=rules")
+    (tmp_path / "rules.json").write_text('{"a": "SUBJ [] OBJ"}')
+    made = staged(*files, "rules.source=tags", f"rules.path={tmp_path}/rules.json", "data.mode=rules")
+    assert {row["source"] for row in made.rules} == {"tags"}
     for share_of_rules, num in ((1.0, 9), (0.5, 6)):
         told = made.supervised(share_of_rules)
         assert told["training"].labels == ["Kill"] * num
@@ -218,9 +221,9 @@ def test_a_checkpoint_is_of_the_revision_that_is_named(configured, hub, write_be
     for tag, num_layers in (("main", 1), ("second", 2)):
         write_bert(hub("bert", tag), ["a"], num_hidden_layers=num_layers)
     encoder = configured("job=relation_rules", "encoder.checkpoint=we/bert", "encoder.revision=second").encoder
-    made = find_pretrained(encoder).identity(encoder)
-    assert made == {"checkpoint": ["we/bert", hub("bert", "second").name]}
-    assert load_transformer(made)[0].config.num_hidden_layers == 2
+    made = find_pretrained(encoder)
+    assert made.identity == {"checkpoint": ["we/bert", hub("bert", "second").name]}
+    assert made.transformer()[0].config.num_hidden_layers == 2
 
 
 @pytest.mark.slow

@@ -1,11 +1,14 @@
 """Measures of predictions that are made up: their unit, their seeds, their tests, and what is compared with what."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import t
 
-from tiltmeter.jobs.relations.material import Guess, Part, Variant
-from tiltmeter.jobs.relations.scoring import Scoring
+from tiltmeter.jobs.relations.measures import Guess, Part, Scoring, Variant
+from tiltmeter.jobs.relations.tables import Annotations
+from tiltmeter.jobs.runtime.table import cells_of
 from tiltmeter.operators.relations.evaluation import independent_units
 from tiltmeter.storage.store.identity import digest
 
@@ -17,11 +20,11 @@ def part_of(num_sentences, models, *, seed=0, per_document=None, split="test"):
     """Two pairs of arguments in each sentence; of each model, the share of relations that it tells right, by seed."""
     draws = np.random.default_rng(seed)
     rows = [
-        {"instance": 2 * sentence + pair, "sentence": sentence, "tokens": [f"s{sentence}"], "rules": []}
-        | {"document": None if per_document is None else f"d{sentence // per_document}"}
-        for sentence in range(num_sentences)
-        for pair in range(2)
+        Annotations(split=split, instance=number, sentence=number // 2, tokens=[f"s{number // 2}"])
+        for number in range(2 * num_sentences)
     ]
+    for row in rows:
+        row.document = None if per_document is None else f"d{row.sentence // per_document}"
     gold = draws.choice(NAMES, size=len(rows), p=[0.3, 0.4, 0.3])
     said = {
         (name, number): np.where(draws.random(len(rows)) < share, gold, draws.choice(NAMES, size=len(rows)))
@@ -33,15 +36,15 @@ def part_of(num_sentences, models, *, seed=0, per_document=None, split="test"):
         for (name, number), values in said.items()
         if name != "rules"
     }
-    units = independent_units([row["document"] for row in rows], [row["sentence"] for row in rows])
+    units = independent_units([row.document for row in rows], [row.sentence for row in rows])
     by_rules = [str(one) for one in said.get(("rules", 0), gold)]
-    return Part(split, rows, units, gold.tolist(), by_rules, guesses)
+    return Part(split, rows, [[]] * len(rows), units, gold.tolist(), by_rules, guesses)
 
 
 def rows_of(part, **keys):
     """Of its measures."""
-    rows = Scoring(LEVEL, 0, 20, 1.0).relations(part)
-    return [row for row in rows if all(row[name] == value for name, value in keys.items())]
+    rows = Scoring(level=LEVEL, seed=0, num_resamples=20, share=1.0).relations(part)
+    return [row for row in map(cells_of, rows) if all(row[name] == value for name, value in keys.items())]
 
 
 def f1_of(part, name, weights):
@@ -110,13 +113,13 @@ def test_too_few_units_have_no_interval_and_no_p(sentences, per_document):
     for row in rows_of(part, measure="f1"):
         assert row["status"] == "too_few_units"
         assert need in row["reason"]
-        assert np.isnan([row["low"], row["high"], row.get("p_value", np.nan)]).all()
+        assert np.isnan([row["low"], row["high"], np.nan if row["p_value"] is None else row["p_value"]]).all()
         assert not any(name.endswith("draws") for name in row)
 
 
 def test_models_that_say_the_same_have_no_p():
     part = part_of(60, {"joint": (0.8,)})
-    part = Part(part.split, part.rows, part.units, part.gold, part.predicted(Variant("joint", 1.0, 0)), part.guesses)
+    part = replace(part, by_rules=part.predicted(Variant("joint", 1.0, 0)))
     [row] = rows_of(part, model="joint - rules")
     assert row["value"] == 0.0
     assert np.isnan(row["p_value"])
