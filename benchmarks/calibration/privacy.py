@@ -12,13 +12,12 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from benchmarks.calibration.registry import Claim, Experiment, Outcome, Run, done, ends, holds, share
+from benchmarks.calibration.registry import Claim, Experiment, Held, Outcome, Ref, Run, ends, holds, share
 from tiltmeter.jobs.classifiers.privacy import tables
-from tiltmeter.jobs.classifiers.privacy.comparing import adjusted
-from tiltmeter.jobs.classifiers.privacy.estimates import Said
-from tiltmeter.jobs.classifiers.privacy.measuring import GENERAL
-from tiltmeter.jobs.classifiers.privacy.noise import noise_rows
-from tiltmeter.jobs.classifiers.privacy.summing import _sum_up
+from tiltmeter.jobs.classifiers.privacy.comparisons import AdjustOrderings, Measured, SumUp
+from tiltmeter.jobs.classifiers.privacy.estimates import ControlNoise, Said, Sampling
+from tiltmeter.jobs.classifiers.privacy.tables import GENERAL
+from tiltmeter.jobs.runtime.table import tables_of
 from tiltmeter.operators.compute.arrays import FloatArray, IntArray
 from tiltmeter.operators.statistics.text_intervals import KeyedResampleSettings
 
@@ -96,7 +95,7 @@ def outcomes(made: World, model: str, valences: IntArray, genders: IntArray, lev
         {"valence": valences.astype(str), "gender": genders.astype(str), "found_valence": one, "found_gender": other}
         for one, other in by_seed
     ]
-    return _stacked(frames, model, tables.OUTCOMES)
+    return _stacked(frames, model, tables.Outcomes.schema())
 
 
 def samples(made: World, model: str, ep: FloatArray, own: Mapping[str, FloatArray]) -> pa.Table:
@@ -104,7 +103,7 @@ def samples(made: World, model: str, ep: FloatArray, own: Mapping[str, FloatArra
     ok = {name: ["ok"] * ep.shape[1] for name in ("status", "ep_status", "eg_status")}
     numbers = {"ep": ep, **own}
     frames = [{name: these[seed] for name, these in numbers.items()} | ok for seed in range(made.case.seeds)]
-    return _stacked(frames, model, tables.SAMPLES)
+    return _stacked(frames, model, tables.Samples.schema())
 
 
 def words(model: str, shares: FloatArray) -> pa.Table:
@@ -112,7 +111,7 @@ def words(model: str, shares: FloatArray) -> pa.Table:
     num = shares.shape[1]
     same = {"word": ["sorry"] * num, "list": ["hedges"] * num, "num": np.ones(num, int)}
     frames = [same | {"share": these} for these in shares]
-    return _stacked(frames, model, tables.WORD_SHARES)
+    return _stacked(frames, model, tables.WordShares.schema())
 
 
 def _stacked(frames: list[dict[str, Any]], model: str, schema: pa.Schema) -> pa.Table:
@@ -133,7 +132,7 @@ def summed(repetition: int, case: Case) -> dict[str, list[dict[str, Any]]]:
     genders = made.speakers % 2
     valences = made.rng.permuted(np.arange(num) % 2)
     measured = [name for name in tables.EXPLAINED if name not in ("ep", "eg")]
-    held = {}
+    held: dict[Any, pa.Table] = {}
     for role, model in (("own", MODEL), ("general", GENERAL)):
         shift = case.effect if role == "own" else 0.0
         ep = shift + 0.3 * made.effects() if role == "own" else np.full((case.seeds, num), np.nan)
@@ -144,10 +143,22 @@ def summed(repetition: int, case: Case) -> dict[str, list[dict[str, Any]]]:
     groups = [f"speaker {who}" if case.speakers else None for who in made.speakers]
     about = {"sentence": np.arange(num), "text": [f"text {at}" for at in range(num)]}
     held["texts"] = pa.table({**about, "group": pa.array(groups, pa.string())})
-    config = {"model": MODEL, "seed": 0, "intervals": INTERVALS}
-    found = done(_sum_up, config, {name: [table] for name, table in held.items()})
-    rows = {name: table.to_pylist() for name, table in found.items()}
-    return rows | {"orderings": adjusted(rows["orderings"])}
+    own, general = (_measured(role) for role in ("own", "general"))
+    texts: Any = [Ref("texts")]
+    work = SumUp(name=MODEL, texts=texts, own=own, general=general, intervals=INTERVALS, seed=0)
+    held |= work.tables(_store(held))
+    orderings: Any = [Ref("orderings")]
+    held |= AdjustOrderings(orderings=orderings).tables(_store(held))
+    return {name: held[name].to_pylist() for name in ("models", "orderings", "ep_words")}
+
+
+def _measured(role: str) -> Measured:
+    names: Any = ([Ref(f"{role}_{kind}")] for kind in ("samples", "words", "outcomes"))
+    return Measured(role, *names)
+
+
+def _store(held: Mapping[Any, pa.Table]) -> Any:
+    return Held(held)
 
 
 def _over(case: Case, number: int) -> dict[str, Outcome]:
@@ -186,8 +197,10 @@ def _noisy(case: Case, number: int) -> dict[str, Outcome]:
     texts = {
         at: Said(f"text {at}", f"speaker {one}" if case.speakers else None) for at, one in enumerate(made.speakers)
     }
-    config = {"model": "ArtNoise", "words": [["zx0"]], "seed": 0, "intervals": INTERVALS}
-    row, truth = next(iter(noise_rows(frame, texts, config))), share_truth(case, 0.5)
+    read: Any = {"copies": Ref("copies"), "texts": [], "attributions": []}
+    work = ControlNoise(name="ArtNoise", words=[["zx0"]], seed=0, intervals=INTERVALS, **read)
+    made_row = next(work.means(frame, Sampling(texts, INTERVALS, 0)))
+    [row], truth = dict(tables_of([made_row], [tables.Noise]))["noise"].to_pylist(), share_truth(case, 0.5)
     return {name: holds(row, name, truth) for name in ("share", "first")}
 
 

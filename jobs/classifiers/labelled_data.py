@@ -61,15 +61,18 @@ class LabelledData:
         return {name: called for name, called in names.items() if called is not None}
 
 
-def find_labelled_data(data: LabelledData) -> Files:
+def find_labelled_data(data: LabelledData, group: str = "data") -> Files:
     """Look for the files.
+
+    Args:
+        group: of the settings that name them.
 
     Raises:
         InputError: if one is missing, can't be read, or lacks a column, or has lists in one.
     """
     columns, files = list(dict.fromkeys(data.columns.values())), {}
     for part, path in data.paths.items():
-        setting = "data.path" if part == "training" else f"data.{part}"
+        setting = f"{group}.path" if part == "training" else f"{group}.{part}"
         files[part] = find_table(path, setting, columns, header=data.header, rules={data.text: [TEXT]})
     return Files(files)
 

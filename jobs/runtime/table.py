@@ -15,7 +15,7 @@ A row names its keys; any other column that it leaves out is null, and so is a n
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from types import NoneType, UnionType
-from typing import Annotated, Any, ClassVar, Self, dataclass_transform, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Self, Union, dataclass_transform, get_args, get_origin
 
 import numpy as np
 import pyarrow as pa
@@ -232,7 +232,7 @@ def _columns(table: type[Table]) -> Iterator[Column]:
     for item in (by_name[name] for name in names if name in by_name):
         if "column" in item.metadata:
             declared, kind = item.metadata["column"], item.type
-            if isinstance(kind, UnionType):
+            if get_origin(kind) in (Union, UnionType):
                 [kind] = [one for one in get_args(kind) if one is not NoneType]
             ends = declared.ends or ((f"{item.name}_low", f"{item.name}_high") if _is_number(kind) else ())
             yield replace(declared, name=item.name, type=kind, ends=ends)

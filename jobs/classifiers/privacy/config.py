@@ -1,18 +1,22 @@
-"""The config of `privacy_metrics`: texts with a valence and a gender, the models, and how they are explained."""
+"""Settings of `privacy_metrics`; what each means and usually is stands in ``conf/job/privacy_metrics.yaml``."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Annotated, Any, Literal, Self
 
 import pydantic
-from pydantic import BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from tiltmeter.jobs.classifiers.attributions import Explain
-from tiltmeter.jobs.classifiers.config import TrainedModels
+from tiltmeter.jobs.classifiers.config import EncoderSources, TrainedModels, find_encoder
 from tiltmeter.jobs.classifiers.intervals import check_method
-from tiltmeter.jobs.classifiers.labelled_data import LabelledData
+from tiltmeter.jobs.classifiers.labelled_data import LabelledData, find_labelled_data
 from tiltmeter.jobs.runtime.config import CommonConfig
+from tiltmeter.jobs.runtime.context import Run
+from tiltmeter.jobs.runtime.files import Files, find_table
+from tiltmeter.jobs.runtime.settings.fields import Count, Least0, Least2, Text, settings
 from tiltmeter.operators.classifiers.attribution.records import AttributionConfig
 from tiltmeter.operators.classifiers.privacy.bins import check_bins
 from tiltmeter.operators.classifiers.privacy.metrics import MetricConfig
@@ -21,19 +25,22 @@ from tiltmeter.operators.classifiers.privacy.swaps import swaps
 from tiltmeter.operators.statistics.text_intervals import KeyedResampleSettings
 from tiltmeter.operators.text.normalisation import as_labels
 from tiltmeter.operators.text.word_checks import check_words
+from tiltmeter.storage.corpora.sources import FoundFile
+from tiltmeter.storage.records.cells import GIVEN, between
 
 ModelName = Literal["General", "PrivAdv", "PrivAug", "PrivBias", "GenderCtrl", "ArtNoise", "PrivEP", "PrivAdvEP"]
 Copies = Literal["each", "changed"]
 PENALISED = ("PrivEP", "PrivAdvEP")
 """Models that are trained for EP."""
 
-_CONFIG = ConfigDict(extra="forbid")
-_Path = Annotated[str, Field(min_length=1)]
-_Share = Annotated[float, Field(gt=0.0, lt=1.0)]
-_Finite = Annotated[float, Field(allow_inf_nan=False)]
-
-
 _VALENCE = {"negative": "low", "neutral": "mid", "positive": "high"}
+
+_Part = Annotated[float, Field(gt=0.0, lt=1.0)]
+_Finite = Annotated[float, Field(allow_inf_nan=False)]
+_Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+_Lists = Annotated[tuple[str, ...], Field(min_length=1)]
+_Names = Annotated[dict[str, str], BeforeValidator(as_labels)]
+_Bins = Annotated[dict[str, tuple[_Finite, _Finite]], BeforeValidator(as_labels)]
 
 
 def _by_name(swaps: object) -> object:
@@ -42,33 +49,32 @@ def _by_name(swaps: object) -> object:
     return swaps
 
 
-_Names = Annotated[dict[str, str], BeforeValidator(as_labels)]
-_Bins = Annotated[dict[str, tuple[_Finite, _Finite]], BeforeValidator(as_labels)]
+def _that_fit(setting: str, check: Callable[[str, Any], None]) -> AfterValidator:
+    def checked(words: Any) -> Any:
+        check(setting, words)
+        return words
+
+    return AfterValidator(checked)
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
+@settings
 class PrivacyMetricsJob:
-    """``job=privacy_metrics``"""
-
-    name: Literal["privacy_metrics"] = "privacy_metrics"
+    name: Literal["privacy_metrics"]
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
-class SpokenData(LabelledData):
-    """Labelled texts, and who speaks them.
+@settings
+class Meaning:
+    """What labels and genders of a corpus mean."""
 
-    Attributes:
-        valence: the class of each label that is not itself the name of a class; None: negative, neutral and positive
-            are low, mid and high.
-        bins: of each class, where labels are ratings: the lowest and the highest, which is still of the class.
-        gender_codes: the gender of each code in the column of genders; None: genders are as they are written.
-        genders: of groups, where rows do not say.
-    """
+    valence: _Names | None
+    bins: _Bins | None
+    gender_codes: _Names | None
+    genders: _Names | None
 
-    valence: _Names | None = None
-    bins: _Bins | None = None
-    gender_codes: _Names | None = None
-    genders: _Names | None = None
+
+@settings
+class SpokenData(Meaning, LabelledData):
+    """Labelled texts, and who speaks them."""
 
     def valence_of(self, classes: Sequence[str]) -> dict[str, str]:
         """The class of each label that is not itself the name of a class."""
@@ -83,12 +89,7 @@ class SpokenData(LabelledData):
         return self
 
     def check(self, name: str, classes: Sequence[str]) -> None:
-        """Refuse what does not fit the classes.
-
-        Args:
-            name: of the corpus.
-            classes: from the lowest to the highest.
-        """
+        """Refuse what does not fit the classes, from the lowest to the highest; the name is that of the corpus."""
         if unknown := sorted(set(self.valence_of(classes).values()) - set(classes)):
             raise ValueError(f"{name}.valence: {unknown[0]!r} is no class; classes are {', '.join(classes)}")
         if self.bins is None:
@@ -102,30 +103,18 @@ class SpokenData(LabelledData):
         check_bins(f"{name}.bins", self.bins)
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
-class OtherCorpus:
-    """A further corpus; what is None is as in ``data``.
+@settings
+class OtherCorpus(Meaning):
+    """A further corpus; what is None is as in ``data``."""
 
-    Attributes:
-        path: None: there is none.
-        limit: rows that are taken at most; None: all.
-        shares_groups: whether a group of the same name in ``data`` is the same speaker.
-        header, text, label, gender, group: as for :class:`.LabelledData`.
-        valence, bins, gender_codes, genders: as for :class:`SpokenData`.
-    """
-
-    path: _Path | None = None
-    limit: Annotated[int, Field(ge=1)] | None = None
-    shares_groups: bool = True
-    header: bool | None = None
-    text: _Path | None = None
-    label: _Path | None = None
-    gender: _Path | None = None
-    group: _Path | None = None
-    valence: _Names | None = None
-    bins: _Bins | None = None
-    gender_codes: _Names | None = None
-    genders: _Names | None = None
+    path: Text | None
+    limit: Count | None
+    shares_groups: bool
+    header: bool | None
+    text: Text | None
+    label: Text | None
+    gender: Text | None
+    group: Text | None
 
     def read_as(self, data: SpokenData) -> SpokenData:
         """With what ``data`` says and this does not."""
@@ -137,122 +126,57 @@ class OtherCorpus:
         return dataclasses.replace(data, **single, **differing)
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
+@settings
 class Splits:
-    """Shares of the texts that no model is trained with, of each gender's."""
-
-    development: _Share = 0.2
-    test: _Share = 0.2
+    development: _Part
+    test: _Part
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
+@settings
 class Noise:
-    """Artificial words of the texts of ArtNoise, by class and gender.
-
-    Attributes:
-        words: of each gender, in alphabetical order, one for each class.
-        share: of the texts that get theirs.
-        times: how often.
-    """
-
-    words: Annotated[tuple[tuple[str, ...], ...], Field(min_length=2)]
-    share: Annotated[float, Field(gt=0.0, le=1.0)] = 0.5
-    times: Annotated[int, Field(ge=1)] = 1
-
-    @pydantic.field_validator("words")
-    @classmethod
-    def _different(cls, words: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
-        check_noise("models.noise.words", words)
-        return words
+    words: Annotated[tuple[tuple[str, ...], ...], Field(min_length=2), _that_fit("models.noise.words", check_noise)]
+    share: Annotated[float, Field(gt=0.0, le=1.0)]
+    times: Count
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
+@settings
 class Augmentation:
-    """Copies with the words of one gender in place of the other's, that PrivAug is trained with besides.
-
-    Attributes:
-        copies: ``each``: of every text, which doubles them, as published; ``changed``: of those that have such a word.
-        swaps: names of the lists of pairs that are swapped; None: all.
-        in_context: whether "her" and "his" become what fits their sentences ("his book" becomes "her book"); False:
-            what the lists have, as published ("hers book").
-    """
-
-    copies: Copies = "each"
-    swaps: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
-    in_context: bool = True
+    copies: Copies
+    swaps: _Lists | None
+    in_context: bool
 
 
-@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=_CONFIG)
+@settings
 class PrivacyModels(TrainedModels):
-    """The models.
-
-    Attributes:
-        names: which.
-        num_seeds: of each, that differ in their random numbers.
-        gender_weight: of the loss of gender in what the encoder learns, or unlearns.
-        gender_hidden: units between the representation and gender, in training.
-        ep_weight: of EP, where it is maximised.
-        augmentation: of PrivAug.
-        noise: of ArtNoise.
-    """
-
-    names: Annotated[tuple[ModelName, ...], Field(min_length=1)]
+    names: Annotated[tuple[ModelName, ...], Field(min_length=1), _that_fit("models.names", check_words)]
     augmentation: Augmentation
     noise: Noise
-    num_seeds: Annotated[int, Field(ge=1)] = 3
-    gender_weight: Annotated[float, Field(gt=0.0, allow_inf_nan=False)] = 1.0
-    gender_hidden: Annotated[int, Field(ge=0)] = 16
-    ep_weight: Annotated[float, Field(gt=0.0, allow_inf_nan=False)] = 1.0
-
-    @pydantic.field_validator("names")
-    @classmethod
-    def _different(cls, names: tuple[ModelName, ...]) -> tuple[ModelName, ...]:
-        check_words("models.names", names)
-        return names
+    num_seeds: Count
+    gender_weight: _Positive
+    gender_hidden: Least0
+    ep_weight: _Positive
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
+@settings
 class PrivacyExplanations:
-    """How models are explained.
-
-    Attributes:
-        attribution: the method.
-        max_sentences: of each corpus that are explained at most.
-        explained: the class whose output is explained.
-        listed: names of the lists that make up L; None: all.
-        metrics: what the equations of EP and EG leave open.
-        num_random_lists: of as many words that are not in L, whose EP is that of words that nobody listed.
-    """
-
     attribution: AttributionConfig
-    metrics: MetricConfig = MetricConfig()
-    max_sentences: Annotated[int, Field(ge=2)] = 300
-    explained: Explain = "predicted"
-    listed: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
-    num_random_lists: Annotated[int, Field(ge=0)] = 20
+    metrics: MetricConfig
+    max_sentences: Least2
+    explained: Explain
+    listed: _Lists | None
+    num_random_lists: Least0
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
+@settings
 class ValenceLexicon:
-    """A file of words and their valence.
-
-    Attributes:
-        path: CSV, TSV or Parquet; None: there is none.
-        header: whether the first line of CSV and TSV has names.
-        word, valence: what the file calls its columns.
-        low, high: ends of the scale.
-        bins: the highest valence of each class but the last; None: the scale is divided into equal parts.
-        least: how far from the middle a word must be to count in the share with the right sign; 1 is an end.
-    """
-
-    path: _Path | None = None
-    header: bool = True
-    word: _Path = "Word"
-    valence: _Path = "Valence"
-    low: _Finite = 0.0
-    high: _Finite = 1.0
-    bins: tuple[_Finite, ...] | None = None
-    least: Annotated[float, Field(ge=0.0, le=1.0)] = 0.25
+    path: Text | None
+    header: bool
+    word: Text
+    valence: Text
+    low: _Finite
+    high: _Finite
+    bins: tuple[_Finite, ...] | None
+    least: Annotated[float, Field(ge=0.0, le=1.0)]
 
     @pydantic.model_validator(mode="after")
     def _ordered(self) -> Self:
@@ -272,15 +196,8 @@ class ValenceLexicon:
         return self.bins or tuple(self.low + step * number for number in range(1, num_classes))
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
+@settings
 class ExplanationWords:
-    """Word lists of a language.
-
-    Attributes:
-        lists: words by which people tell a speaker's gender, by the name of the list.
-        swaps: pairs of words that are each other's counterpart, by the name of the list.
-    """
-
     lists: Annotated[dict[str, tuple[str, ...]], Field(min_length=1)]
     swaps: Annotated[dict[str, tuple[tuple[str, str], ...]], BeforeValidator(_by_name), Field(min_length=1)]
 
@@ -290,16 +207,8 @@ class ExplanationWords:
         swaps([pair for pairs in self.swaps.values() for pair in pairs])
 
 
-@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=_CONFIG)
+@settings
 class PrivacyMetricsRun(CommonConfig):
-    """A run of ``privacy_metrics``.
-
-    Attributes:
-        classes: of valence, from the lowest to the highest.
-        across: a corpus that models are tested on besides.
-        unbiased: a corpus that PrivBias is first trained with.
-    """
-
     job: PrivacyMetricsJob
     classes: Annotated[tuple[str, ...], Field(min_length=2)]
     data: SpokenData
@@ -313,9 +222,10 @@ class PrivacyMetricsRun(CommonConfig):
     intervals: KeyedResampleSettings
 
     @property
-    def listed(self) -> tuple[str, ...]:
-        """The lists that make up L."""
-        return self.explanations.listed or tuple(self.explanation_words.lists)
+    def listed(self) -> dict[str, tuple[str, ...]]:
+        """The lists that make up L, with their words."""
+        lists = self.explanation_words.lists
+        return {name: lists[name] for name in self.explanations.listed or lists}
 
     @property
     def swaps(self) -> tuple[tuple[str, str], ...]:
@@ -337,12 +247,9 @@ class PrivacyMetricsRun(CommonConfig):
             raise ValueError("splits.development and splits.test add up to 1 or more: lower one, for training texts")
         for name, data in self.corpora.items():
             data.check(name, self.classes)
-        if unknown := sorted(set(self.listed) - self.explanation_words.lists.keys()):
-            names = ", ".join(self.explanation_words.lists)
-            raise ValueError(f"explanations.listed: there is no list {unknown[0]!r}; lists are {names}")
-        if unknown := sorted(set(self.models.augmentation.swaps or ()) - self.explanation_words.swaps.keys()):
-            names = ", ".join(self.explanation_words.swaps)
-            raise ValueError(f"models.augmentation.swaps: there is no list {unknown[0]!r}; lists are {names}")
+        words = self.explanation_words
+        _check_lists("explanations.listed", self.explanations.listed, words.lists)
+        _check_lists("models.augmentation.swaps", self.models.augmentation.swaps, words.swaps)
         if "ArtNoise" in self.models.names and {len(self.classes)} != set(map(len, self.models.noise.words)):
             raise ValueError(
                 f"models.noise.words: must have a list for each gender, of {len(self.classes)} words, one for each of "
@@ -366,3 +273,46 @@ class PrivacyMetricsRun(CommonConfig):
                     "models.names, or take raw, maximum or share"
                 )
         return self
+
+
+def _check_lists(setting: str, names: Sequence[str] | None, lists: Mapping[str, object]) -> None:
+    if unknown := sorted(set(names or ()) - lists.keys()):
+        raise ValueError(f"{setting}: there is no list {unknown[0]!r}; lists are {', '.join(lists)}")
+
+
+@dataclass(frozen=True)
+class PrivacySources:
+    """Files of texts by the corpus that they are of, a lexicon of valence, and what models start from."""
+
+    texts: Mapping[str, Files]
+    lexicon: FoundFile | None
+    encoder: EncoderSources
+
+    def record(self) -> dict[str, Any]:
+        """Every file with its version, for ``run.json``."""
+        others = {name: corpus.files["training"] for name, corpus in self.texts.items() if name != "data"}
+        single = others if self.lexicon is None else {"lexicon": self.lexicon, **others}
+        return self.texts["data"].record() | Files(single).record() | self.encoder.record()
+
+
+PrivacyRun = Run[PrivacyMetricsRun, PrivacySources]
+
+
+def find_sources(config: PrivacyMetricsRun) -> PrivacySources:
+    """Look for the files and the checkpoint.
+
+    Raises:
+        InputError, CheckpointError: if one is missing, can't be read, or lacks a column.
+    """
+    texts = {name: find_labelled_data(corpus, name) for name, corpus in config.corpora.items()}
+    return PrivacySources(texts, _find_lexicon(config.lexicon), find_encoder(config.models))
+
+
+def _find_lexicon(lexicon: ValenceLexicon) -> FoundFile | None:
+    if lexicon.path is None:
+        return None
+    scale = between(lexicon.low, lexicon.high)._replace(
+        reason=f"no valence from {lexicon.low:g} to {lexicon.high:g}, as lexicon.low and lexicon.high say"
+    )
+    columns, rules = [lexicon.word, lexicon.valence], {lexicon.valence: [GIVEN, scale]}
+    return find_table(lexicon.path, "lexicon.path", columns, header=lexicon.header, rules=rules)

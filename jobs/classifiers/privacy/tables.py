@@ -1,41 +1,28 @@
-"""The tables of `privacy_metrics`: every column with its type, its unit and a sentence."""
+"""The tables of `privacy_metrics`."""
 
-import pyarrow as pa
+from typing import Any
 
-from tiltmeter.jobs.classifiers.intervals import estimate_columns
-from tiltmeter.jobs.classifiers.tables import ATTRIBUTIONS
-from tiltmeter.jobs.runtime.columns import REASON, STATUS
-from tiltmeter.storage.store.tables import column
+from tiltmeter.jobs.classifiers.intervals import TextEstimate
+from tiltmeter.jobs.classifiers.tables import Attributed
+from tiltmeter.jobs.runtime.table import Int32, Table, doc, key, schemas
 
-MODEL = column("model", pa.string(), "the model", key=True)
-SEED = column("seed", pa.int32(), "number of the seed, from 0; null: mean over the seeds", key=True)
-CORPUS = column(
-    "corpus",
-    pa.string(),
-    "'within': the test part of the data; 'across': the other corpus; 'noisy': the test part with artificial words",
-    key=True,
-)
-SENTENCE = column(
-    "sentence", pa.int64(), "number of the sentence, as in the tables texts, noisy_texts and attributions", key=True
-)
+GENERAL, CONTROL = "General", "GenderCtrl"
+"""Models that others are compared with."""
 
-MEASURES = {
-    "valence_uar": "unweighted average recall of valence",
-    "gender_uar": "unweighted average recall of gender, by an attacker on the frozen representation",
-    "ep": "EP against General, equation 1, mean over the sentences that have one; higher is more private",
-    "ep_random": "EP with random words in the place of those that give gender away, mean over the lists",
-    "eg": "EG, equation 2, mean over the sentences that General gets right; higher generalises better",
-    "listed_share": "share of the attribution that falls on words that give gender away; lower is more private",
-    "right_sign_share": "share that falls on words of the valence lexicon, with the right sign; null without a lexicon",
-    "lexicon_share": "share that falls on words of the valence lexicon, with any sign; null without a lexicon",
-}
-"""What the table ``models`` says of each."""
-
-EXPLAINED = tuple(MEASURES)[2:]
-"""Those that come from attributions."""
+RESEEDED = "General, next seed"
+"""General with the random numbers of the next seed: what EP is of a model that nothing was done to."""
 
 RANDOM_LISTS = "random lists"
 """In the place of a model that EP is compared with: EP with random words in the place of the listed ones."""
+
+CORPORA = {"within": "test", "across": "across"}
+"""The part of the texts that each corpus of the results is."""
+
+NOISY = "noisy"
+"""The corpus that is the copy of the test part with artificial words."""
+
+NOISE_MODELS = (GENERAL, "ArtNoise")
+"""Those that are tested and explained on it: one that knows nothing of artificial words, and one that learnt them."""
 
 EP_STATUSES = {
     "ok": "",
@@ -55,198 +42,207 @@ EG_STATUSES = {
 }
 """Why there is no EG."""
 
-_WHY = [
-    column("ep_status", pa.string(), "'ok', or why there is no EP, in a word"),
-    column("ep_reason", pa.string(), "why there is no EP, in a sentence; empty if there is one"),
-    column("eg_status", pa.string(), "'ok', or why there is no EG, in a word"),
-    column("eg_reason", pa.string(), "why there is no EG, in a sentence; empty if there is one"),
-]
-
-TEXTS = pa.schema(
-    [
-        SENTENCE,
-        column("part", pa.string(), "'training', 'development', 'test', 'across' or 'unbiased'"),
-        column("file", pa.string(), "the file it is from: 'training', 'development', 'test', 'across' or 'unbiased'"),
-        column("row", pa.int64(), "number of the row in its file, from 0"),
-        column("text", pa.string(), "the text; empty if there is none"),
-        column("valence", pa.string(), "its class; null if it has none"),
-        column("gender", pa.string(), "the gender of who speaks; null if nothing says"),
-        column("group", pa.string(), "who speaks; null if nothing says"),
-        STATUS,
-        REASON,
-    ]
+_CORPUS = (
+    "'within': the test part of the data; 'across': the other corpus; 'noisy': the test part with artificial words"
 )
-
-NOISY_TEXTS = pa.schema(
-    [
-        SENTENCE,
-        column("original", pa.int64(), "number of the sentence that it is a copy of"),
-        column("text", pa.string(), "the copy"),
-        column("noise", pa.string(), "the artificial word that was added; null if none was"),
-        column("valence", pa.string(), "its class"),
-        column("gender", pa.string(), "the gender of who speaks"),
-    ]
-)
-
-OUTCOMES = pa.schema(
-    [
-        MODEL,
-        SEED,
-        CORPUS,
-        SENTENCE,
-        column("valence", pa.string(), "true class"),
-        column("gender", pa.string(), "true gender"),
-        column("found_valence", pa.string(), "class by the model"),
-        column("found_gender", pa.string(), "gender by the attacker"),
-    ]
-)
-"""What each model finds in each text that it is tested on."""
-
-SAMPLES = pa.schema(
-    [
-        MODEL,
-        SEED,
-        CORPUS,
-        SENTENCE,
-        column("ep", pa.float64(), "EP of the sentence against General with the same seed"),
-        column("ep_random", pa.float64(), "EP of random lists, mean over those that it has a value of"),
-        column("eg", pa.float64(), "EG of the sentence"),
-        *_WHY,
-        column("num_general", pa.int32(), "G of equation 1: words that EP is divided by; null without an EP", "words"),
-        column("num_avoided", pa.int32(), "listed words that General's explanation alone has; null likewise", "words"),
-        column("num_added", pa.int32(), "listed words that this model's alone has; null likewise", "words"),
-        column(
-            "num_against", pa.int32(), "words that speak against the class, though of its bin; null without", "words"
-        ),
-        column("num_opposite", pa.int32(), "words that speak for the class, though of the opposite bin", "words"),
-        column("listed_share", pa.float64(), "share of words that give gender away; null without an attribution"),
-        column("right_sign_share", pa.float64(), "share of words of the lexicon with the right sign"),
-        column("lexicon_share", pa.float64(), "share of words of the lexicon with any sign"),
-        column("num_words", pa.int32(), "words that the model read", "words"),
-        column("num_unread", pa.int32(), "words that it did not read, as beyond its limit", "words"),
-        STATUS,
-        REASON,
-    ]
-)
-
-WORD_SHARES = pa.schema(
-    [
-        MODEL,
-        SEED,
-        CORPUS,
-        SENTENCE,
-        column("word", pa.string(), "entry of a list", key=True),
-        column("list", pa.string(), "name of the list", key=True),
-        column("num", pa.int32(), "times that the sentence has it", "occurrences"),
-        column("share", pa.float64(), "share of the sentence's attribution that falls on it"),
-        column("part", pa.float64(), "what it adds to the sentence's EP; null where that has none"),
-        column("num_avoided", pa.int32(), "words of it that General's explanation alone has; null likewise", "words"),
-        column("num_added", pa.int32(), "words of it that this model's alone has; null likewise", "words"),
-    ]
-)
-"""What each listed word of each sentence has of its attribution."""
+_SENTENCE = "number of the sentence, as in the tables texts, noisy_texts and attributions"
+_SPEAKER = "the gender of who speaks"
+_OVER = "speakers, or texts where nothing says who speaks, and seeds"
+_UNITS = "speakers of the explained texts, or the texts where nothing says who speaks"
+_FILES = "'training', 'development', 'test', 'across' or 'unbiased'"
 
 
-_UNITS = column("num_units", pa.int64(), "speakers of the explained texts, or the texts where nothing says who speaks")
+def _number(sentence: str, **look: Any) -> Any:
+    """A column of numbers over speakers and seeds, with their intervals."""
+    return doc(sentence, interval=_OVER, **look)
 
 
-def _with_interval(name: str, sentence: str) -> list[pa.Field]:
-    return estimate_columns(name, sentence, "speakers, or texts where nothing says who speaks, and seeds")
+class Texts(Table, name="texts"):
+    sentence: int = key(_SENTENCE)
+    part: str = doc(_FILES)
+    file: str = doc(f"the file it is from: {_FILES}")
+    row: int = doc("number of the row in its file, from 0")
+    text: str = doc("the text; empty if there is none")
+    valence: str | None = doc("its class; null if it has none")
+    gender: str | None = doc(f"{_SPEAKER}; null if nothing says")
+    group: str | None = doc("who speaks; null if nothing says")
 
 
-MODELS = pa.schema(
-    [
-        MODEL,
-        SEED,
-        CORPUS,
-        *(field for name, sentence in MEASURES.items() for field in _with_interval(name, sentence)),
-        column("num_rows", pa.int64(), "texts that it was tested on", "texts"),
-        _UNITS,
-        column("num_explained", pa.int64(), "texts that were explained", "texts"),
-        column("num_ep", pa.int64(), "texts that have an EP, with one seed at least", "texts"),
-        column("num_eg", pa.int64(), "texts that have an EG, with one seed at least", "texts"),
-        *_WHY,
-        STATUS,
-        REASON,
-    ]
-)
+class NoisyTexts(Table, name="noisy_texts", has_status=False):
+    sentence: int = key(_SENTENCE)
+    original: int = doc("number of the sentence that it is a copy of")
+    text: str = doc("the copy")
+    noise: str | None = doc("the artificial word that was added; null if none was")
+    valence: str = doc("its class")
+    gender: str = doc(_SPEAKER)
 
-ORDERINGS = pa.schema(
-    [
-        MODEL,
-        column("against", pa.string(), f"the other model; or '{RANDOM_LISTS}', of EP", key=True),
-        CORPUS,
-        column("measure", pa.string(), "a column of the table models", key=True),
-        *_with_interval("difference", "mean over the texts of the model, less that of the other; General's EP is 0"),
-        _UNITS,
-        column("sd_training", pa.float64(), "standard deviation of the difference between seeds; null of one seed"),
-        column(
-            "p",
-            pa.float64(),
-            "two-sided, of no difference: the larger of that by the signs of speakers, in each of whom the two may be "
-            "interchanged, and that by Student's t over speakers and seeds; of one seed the first; null of too few",
-        ),
-        column("p_holm", pa.float64(), "after Holm, over the rows of the same corpus and measure"),
-        column("p_benjamini_hochberg", pa.float64(), "after Benjamini and Hochberg, over the same rows"),
-        column("expected", pa.string(), "'lower' or 'higher': what the paper expects; null: nothing"),
-        column(
-            "found",
-            pa.bool_(),
-            "whether the interval lies on that side of 0; null where nothing is expected, and without an interval",
-        ),
-        STATUS,
-        REASON,
-    ]
-)
 
-EP_WORDS = pa.schema(
-    [
-        MODEL,
-        column("word", pa.string(), "entry of a list of words that give gender away", key=True),
-        column("list", pa.string(), "name of the list", key=True),
-        CORPUS,
-        column("num_occurrences", pa.int64(), "times that the explained sentences have it", "occurrences"),
-        column("num_sentences", pa.int64(), "explained sentences that have it", "sentences"),
-        column("part", pa.float64(), "what it adds to EP; null where there is none"),
-        column("num_avoided", pa.int64(), "words of it in General's explanations alone, over all seeds", "words"),
-        column("num_added", pa.int64(), "words of it in this model's alone, over all seeds", "words"),
-        column("share", pa.float64(), "its part of the listed share: of the attribution, mean over all sentences"),
-        column("share_where_used", pa.float64(), "its share of the attribution, mean over sentences that have it"),
-        column("share_general", pa.float64(), "share of the model General; null of General itself, and without it"),
-        *_with_interval("change", "share, less that of General; null as for share_general"),
-        column(
-            "stopped",
-            pa.bool_(),
-            "whether the interval of change lies below 0 and share is at most half; null without one",
-        ),
-        STATUS,
-        REASON,
-    ]
-)
+class LexiconWords(Table, name="lexicon", public=False, has_status=False):
+    """A valence lexicon that a user brings."""
 
-NOISE = pa.schema(
-    [
-        MODEL,
-        SEED,
-        column("word", pa.string(), "artificial word, of a class and a gender; null: of all", key=True),
-        *_with_interval("share", "share of the attribution that falls on the artificial word, mean over the texts"),
-        *_with_interval("first", "share of the texts in which no other word has a larger attribution"),
-        column("even_share", pa.float64(), "both, were the attributions of all words as large"),
-        column("highlighted", pa.bool_(), "whether the interval of share lies above even_share; null without one"),
-        column("num_texts", pa.int64(), "explained texts that have an artificial word", "texts"),
-        _UNITS,
-        STATUS,
-        REASON,
-    ]
-)
+    word: str = key("the word, in lower case")
+    valence: float = doc("from -1, the lowest, to 1, the highest; mean if the file has several")
+    bin: int = doc("number of the class that its valence is in, from 0")
 
-TABLES = {
-    "texts": TEXTS,
-    "noisy_texts": NOISY_TEXTS,
-    "models": MODELS,
-    "orderings": ORDERINGS,
-    "ep_words": EP_WORDS,
-    "noise": NOISE,
-    "samples": SAMPLES,
-    "attributions": ATTRIBUTIONS,
-}
+
+class OfModel(Table):
+    model: str = key("the model")
+
+
+class OfSeed(OfModel):
+    seed: Int32 | None = key("number of the seed, from 0; null: mean over the seeds")
+
+
+class OfCorpus(OfSeed):
+    corpus: str = key(_CORPUS)
+
+
+class OfSentence(OfCorpus):
+    sentence: int = key(_SENTENCE)
+
+
+class Outcomes(OfSentence, name="outcomes", public=False, has_status=False):
+    """What each model finds in each text that it is tested on."""
+
+    valence: str = doc("true class")
+    gender: str = doc("true gender")
+    found_valence: str = doc("class by the model")
+    found_gender: str = doc("gender by the attacker")
+
+
+class Why(Table):
+    ep_status: str = doc("'ok', or why there is no EP, in a word")
+    ep_reason: str = doc("why there is no EP, in a sentence; empty if there is one")
+    eg_status: str = doc("'ok', or why there is no EG, in a word")
+    eg_reason: str = doc("why there is no EG, in a sentence; empty if there is one")
+
+    def explain(self, ep_status: str, eg_status: str) -> None:
+        """Say why there is no EP, or no EG."""
+        self.ep_status, self.ep_reason = ep_status, EP_STATUSES[ep_status]
+        self.eg_status, self.eg_reason = eg_status, EG_STATUSES[eg_status]
+
+
+class _Sampled(OfSentence):
+    ep: float = doc("EP of the sentence against General with the same seed")
+    ep_random: float | None = doc("EP of random lists, mean over those that it has a value of")
+    eg: float = doc("EG of the sentence")
+
+
+class Samples(Why, _Sampled, name="samples"):
+    num_general: Int32 = doc("G of equation 1: words that EP is divided by; null without an EP", "words")
+    num_avoided: Int32 = doc("listed words that General's explanation alone has; null likewise", "words")
+    num_added: Int32 = doc("listed words that this model's alone has; null likewise", "words")
+    num_against: Int32 = doc("words that speak against the class, though of its bin; null without", "words")
+    num_opposite: Int32 = doc("words that speak for the class, though of the opposite bin", "words")
+    listed_share: float = doc("share of words that give gender away; null without an attribution")
+    right_sign_share: float = doc("share of words of the lexicon with the right sign")
+    lexicon_share: float = doc("share of words of the lexicon with any sign")
+    num_words: Int32 = doc("words that the model read", "words")
+    num_unread: Int32 = doc("words that it did not read, as beyond its limit", "words")
+
+
+class WordShares(OfSentence, name="words", public=False, has_status=False):
+    """What each listed word of each sentence has of its attribution."""
+
+    word: str = key("entry of a list")
+    list: str = key("name of the list")
+    num: Int32 = doc("times that the sentence has it", "occurrences")
+    share: float = doc("share of the sentence's attribution that falls on it")
+    part: float = doc("what it adds to the sentence's EP; null where that has none")
+    num_avoided: Int32 = doc("words of it that General's explanation alone has; null likewise", "words")
+    num_added: Int32 = doc("words of it that this model's alone has; null likewise", "words")
+
+
+class _Measured(OfCorpus):
+    valence_uar: TextEstimate = _number("unweighted average recall of valence", heading="UAR of valence")
+    gender_uar: TextEstimate = _number(
+        "unweighted average recall of gender, by an attacker on the frozen representation", heading="UAR of gender"
+    )
+    ep: TextEstimate = _number(
+        "EP against General, equation 1, mean over the sentences that have one; higher is more private", heading="EP"
+    )
+    ep_random: TextEstimate = _number(
+        "EP with random words in the place of those that give gender away, mean over the lists",
+        heading="EP of random lists",
+    )
+    eg: TextEstimate = _number(
+        "EG, equation 2, mean over the sentences that General gets right; higher generalises better", heading="EG"
+    )
+    listed_share: TextEstimate = _number(
+        "share of the attribution that falls on words that give gender away; lower is more private",
+        heading="listed share",
+    )
+    right_sign_share: TextEstimate = _number(
+        "share that falls on words of the valence lexicon, with the right sign; null without a lexicon",
+        heading="right-sign share",
+    )
+    lexicon_share: TextEstimate = _number(
+        "share that falls on words of the valence lexicon, with any sign; null without a lexicon",
+        heading="share of the lexicon",
+    )
+    num_rows: int | None = doc("texts that it was tested on", "texts", heading="texts")
+    num_units: int = doc(_UNITS)
+    num_explained: int = doc("texts that were explained", "texts")
+    num_ep: int = doc("texts that have an EP, with one seed at least", "texts", heading="with EP")
+    num_eg: int = doc("texts that have an EG, with one seed at least", "texts", heading="with EG")
+
+
+class Models(Why, _Measured, name="models"):
+    """What each gives away."""
+
+
+MEASURES = {column.name: column.heading or "" for column in Models.columns if column.ends}
+"""Numbers of the table ``models``, and what pages call each."""
+
+EXPLAINED = tuple(MEASURES)[2:]
+"""Those that come from attributions."""
+
+
+class Orderings(OfModel, name="orderings"):
+    against: str = key(f"the other model; or '{RANDOM_LISTS}', of EP")
+    corpus: str = key(_CORPUS)
+    measure: str = key("a column of the table models", show=MEASURES.__getitem__)
+    difference: TextEstimate = _number("mean over the texts of the model, less that of the other; General's EP is 0")
+    num_units: int = doc(_UNITS)
+    sd_training: float = doc("standard deviation of the difference between seeds; null of one seed")
+    p: float | None = doc(
+        "two-sided, of no difference: the larger of that by the signs of speakers, in each of whom the two may be "
+        "interchanged, and that by Student's t over speakers and seeds; of one seed the first; null of too few"
+    )
+    p_holm: float = doc("after Holm, over the rows of the same corpus and measure", heading="p (Holm)", show="p_value")
+    p_benjamini_hochberg: float = doc("after Benjamini and Hochberg, over the same rows")
+    expected: str | None = doc("'lower' or 'higher': what the paper expects; null: nothing")
+    found: bool | None = doc(
+        "whether the interval lies on that side of 0; null where nothing is expected, and without an interval"
+    )
+
+
+class EpWords(OfModel, name="ep_words"):
+    word: str = key("entry of a list of words that give gender away")
+    list: str = key("name of the list", show="phrase")
+    corpus: str = key(_CORPUS)
+    num_occurrences: int = doc("times that the explained sentences have it", "occurrences")
+    num_sentences: int = doc("explained sentences that have it", "sentences")
+    part: float | None = doc("what it adds to EP; null where there is none", heading="part of EP", digits=4)
+    num_avoided: int | None = doc("words of it in General's explanations alone, over all seeds", "words")
+    num_added: int | None = doc("words of it in this model's alone, over all seeds", "words")
+    share: float = doc("its part of the listed share: of the attribution, mean over all sentences", digits=4)
+    share_where_used: float = doc("its share of the attribution, mean over sentences that have it")
+    share_general: float = doc(
+        "share of the model General; null of General itself, and without it", heading="share in General", digits=4
+    )
+    change: TextEstimate = _number("share, less that of General; null as for share_general", digits=4)
+    stopped: bool = doc("whether the interval of change lies below 0 and share is at most half; null without one")
+
+
+class Noise(OfSeed, name="noise"):
+    word: str | None = key("artificial word, of a class and a gender; null: of all")
+    share: TextEstimate = _number("share of the attribution that falls on the artificial word, mean over the texts")
+    first: TextEstimate = _number("share of the texts in which no other word has a larger attribution")
+    even_share: float = doc("both, were the attributions of all words as large", heading="if all words had as much")
+    highlighted: bool | None = doc("whether the interval of share lies above even_share; null without one")
+    num_texts: int = doc("explained texts that have an artificial word", "texts")
+    num_units: int = doc(_UNITS)
+
+
+TABLES = schemas(Texts, NoisyTexts, Models, Orderings, EpWords, Noise, Samples, Attributed)

@@ -4,9 +4,16 @@ Frequent words are in most texts, and in most explanations, so that a random wor
 whose place it takes.
 """
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
+
+from tiltmeter.operators.compute.arrays import BoolArray
+from tiltmeter.operators.compute.generators import keyed_generator
+from tiltmeter.operators.compute.keys import document_key
+from tiltmeter.operators.compute.philox import Stream
+from tiltmeter.operators.text.normalisation import folded
 
 VERSION = "random_lists/1"
 
@@ -34,3 +41,25 @@ def random_list(num_texts: Mapping[str, int], listed: frozenset[str], generator:
         free.sort(key=lambda other: (abs(num_texts[other] - num_texts[word]), other))
         chosen.append(free.pop(int(generator.integers(min(_NUM_CANDIDATES, len(free))))))
     return frozenset(chosen)
+
+
+def random_lists(
+    texts: Iterable[tuple[Sequence[str], BoolArray]], num: int, seed: int, corpus: str
+) -> list[frozenset[str]]:
+    """Several such lists, in the place of the listed words of a corpus; punctuation marks are no words.
+
+    Args:
+        texts: words of each, and which of them are listed.
+        num: of lists.
+        seed: of what is drawn.
+        corpus: its name, which draws are keyed by.
+    """
+    num_texts: Counter[str] = Counter()
+    listed: set[str] = set()
+    for words, is_listed in texts:
+        names = [folded(word) for word in words]
+        listed |= {name for name, is_on_list in zip(names, is_listed, strict=True) if is_on_list}
+        num_texts.update({name for name in names if any(map(str.isalnum, name))})
+    key = document_key(f"{corpus} random lists")
+    generators = (keyed_generator(seed, Stream.RANDOM_WORDS, 0, number, key) for number in range(num))
+    return [random_list(num_texts, frozenset(listed), generator) for generator in generators]

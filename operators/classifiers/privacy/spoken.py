@@ -12,10 +12,11 @@ within each class. Simulated with an intraclass correlation of 0.2, recalls of 0
 unlike sizes on each side, intervals at 95 % hold 93 to 95 %; without it 88 to 93.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
+from tiltmeter.operators.classifiers.privacy.attacker import weighted_recalls
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
 from tiltmeter.operators.statistics.designs.groups import MIN_SIDE
 from tiltmeter.operators.statistics.flips import flips
@@ -46,6 +47,28 @@ class Spoken(NamedTuple):
     classes: IntArray | None = None
     is_of_units: bool = False
     weights: FloatArray | None = None
+
+    @classmethod
+    def means(cls, by_seed: FloatArray, units: Units) -> Self:
+        """Of a mean over texts, each of which has its own over the seeds; arguments as the attributes."""
+        return cls(by_seed, mean_of_seeds(by_seed), units)
+
+    @classmethod
+    def recalls(cls, right: BoolArray, classes: IntArray, units: Units, cells: IntArray, *, is_of_units: bool) -> Self:
+        """Of an unweighted average recall.
+
+        Args:
+            right: ``[seeds, texts]``, whether the class is recognised.
+            classes: ``[texts]``, the true ones.
+            units: who said each.
+            cells: ``[texts]``, within which it is centred where texts are the units.
+            is_of_units: whether all texts of a speaker are of one class.
+        """
+        shares = np.stack([weighted_recalls(is_right, classes) for is_right in right])
+        weights = weighted_recalls(np.ones(len(classes), dtype=bool), classes)
+        has_speakers = units.kind == "speaker"
+        within = classes if has_speakers else cells
+        return cls(shares, shares.mean(axis=0), units, within, has_speakers and is_of_units, weights)
 
     def __sub__(self, other: "Spoken") -> "Spoken":
         """Of the same texts, trained with the same random numbers."""
@@ -104,3 +127,13 @@ class Spoken(NamedTuple):
         if too_few or inferred.too_few:
             return _NAN, too_few or inferred.too_few
         return (max(p, inferred.p) if self.seeds.size > 1 else p), None
+
+
+def mean_of_seeds(values: FloatArray) -> FloatArray:
+    """``[seeds, texts]`` to ``[texts]``, over the seeds that have a value; NaN without any.
+
+    >>> mean_of_seeds(np.array([[0.5, np.nan, np.nan], [1.0, 2.0, np.nan]]))
+    array([0.75, 2.  ,  nan])
+    """
+    counts = (~np.isnan(values)).sum(axis=0)
+    return np.where(counts > 0, np.nansum(values, axis=0) / np.maximum(counts, 1), np.nan)

@@ -10,9 +10,10 @@ import torch
 from tests.fixtures.dialogues import SMALL, TELLS
 from tests.jobs.classifiers.privacy.by_hand import CLASSES, check_samples
 from tests.jobs.classifiers.rows import read_rows, write_rows
-from tiltmeter.jobs.classifiers.models import trained_model
-from tiltmeter.jobs.classifiers.privacy import training
-from tiltmeter.jobs.classifiers.privacy.measuring import RESEEDED
+from tiltmeter.jobs.classifiers import training
+from tiltmeter.jobs.classifiers.models import TextModel, TrainedSource
+from tiltmeter.jobs.classifiers.privacy import models as privacy_models
+from tiltmeter.jobs.classifiers.privacy.tables import RESEEDED
 from tiltmeter.operators.classifiers.attribution.attribute import attribute, predict
 from tiltmeter.operators.classifiers.attribution.records import AttributionConfig
 from tiltmeter.operators.classifiers.networks import network_inputs, small_network
@@ -68,7 +69,8 @@ def study(run_here, dialogues, tmp_path_factory):
 def models(study):
     run = study("integrated_gradients")
     units = run.units("privacy_model")
-    return {unit.name: trained_model(done.tables["model"]).load(run.pool.store, "cpu") for unit, done in units}
+    made = {unit.name: TextModel(TrainedSource(), on_gpu=False, made=done.tables["model"]) for unit, done in units}
+    return {name: model.load(run.pool.store).network for name, model in made.items()}
 
 
 @pytest.mark.parametrize("method", EXPLAINED)
@@ -157,7 +159,7 @@ def spoken(run_here, write_vectors, tmp_path_factory):
     given += ["explanations.metrics.sign=any", "explanations.metrics.threshold=0.5"]
     run = run_here(
         *("job=privacy_metrics", "seed=4", *given, f"store={place}/store", f"run_dir={place}/run"),
-        watched=[(training, "train"), (training, "_penalty")],
+        watched=[(training, "train"), (privacy_models, "_penalty")],
     )
     return run, {name: [*rows] for name, rows in files.items()}
 

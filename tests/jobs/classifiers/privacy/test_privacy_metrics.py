@@ -10,16 +10,18 @@ from tests.fixtures.dialogues import SMALL, SPEAKERS, TELLS
 from tests.jobs.classifiers.privacy.by_hand import CLASSES, check_samples, ep
 from tiltmeter.jobs.changes.comparing import Comparison
 from tiltmeter.jobs.changes.past_runs import past_run
-from tiltmeter.jobs.classifiers.models import trained_model
-from tiltmeter.jobs.classifiers.privacy import evaluating, training
-from tiltmeter.jobs.classifiers.privacy.lexicons import BinnedLexicon
-from tiltmeter.jobs.classifiers.privacy.measuring import RESEEDED, _random_lists, _Sentence
-from tiltmeter.jobs.classifiers.privacy.tables import EXPLAINED, MEASURES, RANDOM_LISTS
+from tiltmeter.jobs.classifiers import training
+from tiltmeter.jobs.classifiers.models import TextModel, TrainedSource
+from tiltmeter.jobs.classifiers.privacy import models
+from tiltmeter.jobs.classifiers.privacy.explanations import Explained, MeasureModel
+from tiltmeter.jobs.classifiers.privacy.tables import EXPLAINED, MEASURES, RANDOM_LISTS, RESEEDED
+from tiltmeter.jobs.classifiers.tables import Attributed
 from tiltmeter.operators.classifiers.attribution.attribute import predict
 from tiltmeter.operators.classifiers.privacy.attacker import weighted_recalls
+from tiltmeter.operators.classifiers.privacy.bins import BinnedLexicon
 from tiltmeter.operators.classifiers.privacy.metrics import UNBINNED, MetricConfig
 from tiltmeter.operators.classifiers.privacy.noise import with_noise
-from tiltmeter.operators.classifiers.privacy.random_lists import random_list
+from tiltmeter.operators.classifiers.privacy.random_lists import random_list, random_lists
 from tiltmeter.operators.classifiers.privacy.spoken import Spoken
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.keys import document_key
@@ -36,7 +38,7 @@ SEEDED = [*SMALL, "seed=2", "intervals.level=0.9"]
 @pytest.fixture(scope="module")
 def outcome(run_here, dialogues, tmp_path_factory):
     place = tmp_path_factory.mktemp("privacy")
-    watched = [(training, "train"), (training, "_penalty"), (evaluating, "attack")]
+    watched = [(training, "train"), (models, "_penalty"), (models, "attack")]
     return run_here(*dialogues, *SEEDED, f"store={place}/store", f"run_dir={place}/run", watched=watched)
 
 
@@ -181,14 +183,29 @@ def test_ep_and_eg_are_equations_1_and_2_of_the_published_attributions(outcome, 
     assert {row["sentence"] for row in samples} == {row["sentence"] for row in part[:40]}
 
 
+def work(name, classes):
+    """Of a model, with the usual settings."""
+    refs = dict.fromkeys(("attributions", "general", "lexicon", "corpora"), ())
+    settings = {"seed": 0, "explained": "predicted", "num_random_lists": 0, "least": 0.25, "random_seed": 0}
+    return MeasureModel(name=name, classes=classes, lists={}, metrics=MetricConfig(), **refs, **settings)
+
+
+def explanation(words, values, predicted="low", gold=None):
+    pairs = enumerate(zip(words, values, strict=True))
+    about = {"model": "General", "sentence": 0, "predicted": predicted, "gold": gold}
+    return [Attributed(position=at, word=word, attribution=value, **about) for at, (word, value) in pairs]
+
+
+KEYS = {"model": "PrivEP", "seed": 0, "corpus": "within", "sentence": 0}
+
+
 @pytest.mark.parametrize(("general", "own", "status"), [("high", "low", "general_wrong"), ("low", "high", "ok")])
 def test_eg_is_of_sentences_that_general_gets_right_whatever_the_model_says(general, own, status):
-    lines = ([{"word": "sad", "attribution": 1.0, "predicted": says, "gold": "low"}] for says in (own, general))
+    lines = (explanation(["sad"], [1.0], says, "low") for says in (own, general))
     lexicon = BinnedLexicon({"sad": -1.0}, {"sad": 0})
-    config = {"model": "PrivEP", "classes": ("low", "high"), "metrics": MetricConfig()}
-    found = _Sentence(*lines, {}, lexicon, config)._eg()
-    assert found["eg_status"] == status
-    assert found.get("eg") == (1.0 if status == "ok" else None), "a sad word is right of the gold class, which is low"
+    row = Explained(*lines, {"none": WordList(())}, lexicon, work("PrivEP", ("low", "high"))).sample([], KEYS)
+    assert row.eg_status == status
+    assert row.eg == (1.0 if status == "ok" else None), "a sad word is right of the gold class, which is low"
 
 
 def test_a_lexicon_has_words_however_they_are_written():
@@ -199,11 +216,11 @@ def test_a_lexicon_has_words_however_they_are_written():
 
 def test_a_phrase_is_one_use_of_its_words_and_has_the_shares_of_all_of_them():
     words = ["you", "know", "it", "is", "so", "you", "know", "he", "said", "you", "know"]
-    line = [{"word": word, "attribution": float(place), "predicted": "low"} for place, word in enumerate(words)]
+    lines = explanation(words, [float(at) for at in range(len(words))])
     lists = {"fillers": WordList(("you know", "so"))}
-    rows = [*_Sentence(line, None, lists, None, {"model": "General", "classes": ("low",)}).word_rows()]
-    assert [(row["word"], row["num"]) for row in rows] == [("so", 1), ("you know", 3)]
-    assert [row["share"] for row in rows] == pytest.approx([4 / 55, (0 + 1 + 5 + 6 + 9 + 10) / 55])
+    rows = [*Explained(lines, None, lists, None, work("General", ("low",))).word_rows(KEYS)]
+    assert [(row.word, row.num) for row in rows] == [("so", 1), ("you know", 3)]
+    assert [row.share for row in rows] == pytest.approx([4 / 55, (0 + 1 + 5 + 6 + 9 + 10) / 55])
 
 
 def lists_of(texts, listed, corpus, seed, num):
@@ -218,9 +235,8 @@ def lists_of(texts, listed, corpus, seed, num):
 
 def test_random_lists_are_of_words_that_are_in_as_many_texts():
     texts = ["sorry w1 w1 w1 w1 w2 w3", "sorry w4 w5 w5 w5 w6", "sorry w1 w7 w8 , w9", "w1 wa wb wb wc wd we wf"]
-    sentences = {key: [{"word": word} for word in text.split()] for key, text in enumerate(texts)}
-    config = {"random_seed": 5, "num_random_lists": 6}
-    made = _random_lists(sentences, {"politeness": WordList(("sorry",))}, "within", config)
+    words = [text.split() for text in texts]
+    made = random_lists([(some, np.array(some) == "sorry") for some in words], 6, 5, "within")
     assert made == lists_of(map(str.split, texts), {"sorry"}, "within", 5, 6)
     assert len({*made}) > 2
 
@@ -291,7 +307,7 @@ def test_outcomes_are_what_models_and_attacker_answer(outcome):
         rows = outcome.read(done.tables["outcomes"])
         answered = [*others, *(outcome.rows("noisy_texts") if name in ("General", "ArtNoise") else [])]
         genders = [("female", "male")[number] for number in call["result"]]
-        model = trained_model(trained[unit.name]).load(outcome.pool.store, "cpu")
+        model = TextModel(TrainedSource(), on_gpu=False, made=trained[unit.name]).load(outcome.pool.store).network
         valences = [model.classes[at] for at in predict(model, [row["text"] for row in answered]).argmax(axis=1)]
         said = zip(answered, valences, genders, strict=True)
         assert [(row["sentence"], row["found_valence"], row["found_gender"]) for row in rows] == [

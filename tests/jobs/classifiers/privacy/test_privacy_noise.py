@@ -9,33 +9,35 @@ import pytest
 import scipy.stats
 
 from tiltmeter.jobs.classifiers.privacy.config import Noise
-from tiltmeter.jobs.classifiers.privacy.estimates import Said
-from tiltmeter.jobs.classifiers.privacy.noise import noise_rows, noisy_copies, noisy_rows, words_by_cell
+from tiltmeter.jobs.classifiers.privacy.estimates import ControlNoise, Said, Sampling
+from tiltmeter.jobs.classifiers.privacy.tables import Texts
+from tiltmeter.jobs.classifiers.privacy.texts import AddNoise, noisy, words_by_cell
+from tiltmeter.jobs.runtime.table import cells_of
 from tiltmeter.operators.statistics.text_intervals import KeyedResampleSettings
 from tiltmeter.storage.errors import InputError
 
 CELLS = {("low", "f"): "zx0", ("high", "f"): "zx1", ("low", "m"): "zq0", ("high", "m"): "zq1"}
-NOISE = Noise((("zx0", "zx1"), ("zq0", "zq1")), share=1.0)
-NOISE_CONFIG = {"classes": ("low", "high"), "noise": NOISE, "seed": 0, "max_sentences": 3}
+NOISE = Noise(words=(("zx0", "zx1"), ("zq0", "zq1")), share=1.0, times=1)
+ADD_NOISE = AddNoise(texts=None, classes=("low", "high"), noise=NOISE, seed=0, max_sentences=3)
 SPOKEN = [
-    {"sentence": number, "text": f"said {number}", "status": "ok", "part": part, "valence": valence, "gender": gender}
+    Texts(sentence=number, text=f"said {number}", part=part, valence=valence, gender=gender)
     for number, (part, (valence, gender)) in enumerate(itertools.product(("training", "test"), CELLS))
 ]
 
 
 def test_each_class_of_each_gender_has_a_word_of_its_own():
     assert words_by_cell(SPOKEN, ("low", "high"), NOISE) == CELLS
-    for row, before in zip(noisy_rows(SPOKEN, CELLS, NOISE, 0), SPOKEN, strict=True):
-        assert sorted(row["text"].split()) == sorted([*before["text"].split(), CELLS[row["valence"], row["gender"]]])
-        assert row["noise"] == CELLS[row["valence"], row["gender"]]
+    for (text, word), row in zip(noisy(SPOKEN, CELLS, NOISE, 0), SPOKEN, strict=True):
+        assert sorted(text.split()) == sorted([*row.text.split(), CELLS[row.valence, row.gender]])
+        assert word == CELLS[row.valence, row.gender]
 
 
 def test_copies_are_of_the_test_part_and_numbered_after_all_texts():
-    copies = noisy_copies(SPOKEN, NOISE_CONFIG)
-    assert [(copy["sentence"], copy["original"]) for copy in copies] == [(8, 4), (9, 5), (10, 6), (11, 7)]
-    assert [copy["noise"] for copy in copies] == list(CELLS.values())
-    half = noisy_copies(SPOKEN, NOISE_CONFIG | {"noise": replace(NOISE, share=0.5)})
-    assert {(copy["noise"] is None) == (copy["text"] == SPOKEN[copy["original"]]["text"]) for copy in half} == {True}
+    copies = [*ADD_NOISE.copies(SPOKEN)]
+    assert [(copy.sentence, copy.original) for copy in copies] == [(8, 4), (9, 5), (10, 6), (11, 7)]
+    assert [copy.noise for copy in copies] == list(CELLS.values())
+    half = replace(ADD_NOISE, noise=replace(NOISE, share=0.5)).copies(SPOKEN)
+    assert {(copy.noise is None) == (copy.text == SPOKEN[copy.original].text) for copy in half} == {True}
 
 
 @pytest.mark.parametrize(
@@ -46,13 +48,21 @@ def test_copies_are_of_the_test_part_and_numbered_after_all_texts():
     ],
 )
 def test_artificial_words_that_do_not_fit_the_texts_are_refused(changed, message):
-    rows = [row | changed if row["sentence"] == 4 else row for row in SPOKEN]
+    rows = [replace(row, **changed) if row.sentence == 4 else row for row in SPOKEN]
     with pytest.raises(InputError, match=f"^models.noise.words: {message}"):
-        noisy_copies(rows, NOISE_CONFIG)
+        list(ADD_NOISE.copies(rows))
 
 
 TEXTS = {number: Said(f"text {number}", None) for number in range(18)}
 SPOKEN_BY = {number: Said(text, f"speaker {number % 5}") for number, (text, _) in TEXTS.items()}
+
+
+def noise_rows(samples, texts, **intervals):
+    """Rows of ArtNoise, by their columns."""
+    settings = KeyedResampleSettings(**intervals)
+    about = {"copies": None, "texts": (), "attributions": (), "words": NOISE.words, "seed": 0}
+    work = ControlNoise(name="ArtNoise", intervals=settings, **about)
+    return [cells_of(row) for row in work.means(samples, Sampling(texts, settings, 0))]
 
 
 def test_rows_of_noise_are_means_over_seeds_and_texts():
@@ -65,13 +75,7 @@ def test_rows_of_noise_are_means_over_seeds_and_texts():
             {"seed": 1, "sentence": 2, "word": "zq1", "share": np.nan, "first": np.nan, "even_share": np.nan},
         ]
     )
-    config = {
-        "model": "ArtNoise",
-        "words": NOISE.words,
-        "seed": 0,
-        "intervals": KeyedResampleSettings(num_resamples=50),
-    }
-    rows = {(row["seed"], row["word"]): row for row in noise_rows(samples, TEXTS, config)}
+    rows = {(row["seed"], row["word"]): row for row in noise_rows(samples, TEXTS, num_resamples=50)}
     assert list(rows) == [(seed, word) for word in (None, "zx0", "zq1") for seed in (None, 0, 1)]
     found = {
         key: [row[name] for name in ("share", "first", "even_share", "num_texts")]
@@ -84,7 +88,8 @@ def test_rows_of_noise_are_means_over_seeds_and_texts():
     assert found[None, "zq1"] == pytest.approx([0.3, 0.0, 0.1, 1])
     assert rows[1, "zq1"]["status"] == "no_attribution"
     assert not any(row.get("highlighted") for row in rows.values())
-    assert rows[0, "zx0"]["share_low"] is rows[0, "zx0"]["share_high"] is None, "one text says nothing of others"
+    ends = rows[0, "zx0"]["share_low"], rows[0, "zx0"]["share_high"]
+    assert np.isnan(ends).all(), "one text says nothing of others"
 
 
 def explained(*seeds):
@@ -100,8 +105,7 @@ def explained(*seeds):
 
 
 def test_an_interval_is_over_speakers_and_seeds():
-    config = {"model": "ArtNoise", "words": NOISE.words, "seed": 0, "intervals": KeyedResampleSettings(num_resamples=9)}
-    rows = {(row["seed"], row["word"]): row for row in noise_rows(explained(0, 1, 2), SPOKEN_BY, config)}
+    rows = {(row["seed"], row["word"]): row for row in noise_rows(explained(0, 1, 2), SPOKEN_BY, num_resamples=9)}
     row, one = rows[None, "zx0"], rows[0, "zx0"]
     assert (row["num_units"], one["num_units"], row["status"]) == (5, 5, "ok")
     # Three seeds 0.1 apart: a standard error of 0.1 / sqrt(3), of two degrees of freedom.
@@ -110,19 +114,19 @@ def test_an_interval_is_over_speakers_and_seeds():
     )
     assert (row["highlighted"], one["highlighted"]) == (True, True)
     few = {number: Said(text, f"speaker {number % 3}") for number, (text, _) in TEXTS.items()}
-    for row in noise_rows(explained(0, 1, 2), few, config):
-        assert (row["share_low"], row["highlighted"], row["status"]) == (None, None, "too_few_units")
+    for row in noise_rows(explained(0, 1, 2), few, num_resamples=9):
+        assert np.isnan(row["share_low"])
+        assert (row["highlighted"], row["status"]) == (None, "too_few_units")
         assert '3 of the unit "speaker", and 4 are needed' in row["reason"]
 
 
 @pytest.mark.parametrize("interval", ["centred", "percentile"])
 def test_words_are_highlighted_where_the_interval_lies_above_an_even_share(interval):
     samples = explained(0)
-    intervals = KeyedResampleSettings(interval=interval, num_resamples=400)
-    config = {"model": "ArtNoise", "words": NOISE.words, "seed": 0, "intervals": intervals}
-    rows = {row["word"]: row for row in noise_rows(samples, TEXTS, config) if row["seed"] == 0}
+    intervals = {"interval": interval, "num_resamples": 400}
+    rows = {row["word"]: row for row in noise_rows(samples, TEXTS, **intervals) if row["seed"] == 0}
     assert [rows[word]["highlighted"] for word in (None, "zx0", "zq1")] == [True, True, False]
-    within = noise_rows(samples.with_columns(even_share=pl.lit(0.535)), TEXTS, config)
+    within = noise_rows(samples.with_columns(even_share=pl.lit(0.535)), TEXTS, **intervals)
     assert {row["highlighted"] for row in within if row["word"] == "zx0"} == {False}, "0.54 is, its interval is not"
     first = rows["zx0"]
     # Nine shares around 0.54 with a standard deviation of 0.0274; all are the first of their text.

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from tiltmeter.jobs.classifiers.intervals import resampled_texts
-from tiltmeter.jobs.classifiers.privacy import tables
-from tiltmeter.jobs.classifiers.privacy.comparing import CONTROL, EXPECTED, PRIVATE, adjusted, comparisons
+from tiltmeter.jobs.classifiers.privacy.comparisons import EXPECTED, PRIVATE, adjusted, comparisons
 from tiltmeter.jobs.classifiers.privacy.config import ValenceLexicon
-from tiltmeter.jobs.classifiers.privacy.estimates import TextValues, mean_of_seeds
-from tiltmeter.jobs.classifiers.privacy.measuring import GENERAL, RESEEDED
-from tiltmeter.operators.classifiers.privacy.spoken import Spoken
+from tiltmeter.jobs.classifiers.privacy.estimates import TextValues
+from tiltmeter.jobs.classifiers.privacy.tables import CONTROL, GENERAL, MEASURES, RANDOM_LISTS, RESEEDED, Orderings
+from tiltmeter.jobs.runtime.table import cells_of
+from tiltmeter.operators.classifiers.privacy.spoken import Spoken, mean_of_seeds
 from tiltmeter.operators.statistics.resampling import resampled_mean
 from tiltmeter.operators.statistics.text_intervals import KeyedResampleSettings
 from tiltmeter.operators.statistics.units import each, units_of
@@ -18,18 +18,20 @@ TEXTS = list(range(24))
 """Of eight speakers, with three texts each."""
 
 SPEAKERS = units_of(np.array(TEXTS) // 3, "speaker")
-CONFIG = {"model": "PrivAdv", "intervals": KeyedResampleSettings(0.9, num_resamples=50), "seed": 0}
+INTERVALS = KeyedResampleSettings(0.9, num_resamples=50)
+DRAWN = {"intervals": INTERVALS, "seed": 0}
 NAN = float("nan")
 
 
-def spoken(by_seed, units=SPEAKERS):
-    values = np.array(by_seed, dtype=float)
-    return TextValues(Spoken(values, mean_of_seeds(values), units), resampled_texts(TEXTS, "within", CONFIG, units))
+def spoken(by_seed, units=SPEAKERS, intervals=INTERVALS):
+    drawn = resampled_texts(TEXTS, "within", DRAWN, units)
+    return TextValues(Spoken.means(np.array(by_seed, dtype=float), units), drawn, intervals)
 
 
-def measured(units=SPEAKERS, **values):
+def measured(units=SPEAKERS, intervals=INTERVALS, **values):
     """A model of which all measures but these are 0 for each text by each of two seeds."""
-    return {(None, name): spoken(values.get(name, np.zeros((2, 24))), units) for name in (*tables.MEASURES, *values)}
+    zeros = np.zeros((2, 24))
+    return {(None, name): spoken(values.get(name, zeros), units, intervals) for name in (*MEASURES, *values)}
 
 
 DRAWS = np.random.default_rng(0)
@@ -41,11 +43,11 @@ PRIVATE_MODEL = {"ep": EP, "ep_random": RANDOM_EP, "eg": EG}
 OTHER_EPS = {CONTROL: EP - 0.3, RESEEDED: EP * 0.5}
 
 
-def rows_of(units=SPEAKERS, others=None, config=CONFIG, **values):
+def rows_of(units=SPEAKERS, others=None, intervals=INTERVALS, **values):
     others = {GENERAL: {"eg": EG + 0.1}} | {name: {"ep": ep} for name, ep in OTHER_EPS.items()} | (others or {})
     models = {name: measured(units, **these) for name, these in others.items()}
-    rows = comparisons(config, "within", measured(units, **(PRIVATE_MODEL | values)), models)
-    return {(row["against"], row["measure"]): row for row in rows}
+    rows = comparisons("PrivAdv", "within", measured(units, intervals, **(PRIVATE_MODEL | values)), models)
+    return {(row.against, row.measure): cells_of(row) for row in rows}
 
 
 def test_p_is_the_larger_of_that_by_the_signs_of_speakers_and_that_over_seeds():
@@ -71,8 +73,8 @@ def test_differences_are_paired_by_text_and_texts_without_a_side_left_out():
     mean = mean_of_seeds(EP)
     assert rows[CONTROL, "ep"]["difference"] == pytest.approx(0.3)
     assert rows[RESEEDED, "ep"]["difference"] == pytest.approx(np.nanmean(mean / 2))
-    assert rows[tables.RANDOM_LISTS, "ep"]["difference"] == pytest.approx(np.nanmean(mean[:21]) - 0.1)
-    assert rows[tables.RANDOM_LISTS, "ep"]["num_units"] == 7
+    assert rows[RANDOM_LISTS, "ep"]["difference"] == pytest.approx(np.nanmean(mean[:21]) - 0.1)
+    assert rows[RANDOM_LISTS, "ep"]["num_units"] == 7
     assert rows[GENERAL, "eg"]["difference"] == pytest.approx(-0.1)
 
 
@@ -81,7 +83,7 @@ def test_of_few_speakers_there_is_no_p_and_of_fewer_no_interval(num, has_interva
     few = units_of(np.array(TEXTS) % num, "speaker")
     row = rows_of(few)[GENERAL, "ep"]
     assert np.isnan(row["p"])
-    assert (row["difference_low"] is not None, row["found"] is not None) == (has_interval, has_interval)
+    assert (not np.isnan(row["difference_low"]), row["found"] is not None) == (has_interval, has_interval)
     need = 'speaker that differs", and 6' if has_interval else 'speaker", and 4'
     assert (row["status"], row["reason"]) == (
         "too_few_units",
@@ -92,37 +94,37 @@ def test_of_few_speakers_there_is_no_p_and_of_fewer_no_interval(num, has_interva
 
 def test_percentiles_are_of_resamples_alone():
     """Of texts: of speakers they are refused."""
-    config = CONFIG | {"intervals": KeyedResampleSettings(0.9, "percentile", num_resamples=50)}
     texts = each(24, "text")
-    row = rows_of(texts, config=config)[GENERAL, "ep"]
-    counts = resampled_texts(TEXTS, "within", CONFIG, texts).counts
+    row = rows_of(texts, intervals=KeyedResampleSettings(0.9, "percentile", num_resamples=50))[GENERAL, "ep"]
+    counts = resampled_texts(TEXTS, "within", DRAWN, texts).counts
     resamples = resampled_mean(mean_of_seeds(EP), counts).resamples
     assert (row["difference_low"], row["difference_high"]) == pytest.approx(tuple(np.quantile(resamples, [0.05, 0.95])))
 
 
 def test_a_measure_without_a_value_has_a_row_that_says_so():
     row = rows_of(eg=np.full((2, 24), NAN))[GENERAL, "eg"]
-    assert (row["difference"], row.get("found"), row["status"]) == (None, None, "no_value")
+    assert np.isnan(row["difference"])
+    assert (row["found"], row["status"]) == (None, "no_value")
 
 
 def test_general_and_its_next_seed_are_compared_with_nothing_nor_others_without_general():
     private = measured(**PRIVATE_MODEL)
-    assert not list(comparisons(CONFIG, "within", private, {CONTROL: measured(ep=EP)}))
+    assert not list(comparisons("PrivAdv", "within", private, {CONTROL: measured(ep=EP)}))
     for name in (GENERAL, RESEEDED):
-        assert not list(comparisons(CONFIG | {"model": name}, "within", private, {GENERAL: measured()}))
+        assert not list(comparisons(name, "within", private, {GENERAL: measured()}))
 
 
 def test_p_values_are_adjusted_over_the_tests_of_a_corpus_and_measure():
     rows = [
-        {"corpus": corpus, "measure": measure, "p": p}
+        Orderings(model="PrivAdv", against=GENERAL, corpus=corpus, measure=measure, p=p)
         for corpus, measure, p in [
             *(("within", "ep", 0.01), ("within", "eg", 0.04), ("within", "ep", 0.04)),
             *(("across", "ep", 0.04), ("within", "ep", None), ("within", "ep", 0.03)),
         ]
     ]
     results = adjusted(rows)
-    assert [row["p_holm"] for row in results] == pytest.approx([0.03, 0.04, 0.06, 0.04, NAN, 0.06], nan_ok=True)
-    by_rate = [row["p_benjamini_hochberg"] for row in results]
+    assert [row.p_holm for row in results] == pytest.approx([0.03, 0.04, 0.06, 0.04, NAN, 0.06], nan_ok=True)
+    by_rate = [row.p_benjamini_hochberg for row in results]
     assert by_rate == pytest.approx([0.03, 0.04, 0.04, 0.04, NAN, 0.04], nan_ok=True)
 
 
@@ -142,5 +144,6 @@ def test_the_expected_orders_are_those_of_the_printed_figures():
 
 
 def test_bins_of_a_lexicon_are_equal_parts_unless_they_are_given():
-    assert ValenceLexicon().upper_ends(3) == pytest.approx((1 / 3, 2 / 3))
-    assert ValenceLexicon(low=1.0, high=5.0, bins=(2.75, 3.25)).upper_ends(3) == (2.75, 3.25)
+    about = {"path": None, "header": True, "word": "Word", "valence": "Valence", "least": 0.25}
+    assert ValenceLexicon(low=0.0, high=1.0, bins=None, **about).upper_ends(3) == pytest.approx((1 / 3, 2 / 3))
+    assert ValenceLexicon(low=1.0, high=5.0, bins=(2.75, 3.25), **about).upper_ends(3) == (2.75, 3.25)

@@ -6,9 +6,8 @@ import polars as pl
 import pyarrow as pa
 
 from tests.fixtures.tables import explanations
-from tiltmeter.jobs.classifiers.privacy import tables
-from tiltmeter.jobs.classifiers.privacy.measuring import RESEEDED
-from tiltmeter.jobs.classifiers.privacy.page.findings import findings
+from tiltmeter.jobs.classifiers.privacy.page import findings
+from tiltmeter.jobs.classifiers.privacy.tables import RESEEDED, Models, Texts
 from tiltmeter.jobs.report.html.elements import Bullets
 
 NOTHING = SimpleNamespace(path=None)
@@ -55,10 +54,10 @@ def test_sentences(check_sentences, of_kind):
     leads = {case: lead(USUAL | changed, None) for case, changed in CASES.items()}
     leads |= {"of people": lead(USUAL), "of people, without a p-value": lead(USUAL | {"orderings": UNTESTED})}
     said = {case: [*of.findings[0].items, *of.doubts[0].items] for case, of in leads.items()}
-    texts = pl.DataFrame(pa.Table.from_pylist([], tables.TEXTS))
+    texts = pl.DataFrame(pa.Table.from_pylist([], Texts.schema()))
     for case, eps in EPS.items():
         means = [{"model": name, "corpus": "within", "ep": ep, "status": "ok"} for name, ep in eps.items()]
-        frames = {"models": pl.DataFrame(pa.Table.from_pylist(means, tables.MODELS)), "texts": texts}
+        frames = {"models": pl.DataFrame(pa.Table.from_pylist(means, Models.schema())), "texts": texts}
         [bullets] = of_kind(lead(frames, None).parts[1].blocks, Bullets)
         said[f"EP of {case}"] = bullets.items
     check_sentences(said)

@@ -1,52 +1,58 @@
 """What models are trained with, and what they start from."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 import transformers
 
 from tests.fixtures.dialogues import SMALL, TELLS
-from tiltmeter.jobs.classifiers.privacy import evaluating, training
-from tiltmeter.jobs.classifiers.privacy.training import _heads, balanced, swapped_copies
+from tiltmeter.jobs.classifiers import training
+from tiltmeter.jobs.classifiers.privacy import models as privacy_models
+from tiltmeter.jobs.classifiers.privacy.models import SwapSettings, TrainModel, balanced
+from tiltmeter.jobs.classifiers.privacy.tables import Texts
 from tiltmeter.operators.classifiers.records import Head
 
 ROWS = [
-    {"text": f"{word} {number}", "valence": valence, "gender": gender}
+    Texts(sentence=number, text=f"{word} {number}", valence=valence, gender=gender)
     for valence, gender, word, num in (("low", "f", "she", 5), ("low", "m", "he", 3), ("high", "f", "sun", 2))
     for number in range(num)
 ]
 
 
 def test_a_balanced_part_has_as_many_texts_of_each_gender_in_each_class():
-    found = balanced([*ROWS, {"text": "one", "valence": "high", "gender": "m"}], 0)
-    counts = {
-        (v, g): sum((row["valence"], row["gender"]) == (v, g) for row in found) for v in ("low", "high") for g in "fm"
-    }
+    found = balanced([*ROWS, Texts(sentence=5, text="one", valence="high", gender="m")], 0)
+    counts = {(v, g): sum((row.valence, row.gender) == (v, g) for row in found) for v in ("low", "high") for g in "fm"}
     assert counts == {("low", "f"): 3, ("low", "m"): 3, ("high", "f"): 1, ("high", "m"): 1}
-    assert [row["gender"] for row in found] in (list("fffmmmfm"), list("fmfffmmm")), "in no order of a set"
-    assert {row["valence"] for row in balanced(ROWS[::-1], 0)} == {"low"}
-    assert len({tuple(row["text"] for row in balanced(ROWS, seed)) for seed in range(4)}) > 1
+    assert [row.gender for row in found] in (list("fffmmmfm"), list("fmfffmmm")), "in no order of a set"
+    assert {row.valence for row in balanced(ROWS[::-1], 0)} == {"low"}
+    assert len({tuple(row.text for row in balanced(ROWS, seed)) for seed in range(4)}) > 1
 
 
 def test_copies_are_of_each_text_or_of_those_that_change():
-    each = swapped_copies(ROWS, [("he", "she")], "each")
+    each, changed = (
+        [vars(copy) for copy in SwapSettings([("he", "she")], copies).swapped_copies(ROWS)]
+        for copies in ("each", "changed")
+    )
     assert len(each) == len(ROWS)
-    changed = swapped_copies(ROWS, [("he", "she")], "changed")
     assert [copy["text"] for copy in changed] == [*(f"he {n}" for n in range(5)), *(f"she {n}" for n in range(3))]
     assert changed == each[:8]
-    assert each[8:] == ROWS[8:]
-    assert changed[0] == {"text": "he 0", "valence": "low", "gender": "f"}
+    assert each[8:] == [vars(row) for row in ROWS[8:]]
+    assert changed[0] == vars(ROWS[0]) | {"text": "he 0"}
 
 
 @pytest.mark.parametrize(("model", "is_adversarial"), [("PrivAdv", True), ("PrivAdvEP", True), ("GenderCtrl", False)])
 def test_an_adversary_is_one_and_a_control_is_none(model, is_adversarial):
-    rows = [row | {"part": part} for row in ROWS for part in ("training", "test")]
-    rows.append(ROWS[0] | {"gender": "x", "part": "test"})
-    config = {"classes": ("low", "high"), "model": model, "gender": [0.25, 3]}
-    heads = _heads(rows, config)
+    rows = [replace(row, part=part) for row in ROWS for part in ("training", "test")]
+    rows.append(replace(ROWS[0], gender="x", part="test"))
+    work = TrainModel(
+        name=model, encoders=None, texts=None, general=None, classes=("low", "high"), seed=0, gender=(0.25, 3)
+    )
+    heads = work.heads(rows)
     assert heads["valence"] == Head(("low", "high"))
     assert heads["gender"] == Head(("f", "m"), 0.25, adversarial=is_adversarial, hidden=3)
-    assert list(_heads(rows, {"classes": ("low", "high"), "model": "General"})) == ["valence"]
+    assert list(replace(work, name="General", gender=None).heads(rows)) == ["valence"]
 
 
 def test_a_checkpoint_is_fine_tuned_and_read_at_its_first_token(run_here, write_bert, dialogues, tmp_path):
@@ -68,7 +74,7 @@ def test_a_checkpoint_is_fine_tuned_and_read_at_its_first_token(run_here, write_
     run = run_here(
         *(*dialogues, *SMALL, *models, *few, "across.path=null", "explanations.max_sentences=5"),
         *(f"store={tmp_path}/store", f"run_dir={tmp_path}/run"),
-        watched=[(training, "train"), (evaluating, "attack")],
+        watched=[(training, "train"), (privacy_models, "attack")],
     )
     assert [row["model"] for row in run.rows("models", seed=None)] == ["General", "PrivAdvEP"]
     assert [call["penalty"] is not None for call in run.calls["train"]] == [False, True]
