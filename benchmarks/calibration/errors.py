@@ -5,26 +5,24 @@ deviation of 0.2, ten features are of the group (what its texts are about) and f
 """
 
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from benchmarks.calibration.registry import Claim, Experiment, Held, Outcome, done, holds
-from tiltmeter.jobs.classifiers.errors import means, rounds
-from tiltmeter.jobs.classifiers.errors.base import PREDICTED
-from tiltmeter.jobs.classifiers.errors.config import Guarantees
-from tiltmeter.jobs.classifiers.errors.error_models import _coverage, _measures, _precision, units_of_both
-from tiltmeter.jobs.classifiers.errors.material import told_material
-from tiltmeter.jobs.classifiers.errors.promises.guarantees import promises, threshold_of
-from tiltmeter.jobs.classifiers.errors.promises.scoring import _checks
-from tiltmeter.jobs.classifiers.errors.slicing import stage as slicing
-from tiltmeter.jobs.classifiers.errors.slicing.versions import version_rows
-from tiltmeter.jobs.classifiers.errors.tables import FEATURES, GUARANTEES, READ
+from benchmarks.calibration.registry import Claim, Experiment, Held, Outcome, holds
+from tiltmeter.jobs.classifiers.errors.config import Promises
+from tiltmeter.jobs.classifiers.errors.features import DataSet
+from tiltmeter.jobs.classifiers.errors.forests import checks, promises, threshold_of
+from tiltmeter.jobs.classifiers.errors.ranking import SumUpRounds, SumUpSplits, _coverage, _measures, _precision
+from tiltmeter.jobs.classifiers.errors.slices import DrawPermutations, FindSlices, version_rows
+from tiltmeter.jobs.classifiers.errors.tables import Features, Predicted, Read, Versions
 from tiltmeter.jobs.classifiers.errors.texts import halves
-from tiltmeter.jobs.runtime.rows import table_of
-from tiltmeter.operators.classifiers.errors.ranking import auroc, first_weights
+from tiltmeter.jobs.runtime import table
+from tiltmeter.jobs.runtime.work import Work
+from tiltmeter.operators.classifiers.errors.ranking import auroc, first_weights, units_of_both
+from tiltmeter.operators.classifiers.errors.slices.predicates import shared_predicates
 from tiltmeter.operators.classifiers.errors.slices.search import SliceConfig
 from tiltmeter.operators.statistics.designs.thresholds import one_per_unit
 from tiltmeter.operators.statistics.units import Units, each, units_of
@@ -62,8 +60,8 @@ def texts_of(repetition: int, num_texts: int, group_size: int) -> Texts:
     return Texts(groups, np.concatenate([of_group, of_text], axis=1), rates, rng)
 
 
-def tables_of(texts: Texts, errors: NDArray[np.bool_], previous: NDArray[np.bool_] | None) -> dict[str, list[pa.Table]]:
-    """Inputs of the stages: what was read, predicted and counted. Labels are drawn; errors say what is predicted."""
+def tables_of(texts: Texts, errors: NDArray[np.bool_], previous: NDArray[np.bool_] | None) -> dict[str, pa.Table]:
+    """What the stages read: what was read, predicted and counted. Labels are drawn; errors say what is predicted."""
     label, named = texts.rng.random(len(errors)) < 0.5, np.array(["no", "yes"])
     said, before = (named[(label ^ of).astype(int)] for of in (errors, errors if previous is None else previous))
     same = {"status": "ok", "reason": ""}
@@ -79,31 +77,38 @@ def tables_of(texts: Texts, errors: NDArray[np.bool_], previous: NDArray[np.bool
         {"row": int(row), "feature": NAMES[column], "count": 1.0, "value": 0.1}
         for row, column in np.argwhere(texts.features)
     ]
-    made = {"texts": (rows, READ), "predicted": (guesses, PREDICTED), "features": (having, FEATURES)}
-    return {name: [pa.Table.from_pylist(lines, schema)] for name, (lines, schema) in made.items()}
+    made = {"texts": (rows, Read), "predicted": (guesses, Predicted), "features": (having, Features)}
+    return {name: pa.Table.from_pylist(lines, kind.schema()) for name, (lines, kind) in made.items()}
+
+
+def done(work: Work, tables: dict[str, pa.Table]) -> dict[str, pa.Table]:
+    """What a unit makes of tables by name."""
+    return dict(work.tables(cast(Any, Held(tables))))
 
 
 def sliced(texts: Texts, errors: NDArray[np.bool_]) -> dict[str, pa.Table]:
     """The table of slices."""
-    inputs, config = tables_of(texts, errors, None), _searching()
-    hits = done(slicing._draw, config, inputs)["hits"]
-    judged = pa.table({"row": np.arange(len(errors)), "is_label_suspected": np.zeros(len(errors), dtype=bool)})
-    return done(slicing._finish, config, {**inputs, "hits": [hits], "judged": [judged]})
+    tables = tables_of(texts, errors, None)
+    tables |= done(DrawPermutations(draws=(0, DRAWS), **_SEARCHING), tables)
+    tables["judged"] = pa.table(
+        {"row": np.arange(len(errors)), "is_label_suspected": np.zeros(len(errors), dtype=bool)}
+    )
+    refs: dict[str, Any] = {"hits": ["hits"], "judged": "judged"}
+    return done(FindSlices(level=LEVEL, **refs, **_SEARCHING), tables)
 
 
 def compared(texts: Texts, errors: NDArray[np.bool_], previous: NDArray[np.bool_]) -> list[dict[str, Any]]:
     """Rows of the table of versions."""
-    inputs, config = tables_of(texts, errors, previous), _searching()
-    names = {role: [f"{role} {place}" for place in range(len(tables))] for role, tables in inputs.items()}
-    held = {name: table for role, tables in inputs.items() for name, table in zip(names[role], tables, strict=True)}
-    material = told_material(Held(held), names, ["ok"])  # type: ignore[arg-type]
-    shared = slicing.shared_predicates(material, config)
-    return version_rows(material, shared, config["slices"], SEED, LEVEL)
+    data = _DATA.load(cast(Any, Held(tables_of(texts, errors, previous))))
+    shared = shared_predicates(data, _SLICES.min_size, tags=False)
+    rows = version_rows(data, shared, _SLICES, SEED, LEVEL)
+    found: list[dict[str, Any]] = dict(table.tables_of(rows, [Versions]))["versions"].to_pylist()
+    return found
 
 
-def _searching() -> dict[str, Any]:
-    settings = SliceConfig(max_predicates=2, min_size=30, num_permutations=DRAWS)
-    return {"slices": settings, "tags": False, "seed": SEED, "level": LEVEL, "draws": [0, DRAWS]}
+_DATA = DataSet(*cast(Any, ("texts", "predicted", ["features"])))
+_SLICES = SliceConfig(max_predicates=2, min_size=30, num_permutations=DRAWS)
+_SEARCHING: dict[str, Any] = {"data": _DATA, "slices": _SLICES, "tags": False, "seed": SEED}
 
 
 def least(table: pa.Table, column: str) -> float | None:
@@ -185,7 +190,7 @@ def _of_versions(unit: str, power: float) -> tuple[Claim, ...]:
 
 # --- promises ---------------------------------------------------------------------------------------------------------
 
-_PROMISED = Guarantees(missed=(0.05, 0.1, 0.2), unflagged=(0.1, 0.2), delta=0.1)
+_PROMISED = Promises(missed=(0.05, 0.1, 0.2), unflagged=(0.1, 0.2), delta=0.1, joint=True)
 
 
 class Scored(NamedTuple):
@@ -221,25 +226,25 @@ def _fresh(group_size: int) -> tuple[NDArray[np.float64], NDArray[np.float64], N
 
 def _promises(group_size: int, num_texts: int, repetition: int) -> dict[str, Outcome]:
     """Whether all promises are kept on fresh texts, whether bounds hold, and what a later run says of such texts."""
-    made = promises(*scored_texts([repetition, group_size], num_texts, group_size), _PROMISED, repetition)
-    rows = table_of(list(made), GUARANTEES).to_pylist()
+    rows = list(promises(*scored_texts([repetition, group_size], num_texts, group_size), _PROMISED, repetition))
     of_errors, scores, errors = _fresh(group_size)
     kept, bounds, tight = [], [], []
     for row in rows:
         below = scores < threshold_of(row)
         rate = float(errors[below].mean()) if below.any() else 0.0
         missed = float((of_errors < threshold_of(row)).mean())
-        kept.append((missed if row["promise"] == "missed" else rate) <= row["level"])
-        tight += [row["flags"] == "some"] if row["promise"] == "missed" else []
-        if row["promise"] == "unflagged" and below.any():
-            bounds.append(rate <= row["unflagged_most"])
+        kept.append((missed if row.promise == "missed" else rate) <= row.level)
+        tight += [row.flags == "some"] if row.promise == "missed" else []
+        if row.promise == "unflagged" and below.any():
+            bounds.append(rate <= row.unflagged_most)
     outcome: dict[str, Outcome] = {"kept": all(kept), "tight": 0.0 if all(tight) else 1.0}
     outcome["bounds"] = all(bounds) if bounds else None
     for name, shift in (("exchangeable_p", 0.0), ("power", 3.0)):
         later = scored_texts([repetition, group_size, 9], num_texts, group_size, shift)
         known = np.ones(len(later.scores), dtype=bool)
-        checks = list(_checks(later.scores, later.errors, known, later.units, rows, repetition))
-        outcome[name] = next(row["exchangeable_p"] for row in checks if row["level"] == 0.2)
+        made = checks(later.scores, later.errors, known, later.units, rows, repetition)
+        p = next(row.exchangeable_p for row in made if row.level == 0.2)
+        outcome[name] = np.nan if p is None else p
     return outcome
 
 
@@ -257,6 +262,7 @@ def _of_promises(unit: str) -> tuple[Claim, ...]:
 # --- splits and rounds ------------------------------------------------------------------------------------------------
 
 NUM_SPLITS, TEST = 10, 0.2
+_DRAWN_BY = {"paired_by": "items"}
 _K = 20
 _WEIGHTS = {"readable": (1.0, 0.0), "least_confidence": (0.0, 1.0), "random": (0.0, 0.0)}
 """Two signals, and what each score takes of them."""
@@ -302,21 +308,21 @@ def tested_part(made: Signals, rng: np.random.Generator) -> Signals:
 
 def summed(made: Signals, seed: list[int]) -> dict[str, pa.Table]:
     """The published tables of splits of the texts."""
-    tables: dict[str, list[pa.Table]] = {"measures": [], "precision": [], "coverage": [], "features": []}
-    config = {"precision": {"sizes": (_K,)}, "level": LEVEL}
+    tables: dict[str, pa.Table] = {}
     for split in range(NUM_SPLITS):
         rng = np.random.default_rng([*seed, split])
         part = tested_part(made, rng)
         scores = _scores(part, rng)
-        tables["measures"].append(_measures(scores, part.errors, part.units, split))
-        tables["precision"].append(_precision(scores, part.errors, part.units, config | {"split": split}))
-        tables["coverage"].append(_coverage(scores, part.errors, split))
+        tables[f"measures {split}"] = _measures(scores, part.errors, part.units, split)
+        tables[f"precision {split}"] = _precision(scores, part.errors, part.units, (_K,), split, LEVEL)
+        tables[f"coverage {split}"] = _coverage(scores, part.errors, split)
         power = {"feature": "first", "split": split, "share": 1.0, "part": "first", "gini_importance": 0.5}
         power |= {"auroc": auroc(part.signals[:, 0], part.errors), "importance": _fall(part, rng)}
         power |= {"num_units": float(units_of_both(part.errors, part.units))}
-        tables["features"].append(pa.Table.from_pylist([power]))
-    settings = {"test": TEST, "level": LEVEL, "number": NUM_SPLITS, "draws": {"paired_by": "items"}}
-    return done(means._sum, settings, tables)
+        tables[f"features {split}"] = pa.Table.from_pylist([power])
+    names = ("measures", "precision", "coverage", "features")
+    refs: dict[str, Any] = {name: [f"{name} {split}" for split in range(NUM_SPLITS)] for name in names}
+    return done(SumUpSplits(test=TEST, level=LEVEL, number=NUM_SPLITS, drawn_by=_DRAWN_BY, **refs), tables)
 
 
 @cache
@@ -392,9 +398,10 @@ def _rounds(rate: float, gain: float, repetition: int) -> dict[str, Outcome]:
             right = (wrong[place][tested] >= rate - trained[place] - gain * (place == 0)).mean()
             row = {"round": 1, "num_labels": 300, "accuracy": float(right), "errors_found": 0.5}
             rows.append(row | {"strategy": strategy, "seed": seed, "num_groups": num})
-    settings = {"level": LEVEL, "test": test, "draws": {"paired_by": "items"}}
-    table = done(rounds._sum, settings, {"played": [pa.Table.from_pylist(rows)]})["rounds"]
-    row = next(row for row in table.to_pylist() if row["strategy"] == "errors")
+    refs: dict[str, Any] = {"played": ["played"]}
+    work = SumUpRounds(level=LEVEL, test=test, drawn_by=_DRAWN_BY, **refs)
+    made = done(work, {"played": pa.Table.from_pylist(rows)})["rounds"]
+    row = next(row for row in made.to_pylist() if row["strategy"] == "errors")
     return {
         "accuracy": holds(row, "accuracy", 1.0 - rate + gain),
         "over_random": holds(row, "over_random", gain),

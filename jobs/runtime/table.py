@@ -143,9 +143,11 @@ def doc(
     return field(default=None, metadata={"column": Column(sentence, unit, heading, show, digits, interval, ends)})
 
 
-def key(sentence: str, unit: str = "", *, heading: str | None = None, show: Look = None) -> Any:
+def key(
+    sentence: str, unit: str = "", *, heading: str | None = None, show: Look = None, digits: int | None = None
+) -> Any:
     """A column that tells rows apart, with others of its kind: every row has it. Arguments as of :func:`doc`."""
-    return field(metadata={"column": Column(sentence, unit, heading, show, is_key=True)})
+    return field(metadata={"column": Column(sentence, unit, heading, show, digits, is_key=True)})
 
 
 def label(sentence: str, *, heading: str | None = None) -> Any:

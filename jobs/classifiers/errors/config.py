@@ -1,17 +1,22 @@
-"""The config of `error_characterisation`: texts with predictions, or a base model, and how errors are characterised."""
+"""Settings of this job; what each means and usually is stands in ``conf/job/error_characterisation.yaml``."""
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 import polars as pl
 import pydantic
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
+import yaml
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from tiltmeter.jobs.classifiers.config import EncoderSources, TrainedModels, find_encoder
-from tiltmeter.jobs.classifiers.errors.promises.earlier import find_earlier
-from tiltmeter.jobs.runtime.config import CommonConfig, each_once
+from tiltmeter.jobs.classifiers.errors.tables import ErrorForest, Guarantees
+from tiltmeter.jobs.runtime.config import CommonConfig, ConfigError, each_once
 from tiltmeter.jobs.runtime.files import Files, find_table
+from tiltmeter.jobs.runtime.settings.fields import Count, Least2, Share, Text, settings
+from tiltmeter.operators.classifiers.errors.examples import probability_classes
 from tiltmeter.operators.classifiers.errors.forest import ForestConfig
 from tiltmeter.operators.classifiers.errors.rounds import RoundsConfig
 from tiltmeter.operators.classifiers.errors.slices.search import SliceConfig
@@ -24,41 +29,28 @@ from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.records import numbers, read_records
 from tiltmeter.storage.records.cells import LABEL, TEXT, Rules, between, spelled
 
-_CONFIG = ConfigDict(extra="forbid")
-_Path = Annotated[str, Field(min_length=1)]
-_Share = Annotated[float, Field(gt=0.0, lt=1.0)]
+Part = Annotated[float, Field(gt=0.0, lt=1.0)]
+Names = Annotated[dict[str, str], BeforeValidator(as_labels)]
+
+_SCORED_BY = "data.scored_by"
 
 
-_Names = Annotated[dict[str, str], BeforeValidator(as_labels)]
+@settings
+class JobSettings:
+    name: Literal["error_characterisation"]
+    unit_texts: Count
+    level: Part
+    unit_permutations: Count
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
-class ErrorCharacterisationJob:
-    """``job=error_characterisation``; the level of all intervals, and how much work is in a unit."""
-
-    name: Literal["error_characterisation"] = "error_characterisation"
-    unit_texts: Annotated[int, Field(ge=1)] = 2000
-    level: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.95
-    unit_permutations: Annotated[int, Field(ge=1)] = 250
-
-
-@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=_CONFIG)
+@settings
 class LabelledFile:
-    """A file of labelled texts.
-
-    Attributes:
-        path: CSV, TSV or Parquet.
-        header: whether the first line of CSV and TSV has names.
-        text: what the file calls its column.
-        classes: of labels that go by other names.
-        limit: rows that are taken, drawn by their content.
-    """
-
-    path: _Path | None = None
-    header: bool = True
-    text: _Path = "text"
-    classes: _Names | None = None
-    limit: Annotated[int, Field(ge=1)] | None = None
+    path: Text | None
+    header: bool
+    text: Text
+    label: Text | None
+    classes: Names | None
+    limit: Count | None
 
     @property
     def columns(self) -> dict[str, str]:
@@ -67,26 +59,14 @@ class LabelledFile:
         return {name: called for name in names if (called := getattr(self, name, None)) is not None}
 
 
-@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=_CONFIG)
+@settings
 class CharacterisedData(LabelledFile):
-    """Texts on which a model is characterised.
-
-    Attributes:
-        label: column of the class; None: texts have none, and an earlier run scores them.
-        prediction, previous: columns of what the model, and its version before, have predicted.
-        probabilities: columns of the probabilities of its classes.
-        group: column of what ties rows together; None: the normal form of the text.
-        id: column by which parses name texts; None: the number of the row.
-        scored_by: run directory of an earlier run, by whose forest and thresholds texts are scored and flagged.
-    """
-
-    prediction: _Path | None = None
-    previous: _Path | None = None
-    probabilities: _Names | None = None
-    group: _Path | None = None
-    id: _Path | None = None
-    label: _Path | None = "label"
-    scored_by: _Path | None = None
+    prediction: Text | None
+    previous: Text | None
+    probabilities: Names | None
+    group: Text | None
+    id: Text | None
+    scored_by: Text | None
 
     @pydantic.model_validator(mode="after")
     def _of_labels(self) -> Self:
@@ -104,76 +84,49 @@ class CharacterisedData(LabelledFile):
         return self
 
 
-@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=_CONFIG)
+@settings
 class BaseModel(LabelledFile):
-    """What a base model is trained on.
-
-    Attributes:
-        label: column of the class.
-        model: the network of ``models``, or TF-IDF and logistic regression.
-        development: share of the texts that tells when training stops.
-    """
-
-    label: _Path = "label"
-    model: Literal["encoder", "words"] = "encoder"
-    development: _Share = 0.1
+    label: Text
+    model: Literal["encoder", "words"]
+    development: Part
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
-class Features:
-    """Readable features.
-
-    Attributes:
-        min_share: of the texts that must have a feature, for the forest to see it.
-        tags: whether tags and pairs of them are counted.
-        lexicon: file of words and their categories.
-        conllu: file of parses.
-    """
-
-    min_share: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.01
-    tags: bool = True
-    lexicon: _Path | None = None
-    conllu: _Path | None = None
+@settings
+class FeatureSettings:
+    min_share: Share
+    tags: bool
+    lexicon: Text | None
+    conllu: Text | None
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
+@settings
 class Splits:
-    """How often, and into what, texts are split; whether as many texts without an error are taken as with one."""
-
-    number: Annotated[int, Field(ge=2)] = 10
-    test: _Share = 0.2
-    balance: bool = False
+    number: Least2
+    test: Part
+    balance: bool
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
+@settings
 class Precision:
-    """At which K precision is measured."""
-
-    sizes: Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(min_length=1), AfterValidator(each_once)]
+    sizes: Annotated[tuple[Count, ...], Field(min_length=1), AfterValidator(each_once)]
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
-class Slices(SliceConfig):
-    """As for :class:`SliceConfig`; ``tags``: whether tags are predicates, too."""
+@settings
+class SliceSettings(SliceConfig):
+    tags: bool
 
-    tags: bool = False
+    @property
+    def searched(self) -> SliceConfig:
+        """Without what predicates are."""
+        return SliceConfig(**{name: getattr(self, name) for name in SliceConfig.__dataclass_fields__})
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=_CONFIG)
-class Guarantees:
-    """What is promised.
-
-    Attributes:
-        missed: share of all errors that may lie outside the flagged set.
-        unflagged: error rate that may be left outside.
-        delta: probability that a promise is broken.
-        joint: whether that is the probability that any of them is, or that each is.
-    """
-
-    missed: tuple[_Share, ...] = (0.05, 0.1, 0.2)
-    unflagged: tuple[_Share, ...] = (0.1, 0.2)
-    delta: _Share = 0.1
-    joint: bool = True
+@settings
+class Promises:
+    missed: tuple[Part, ...]
+    unflagged: tuple[Part, ...]
+    delta: Part
+    joint: bool
 
     @property
     def num_joint(self) -> int:
@@ -181,24 +134,18 @@ class Guarantees:
         return len(self.missed) + len(self.unflagged) if self.joint else 1
 
 
-@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=_CONFIG)
+@settings
 class ErrorCharacterisationRun(CommonConfig):
-    """A run of ``error_characterisation``.
-
-    Attributes:
-        readable_words: words and phrases of readable features, by their names.
-    """
-
-    job: ErrorCharacterisationJob
+    job: JobSettings
     data: CharacterisedData
     base: BaseModel
     models: TrainedModels
-    features: Features
+    features: FeatureSettings
     splits: Splits
     forest: ForestConfig
     precision: Precision
-    slices: Slices
-    guarantees: Guarantees
+    slices: SliceSettings
+    guarantees: Promises
     rounds: RoundsConfig
     readable_words: Annotated[dict[str, tuple[str, ...]], Field(min_length=1)]
 
@@ -217,11 +164,13 @@ class ErrorCharacterisationRun(CommonConfig):
 
 @dataclass(frozen=True)
 class ErrorSources:
-    """Attributes:
-    texts: the file of texts, and that of the base model's, by ``data`` and ``base``.
-    others: the lexicon and the parses, by the name of their setting.
-    encoder: what a base model starts from.
-    earlier: tables of an earlier run that scores texts; none without one.
+    """What a run starts from.
+
+    Attributes:
+        texts: the file of texts, and that of the base model's, by ``data`` and ``base``.
+        others: the lexicon and the parses, by the name of their setting.
+        encoder: what a base model starts from.
+        earlier: tables of an earlier run that scores texts; none without one.
     """
 
     texts: Files
@@ -239,6 +188,7 @@ def find_sources(config: ErrorCharacterisationRun) -> ErrorSources:
 
     Raises:
         InputError, CheckpointError: if one is missing, can't be read, or lacks a column.
+        ConfigError: if an earlier run does not fit.
     """
     data, base = config.data, config.base
     given = list((data.probabilities or {}).values())
@@ -254,7 +204,8 @@ def find_sources(config: ErrorCharacterisationRun) -> ErrorSources:
     more = {name: _readable(path, f"features.{name}") for name, path in others.items() if path is not None}
     uses_encoder = base.path is not None and base.model == "encoder"
     encoder = find_encoder(config.models) if uses_encoder else EncoderSources(None, None)
-    return ErrorSources(Files(files), Files(more), encoder, _earlier(config))
+    earlier = Files({}) if data.scored_by is None else _find_earlier(data.scored_by, config)
+    return ErrorSources(Files(files), Files(more), encoder, earlier)
 
 
 def check_probabilities(data: CharacterisedData, uri: str, rules: Rules) -> None:
@@ -267,18 +218,18 @@ def check_probabilities(data: CharacterisedData, uri: str, rules: Rules) -> None
     names = sorted(data.probabilities or {})
     rows = read_records(uri, header=data.header, rules=rules)
     given = pl.DataFrame([numbers(rows, (data.probabilities or {})[name]).alias(name) for name in names])
-    is_whole = given.select(pl.all_horizontal(pl.all().is_not_null())).to_series()
-    if not is_whole.any():
+    is_complete = given.select(pl.all_horizontal(pl.all().is_not_null())).to_series()
+    if not is_complete.any():
         raise InputError(
             f"data.probabilities: no row of {redacted(uri)} has a number in each of {', '.join(map(repr, names))}; a "
             "pipeline gives those of all classes with top_k=None, and of the first alone by default; or leave it out"
         )
     renamed = data.classes or {}
     predicted = spelled(rows[str(data.prediction)], [*renamed, *names]).replace(renamed)
-    values = given.filter(is_whole).to_numpy()
+    values = given.filter(is_complete).to_numpy()
     is_untied = (values == values.max(axis=1, keepdims=True)).sum(axis=1) == 1
     largest = np.array(names)[values[is_untied].argmax(axis=1)]
-    if is_untied.any() and np.mean(largest == predicted.filter(is_whole).to_numpy()[is_untied]) < 0.1:
+    if is_untied.any() and np.mean(largest == predicted.filter(is_complete).to_numpy()[is_untied]) < 0.1:
         reason = (
             "fewer than one prediction in ten has the largest probability: are the columns of data.probabilities "
             "interchanged?"
@@ -286,15 +237,45 @@ def check_probabilities(data: CharacterisedData, uri: str, rules: Rules) -> None
         note(redacted(uri), reason, f"column {data.prediction!r}", rows.height)
 
 
-def _earlier(config: ErrorCharacterisationRun) -> Files:
-    data = config.data
-    if data.scored_by is None:
-        return Files({})
-    classes = list(data.probabilities or {}) if config.base.path is None else None
-    return find_earlier(data.scored_by, config.readable_words, asdict(config.features), classes)
-
-
 def _readable(path: str, setting: str) -> FoundFile:
     file = find_file(path, setting)
     file_state(file.uri)
     return file
+
+
+def _find_earlier(path: str, config: ErrorCharacterisationRun) -> Files:
+    """The tables ``error_forest`` and ``guarantees`` of a run directory, whose forest knows features by their names."""
+    run = Path(path).expanduser().absolute()
+    files = {
+        table.table_name: find_table(str(run / f"{table.table_name}.parquet"), _SCORED_BY, table.schema().names)
+        for table in (ErrorForest, Guarantees)
+    }
+    _check_features(run, config.readable_words, config.features)
+    if config.base.path is None:
+        seen = read_records(files["error_forest"].uri, ["feature"])["feature"].drop_nulls().unique().sort()
+        if missing := sorted({*probability_classes(seen.to_list())} - {*(config.data.probabilities or {})}):
+            raise ConfigError(
+                f"data.probabilities: the forest of {_SCORED_BY}={path} looks at those of {', '.join(missing)}; name "
+                "their columns"
+            )
+    return Files(files)
+
+
+def _check_features(run: Path, words: Mapping[str, Sequence[str]], features: FeatureSettings) -> None:
+    try:
+        before = yaml.safe_load((run / "config.yaml").read_text(encoding="utf-8"))
+        known = {name: before["features"][name] for name in ("tags", "lexicon", "conllu")}
+        lists = {name: list(values) for name, values in before["readable_words"].items()}
+    except (OSError, KeyError, TypeError, AttributeError, yaml.YAMLError) as error:
+        raise ConfigError(f"{_SCORED_BY}={run}: is no run of error_characterisation with a config.yaml") from error
+    for name, theirs in known.items():
+        ours, is_switch = getattr(features, name), name == "tags"
+        if (ours != theirs) if is_switch else ((ours is None) != (theirs is None)):
+            raise ConfigError(
+                f"features.{name}={ours}: the forest of {_SCORED_BY}={run} was trained with features.{name}={theirs}; "
+                "set it so"
+            )
+    if lists != {name: list(values) for name, values in words.items()}:
+        raise ConfigError(
+            f"readable_words: are not those of {_SCORED_BY}={run}; choose the same with readable_words=..."
+        )

@@ -1,115 +1,155 @@
-"""Readable features of all texts, counted part by part, with what a lexicon and a parser add."""
+"""Readable features of all texts, and the texts with their features and predictions, as later stages load them."""
 
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
 import pyarrow as pa
 
-from tiltmeter.cluster.stages import Runner, Stage
-from tiltmeter.cluster.work import Tables, each
-from tiltmeter.jobs.classifiers.errors.base import scorable
-from tiltmeter.jobs.classifiers.errors.config import ErrorCharacterisationRun
-from tiltmeter.jobs.classifiers.errors.tables import FEATURES
-from tiltmeter.jobs.runtime.files import Files
+from tiltmeter.cluster.work import Tables
+from tiltmeter.jobs.classifiers.errors.tables import Features, LexiconWords, Parsed
+from tiltmeter.jobs.classifiers.errors.texts import SCORED, OfTexts
+from tiltmeter.jobs.runtime.work import Subject, Work
 from tiltmeter.operators.classifiers.errors import dependencies, readable
 from tiltmeter.operators.classifiers.errors.dependencies import dependency_counts, sentences
+from tiltmeter.operators.classifiers.errors.examples import Examples
 from tiltmeter.operators.classifiers.errors.readable import DENSE, ReadableFeatures, lexicon_of
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.files import opened
 from tiltmeter.storage.files.redaction import redacted
-from tiltmeter.storage.store.ledger import Store, TableRef, Unit
-from tiltmeter.storage.store.tables import column
-
-_PARSED = pa.schema(
-    [
-        column("id", pa.string(), "of the text", key=True),
-        column("feature", pa.string(), "dependency or entity", key=True),
-        column("count", pa.int64(), "how often the text has it"),
-    ]
-)
+from tiltmeter.storage.store.ledger import Store, TableRef
 
 
-def read_features(runner: Runner, config: ErrorCharacterisationRun, others: Files, texts: TableRef) -> list[TableRef]:
-    """Tables ``features``, for each part of the texts."""
-    names = [name for name in ("lexicon", "conllu") if name in others.files]
-    inputs = {"texts": [texts]} | {name: [_read_file(runner, others, name)] for name in names}
-    settings = {
-        "operators": [readable.VERSION],
-        "lists": config.readable_words,
-        "tags": config.features.tags,
-        "identity": ReadableFeatures(config.readable_words, tags=config.features.tags).identity["versions"],
-        "size": config.job.unit_texts,
-    }
-    parts = range(0, max(texts.num_rows, 1), config.job.unit_texts)
-    units = [Unit("readable_features/2", f"texts from {start}", settings | {"start": start}, inputs) for start in parts]
-    done = runner.run_whole(Stage("features", each(_count), {"texts": units}))["texts"]
-    return [unit.tables["features"] for unit in done]
+def _text_of(file: Mapping[str, Any]) -> str:
+    with opened(file["uri"]) as content:
+        return content.read().decode("utf-8")
 
 
-def _read_file(runner: Runner, others: Files, name: str) -> TableRef:
-    version = {"lexicon": readable.VERSION, "conllu": dependencies.VERSION}[name]
-    unit = Unit(f"{name}_file/1", name, {"operator": version, "file": others.files[name].identity})
-    work = {"lexicon": _read_lexicon, "conllu": _read_parses}[name]
-    return runner.run_whole(Stage(f"read {name}", each(work), {name: [unit]}))[name][0].tables["rows"]
+class ReadLexicon(Work, unit="lexicon_file/1", stage="read lexicon", makes=[LexiconWords]):
+    """Words with their categories."""
+
+    file: Mapping[str, Any]
+    operator: str = readable.VERSION
+
+    def rows(self, _: Store) -> Iterator[LexiconWords]:
+        """One for each word."""
+        lines = [line.split("\t") for line in _text_of(self.file).splitlines() if line.strip()]
+        try:
+            words = lexicon_of(lines)
+        except ValueError as error:
+            raise InputError(f"features.lexicon: {redacted(self.file['uri'])}: {error}") from error
+        return (LexiconWords(word=word, categories=list(names)) for word, names in words.items())
 
 
-def _lines(unit: Unit) -> str:
-    with opened(unit.config["file"]["uri"]) as file:
-        return file.read().decode("utf-8")
+class ReadParses(Work, unit="conllu_file/1", stage="read conllu", makes=[Parsed]):
+    """Dependencies and entities of texts."""
+
+    file: Mapping[str, Any]
+    operator: str = dependencies.VERSION
+
+    def rows(self, _: Store) -> Iterator[Parsed]:
+        """One for each that a text has."""
+        counts: dict[tuple[str, str], int] = {}
+        try:
+            for sentence in sentences(_text_of(self.file)):
+                for feature, num in dependency_counts(sentence).items():
+                    counts[sentence.text_id, feature] = counts.get((sentence.text_id, feature), 0) + num
+        except ValueError as error:
+            raise InputError(f"features.conllu: {redacted(self.file['uri'])}: {error}") from error
+        return (Parsed(id=name, feature=feature, count=num) for (name, feature), num in counts.items())
 
 
-def _read_lexicon(_: Store, unit: Unit) -> Tables:
-    lines = [line.split("\t") for line in _lines(unit).splitlines() if line.strip()]
-    try:
-        words = lexicon_of(lines)
-    except ValueError as error:
-        raise InputError(f"features.lexicon: {redacted(unit.config['file']['uri'])}: {error}") from error
-    yield (
-        "rows",
-        pa.table({"word": list(words), "categories": pa.array(map(list, words.values()), pa.list_(pa.string()))}),
-    )
+class CountFeatures(OfTexts, unit="readable_features/2", stage="features", makes=[Features]):
+    """Features of a part of the texts.
+
+    Attributes:
+        lexicon, conllu: what was read of these files; None without one.
+        identity: versions of what counts.
+        start, size: of the part.
+    """
+
+    texts: TableRef
+    lexicon: TableRef | None
+    conllu: TableRef | None
+    lists: Mapping[str, Sequence[str]]
+    tags: bool
+    identity: Mapping[str, str]
+    start: int
+    size: int
+    operators: Sequence[str] = (readable.VERSION,)
+
+    def tables(self, store: Store) -> Tables:
+        """Those that each text has; there are many."""
+        part = store.read(self.texts).slice(self.start, self.size).to_pylist()
+        rows = [row for row in part if row["status"] in SCORED]
+        words = [] if self.lexicon is None else LexiconWords.read(store, self.lexicon)
+        count = ReadableFeatures(self.lists, {row.word: row.categories for row in words}, tags=self.tags)
+        parsed = self._parsed(store, {row["id"] for row in rows})
+        columns: dict[str, list[Any]] = {name: [] for name in Features.schema().names}
+        for row in rows:
+            readings = count(row["text"])
+            num_tokens = max(readings.num_tokens, 1)
+            counts: dict[str, float] = {**readings.counts, **parsed.get(row["id"], {})}
+            dense = {name: float(getattr(readings, name)) for name in DENSE}
+            columns["row"] += [row["row"]] * (len(counts) + len(dense))
+            columns["feature"] += [*counts, *dense]
+            columns["count"] += [*counts.values(), *dense.values()]
+            columns["value"] += [*(num / num_tokens for num in counts.values()), *dense.values()]
+        yield "features", pa.table(columns, Features.schema())
+
+    def _parsed(self, store: Store, ids: set[str]) -> dict[str, dict[str, int]]:
+        parsed: dict[str, dict[str, int]] = {}
+        for row in [] if self.conllu is None else Parsed.read(store, self.conllu):
+            if row.id in ids:
+                parsed.setdefault(row.id, {})[row.feature] = row.count
+        return parsed
 
 
-def _read_parses(_: Store, unit: Unit) -> Tables:
-    counts: dict[tuple[str, str], int] = {}
-    try:
-        for sentence in sentences(_lines(unit)):
-            for feature, num in dependency_counts(sentence).items():
-                counts[sentence.text_id, feature] = counts.get((sentence.text_id, feature), 0) + num
-    except ValueError as error:
-        raise InputError(f"features.conllu: {redacted(unit.config['file']['uri'])}: {error}") from error
-    rows = [{"id": name, "feature": feature, "count": num} for (name, feature), num in counts.items()]
-    yield "rows", pa.Table.from_pylist(rows, _PARSED)
+# --- texts with their features and predictions ------------------------------------------------------------------------
 
 
-def _count(store: Store, unit: Unit) -> Tables:
-    config = unit.config
-    rows = store.read(unit.input("texts")).slice(config["start"], config["size"])
-    count = ReadableFeatures(config["lists"], _lexicon(store, unit), tags=config["tags"])
-    parsed = _parses(store, unit, {row["id"] for row in scorable(rows)})
-    made = []
-    for row in scorable(rows):
-        features = count(row["text"])
-        num_tokens = max(features.num_tokens, 1)
-        counts = {**features.counts, **parsed.get(row["id"], {})}
-        dense = {name: float(getattr(features, name)) for name in DENSE}
-        made += [
-            {"row": row["row"], "feature": name, "count": num, "value": num / num_tokens}
-            for name, num in counts.items()
-        ]
-        made += [{"row": row["row"], "feature": name, "count": value, "value": value} for name, value in dense.items()]
-    yield "features", pa.Table.from_pylist(made, FEATURES)
+@dataclass(frozen=True)
+class DataSet(Subject):
+    """What was read, predicted and counted: tables ``Read``, ``Predicted`` and parts of ``Features``."""
+
+    texts: TableRef
+    predicted: TableRef
+    features: Sequence[TableRef]
+
+    @property
+    def inputs(self) -> Mapping[str, Sequence[TableRef]]:
+        """All of them."""
+        return {"texts": [self.texts], "predicted": [self.predicted], "features": self.features}
+
+    def load(self, store: Store, *statuses: str) -> Examples:
+        """Side by side, of texts with one of these statuses, which is usually ok; there may be none."""
+        texts, predicted, features = (read_frame(store, refs) for refs in self.inputs.values())
+        return Examples.of(texts.filter(pl.col("status").is_in(statuses or ["ok"])), predicted, features)
+
+    def one_kind(self, store: Store) -> str:
+        """Why nothing tells errors from other predictions; empty if there are both.
+
+        Raises:
+            InputError: if no row can be judged, with what rows lack.
+        """
+        texts = read_frame(store, [self.texts.select("row", "label", "status", "reason")])
+        predicted = read_frame(store, [self.predicted.select("row", "predicted")]).drop_nulls()
+        judged = texts.filter(status="ok").join(predicted, on="row")
+        if judged.is_empty():
+            lacks = texts.filter(pl.col("status") != "ok").group_by("reason").len()
+            lacks = lacks.sort("len", "reason", descending=True)
+            reasons = [f"{reason} ({num:,} of {texts.height:,})" for reason, num in lacks.rows()]
+            raise InputError(f"data.path: no row can be judged: {'; '.join(reasons) or 'no text has a token'}")
+        num = judged.filter(pl.col("predicted") != pl.col("label")).height
+        if 0 < num < judged.height:
+            return ""
+        return (
+            f"{num:,} of {judged.height:,} predictions are errors, so that nothing tells them from the others; "
+            "data.classes renames labels and predictions"
+        )
 
 
-def _lexicon(store: Store, unit: Unit) -> dict[str, list[str]]:
-    if "lexicon" not in unit.inputs:
-        return {}
-    rows = store.read(unit.input("lexicon")).to_pydict()
-    return dict(zip(rows["word"], rows["categories"], strict=True))
-
-
-def _parses(store: Store, unit: Unit, ids: set[str]) -> dict[str, dict[str, int]]:
-    if "conllu" not in unit.inputs:
-        return {}
-    parsed: dict[str, dict[str, int]] = {}
-    for row in store.read(unit.input("conllu")).to_pylist():
-        if row["id"] in ids:
-            parsed.setdefault(row["id"], {})[row["feature"]] = row["count"]
-    return parsed
+def read_frame(store: Store, refs: Sequence[TableRef]) -> pl.DataFrame:
+    """Tables of one schema, one after the other."""
+    return pl.concat([pl.DataFrame(pl.from_arrow(store.read(ref))) for ref in refs])

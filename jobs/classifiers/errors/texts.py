@@ -1,148 +1,132 @@
-"""The texts of both files, with whatever predictions the file has."""
+"""The texts of both files, the half that each is in, and what the model predicts: by the file, or by a base model."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 
-from tiltmeter.cluster.stages import Runner, Stage
-from tiltmeter.cluster.work import Tables, each
-from tiltmeter.jobs.classifiers.errors.config import CharacterisedData, ErrorCharacterisationRun, LabelledFile
-from tiltmeter.jobs.classifiers.errors.tables import READ, TEXTS
-from tiltmeter.jobs.runtime.files import Files
-from tiltmeter.operators.classifiers.errors import splits
+from tiltmeter.jobs.classifiers.errors.tables import Predicted, Read, Texts
+from tiltmeter.jobs.classifiers.models import TextModel
+from tiltmeter.jobs.classifiers.training import LabelledText, TrainTexts
+from tiltmeter.jobs.runtime.work import Work, aside
+from tiltmeter.operators.classifiers.answers import Classifier, ask
+from tiltmeter.operators.classifiers.attribution.attribute import Networked
+from tiltmeter.operators.classifiers.errors import splits, word_model
 from tiltmeter.operators.classifiers.errors.splits import is_tested
+from tiltmeter.operators.classifiers.errors.uncertainty import checked_probabilities
+from tiltmeter.operators.classifiers.errors.word_model import train_word_model
+from tiltmeter.operators.compute.arrays import BoolArray
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.text.normalisation import Normalizer
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.records import labels, numbers, one_spelling, read_records
-from tiltmeter.storage.store.ledger import Store, TableRef, Unit
+from tiltmeter.storage.store.ledger import Store, TableRef
+
+SCORED = ("ok", "no_label")
+"""Statuses of the rows that a forest can score: those that are ok, and those that lack no more than a label."""
 
 _REASONS = {
     "ok": "",
     "no_text": "the text is empty",
-    "no_label": "the row has no label",
     "no_prediction": "the row has no prediction",
     "no_probability": "the row lacks the probability of a class",
+    "no_label": "the row has no label",
 }
+_CLASSES = ("label", "prediction", "previous")
 _HALVES = ("exploration", "confirmation")
-HALVES = 1
-"""What halves are drawn about, beside other splits."""
+
+_HALF, _DEVELOPMENT = 1, 2
+"""What halves and development parts are drawn about; see :func:`.splits.is_tested`."""
 
 
-def read_texts(runner: Runner, config: ErrorCharacterisationRun, files: Files) -> dict[str, TableRef]:
-    """The rows of each file, of the schema ``READ``; those without what is needed say so.
+class OfTexts(Work):
+    """A unit of the one group that fails together."""
 
-    Raises:
-        UnitsFailed: if a file can't be read.
+    group: str = aside(default="texts")
+
+
+class ReadTexts(OfTexts, unit="characterised_texts/3", stage="read texts", makes=[Read]):
+    """The rows of a file; those without what is needed say so.
+
+    Attributes:
+        file: its identity; columns to limit are the settings about it.
+        seed: of the draw of ``limit`` rows; None without one.
+        spelling: the classes as another file writes them.
     """
-    units = [
-        Unit(
-            "characterised_texts/3",
-            f"texts of {name}.path",
-            _settings(part, files, name, config.seed)
-            | {"spelling": _spelling(config, files) if name == "base" else []},
-        )
-        for name, part in (("data", config.data), ("base", config.base))
-        if name in files.files
-    ]
-    done = runner.run_whole(Stage("read texts", each(_read), {"texts": units}))["texts"]
-    return {name: unit.tables["rows"] for name, unit in zip(("data", "base"), done, strict=False)}
 
+    file: Mapping[str, Any]
+    columns: Mapping[str, str]
+    header: bool
+    classes: Mapping[str, str] | None
+    probabilities: Mapping[str, str] | None
+    limit: int | None
+    seed: int | None
+    spelling: Sequence[str]
 
-def publish_halves(runner: Runner, texts: TableRef, predicted: TableRef, seed: int | None) -> TableRef:
-    """The table ``texts``: which half each is in; none of them without a seed."""
-    inputs = {"texts": [texts], "predicted": [predicted]}
-    unit = Unit("text_halves/2", "halves", {"operator": splits.VERSION, "seed": seed}, inputs)
-    return runner.run_whole(Stage("halve", each(_halve), {"texts": [unit]}))["texts"][0].tables["texts"]
+    def rows(self, _: Store) -> Sequence[Read]:
+        """In the order of the file."""
+        given, renamed = self.probabilities or {}, self.classes or {}
+        names = list(dict.fromkeys([*self.columns.values(), *given.values()]))
+        table = read_records(self.file["uri"], names, header=self.header)
+        cells = {name: labels(table[called]) for name, called in self.columns.items()}
+        classes = [name for name in _CLASSES if name in cells]
+        known = pl.Series([*renamed, *given, *self.spelling], dtype=pl.String)
+        cells |= dict(zip(classes, one_spelling(known, *(cells[name] for name in classes))[1:], strict=True))
+        shares = zip(*(numbers(table, given[name]) for name in sorted(given)), strict=True)
+        normal, rows = Normalizer("en", fold_case=True), []
+        for number, values in enumerate(zip(*(column.to_list() for column in cells.values()), strict=True)):
+            row = Read(row=number, **dict(zip(cells, values, strict=True)))
+            row.label, row.prediction, row.previous = (
+                renamed.get(name, name) if name else name for name in (row.label, row.prediction, row.previous)
+            )
+            row.probabilities = list(next(shares)) if given else None
+            row.group = row.group or " ".join(normal(row.text or "").split())
+            row.id = row.id or str(number)
+            row.status = self._status(row)
+            row.reason, row.text = _REASONS[row.status], row.text or ""
+            rows.append(row)
+        return self._drawn(rows)
 
-
-def _settings(part: LabelledFile, files: Files, name: str, seed: int) -> dict[str, Any]:
-    return {
-        "file": files.files[name].identity,
-        "columns": part.columns,
-        "header": part.header,
-        "classes": part.classes,
-        "probabilities": part.probabilities if isinstance(part, CharacterisedData) else None,
-        "limit": part.limit,
-        "seed": None if part.limit is None else seed,
-    }
-
-
-def _spelling(config: ErrorCharacterisationRun, files: Files) -> list[str]:
-    """How the file of texts writes the classes."""
-    name = config.data.label
-    if name is None:
-        return []
-    given = labels(read_records(files.files["data"].uri, [name], header=config.data.header)[name])
-    return [str(label) for label in given.drop_nulls().unique().sort()]
-
-
-def _read(_: Store, unit: Unit) -> Tables:
-    read = unit.config
-    columns, probabilities = read["columns"], read["probabilities"] or {}
-    names = list(dict.fromkeys([*columns.values(), *probabilities.values()]))
-    rows = read_records(read["file"]["uri"], names, header=read["header"])
-    cells = {name: labels(rows[called]) for name, called in columns.items()}
-    classes = [name for name in ("label", "prediction", "previous") if name in cells]
-    known = pl.Series([*(read["classes"] or {}), *probabilities, *read["spelling"]], dtype=pl.String)
-    spelled = one_spelling(known, *(cells[name] for name in classes))
-    cells |= dict(zip(classes, spelled[1:], strict=True))
-    given = _probabilities(rows, probabilities)
-    normal, renamed = Normalizer("en", fold_case=True), read["classes"] or {}
-    lists, made = {name: values.to_list() for name, values in cells.items()}, []
-    for number in range(rows.height):
-        row = {name: values[number] for name, values in lists.items()}
-        row |= {
-            name: renamed.get(row[name], row[name]) for name in ("label", "prediction", "previous") if row.get(name)
+    def _status(self, row: Read) -> str:
+        lacks = {
+            "no_text": row.text is None,
+            "no_prediction": any(name in self.columns and getattr(row, name) is None for name in _CLASSES[1:]),
+            "no_probability": None in (row.probabilities or []),
+            "no_label": row.label is None,
         }
-        row |= {"row": number, "probabilities": given[number]}
-        row["group"] = row.get("group") or " ".join(normal(row["text"] or "").split())
-        row["id"] = row.get("id") or str(number)
-        made.append(_judged(row, columns, probabilities))
-    yield "rows", pa.Table.from_pylist(_drawn(made, read["limit"], read["seed"]), READ)
+        return next((status for status, holds in lacks.items() if holds), "ok")
+
+    def _drawn(self, rows: list[Read]) -> list[Read]:
+        """So many, in their order; which ones is a matter of what they say."""
+        if self.limit is None or self.limit >= len(rows):
+            return rows
+        by_key = sorted(rows, key=lambda row: (document_key(f"{self.seed}\n{row.label}\n{row.text}"), row.row))
+        return sorted(by_key[: self.limit], key=lambda row: row.row)
 
 
-def _probabilities(rows: pl.DataFrame, columns: Mapping[str, str]) -> list[list[float | None] | None]:
-    if not columns:
-        return [None] * rows.height
-    return [list(row) for row in zip(*(numbers(rows, columns[name]) for name in sorted(columns)), strict=True)]
+class HalveTexts(OfTexts, unit="text_halves/2", stage="halve", makes=[Texts]):
+    """Which half each text is in that has a prediction; none is in one without a seed."""
+
+    texts: TableRef
+    predicted: TableRef
+    operator: str = splits.VERSION
+    seed: int | None
+
+    def rows(self, store: Store) -> Iterator[Texts]:
+        """One for each text."""
+        read = Read.read(store, self.texts)
+        predicted = {row.row for row in Predicted.read(store, self.predicted) if row.predicted is not None}
+        used = [row for row in read if self.seed is not None and row.status == "ok" and row.row in predicted]
+        half = halves([row.group for row in used], self.seed).tolist() if used and self.seed is not None else []
+        names = {row.row: _HALVES[confirms] for row, confirms in zip(used, half, strict=True)}
+        for row in read:
+            made = Texts(row=row.row, text=row.text, label=row.label, group=row.group, id=row.id)
+            made.half, made.status, made.reason = names.get(row.row), row.status, row.reason
+            yield made
 
 
-def _judged(row: dict[str, Any], columns: Mapping[str, str], probabilities: Mapping[str, str]) -> dict[str, Any]:
-    lacks = {
-        "no_text": row["text"] is None,
-        "no_prediction": any(name in columns and row[name] is None for name in ("prediction", "previous")),
-        "no_probability": bool(probabilities) and None in row["probabilities"],
-        "no_label": row.get("label") is None,
-    }
-    status = next((name for name, holds in lacks.items() if holds), "ok")
-    return row | {"text": row["text"] or "", "status": status, "reason": _REASONS[status]}
-
-
-def _drawn(rows: list[dict[str, Any]], limit: int | None, seed: int | None) -> list[dict[str, Any]]:
-    """So many, in their order; which ones is a matter of what they say."""
-    if limit is None or limit >= len(rows):
-        return rows
-    by_key = sorted(rows, key=lambda row: (document_key(f"{seed}\n{row.get('label')}\n{row['text']}"), row["row"]))
-    return sorted(by_key[:limit], key=lambda row: row["row"])
-
-
-def _halve(store: Store, unit: Unit) -> Tables:
-    rows, seed = store.read(unit.input("texts")), unit.config["seed"]
-    guesses = store.read(unit.input("predicted")).to_pydict()
-    predicted = {row for row, name in zip(guesses["row"], guesses["predicted"], strict=True) if name is not None}
-    brief = rows.select(["row", "status", "group"]).to_pylist()
-    used = [row for row in brief if seed is not None and row["status"] == "ok" and row["row"] in predicted]
-    half = halves([row["group"] for row in used], seed).tolist() if used and seed is not None else []
-    names = {row["row"]: _HALVES[confirms] for row, confirms in zip(used, half, strict=True)}
-    column = pa.array([names.get(row["row"]) for row in brief], pa.string())
-    yield "texts", pa.table([column if field.name == "half" else rows[field.name] for field in TEXTS], TEXTS)
-
-
-def halves(groups: Sequence[str], seed: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
+def halves(groups: Sequence[str], seed: int) -> BoolArray:
     """Whether each text is of the half that confirms.
 
     Raises:
@@ -150,4 +134,87 @@ def halves(groups: Sequence[str], seed: int) -> np.ndarray[Any, np.dtype[np.bool
     """
     if len(set(groups)) < 2:
         raise InputError("data.path: all texts are of one group, so that none could confirm what others show")
-    return is_tested(groups, 0.5, seed, HALVES)
+    return is_tested(groups, 0.5, seed, _HALF)
+
+
+# --- predictions ------------------------------------------------------------------------------------------------------
+
+
+class GivenPredictions(OfTexts, unit="given_predictions/2", stage="predictions", makes=[Predicted]):
+    """Predictions of the file; classes are those of its probabilities, in alphabetical order."""
+
+    texts: TableRef
+    classes: Sequence[str]
+
+    def rows(self, store: Store) -> Iterator[Predicted]:
+        """One for each text that can be scored."""
+        rows = _read(store, self.texts, SCORED)
+        shares = [row.probabilities for row in rows]
+        if self.classes and rows:
+            try:
+                shares = checked_probabilities(np.array(shares, dtype=np.float64)).tolist()
+            except ValueError as error:
+                raise InputError(f"data.probabilities: {error}") from error
+        for row, share in zip(rows, shares, strict=True):
+            made = Predicted(row=row.row, predicted=row.prediction, previous=row.previous)
+            made.probabilities, made.classes = share, list(self.classes)
+            yield made
+
+
+class PredictByWords(OfTexts, unit="word_predictions/2", stage="predict", makes=[Predicted]):
+    """Predictions of a model of words that learns the base file."""
+
+    texts: TableRef
+    base: TableRef
+    operator: str = word_model.VERSION
+
+    def rows(self, store: Store) -> Iterator[Predicted]:
+        """One for each text that can be scored."""
+        base = labelled_rows(store, self.base)
+        model = train_word_model([row.text for row in base], [str(row.label) for row in base])
+        return _answers(model, _read(store, self.texts, SCORED))
+
+
+class TrainBase(TrainTexts, unit="base_model/1", stage="train"):
+    """A network that learns the base file but for a development share of it, which tells when to stop."""
+
+    development: float
+
+    def lessons(self, store: Store) -> tuple[Sequence[LabelledText], Sequence[LabelledText]]:
+        """Both parts; of the development part what has a class of the other."""
+        rows = labelled_rows(store, self.texts)
+        held_out = is_tested([row.group for row in rows], self.development, self.seed, _DEVELOPMENT)
+        training, development = (
+            [LabelledText(row.text, str(row.label)) for row, out in zip(rows, held_out, strict=True) if out == part]
+            for part in (False, True)
+        )
+        known = {text.label for text in training}
+        return training, [text for text in development if text.label in known]
+
+
+class PredictByNetwork(OfTexts, unit="base_predictions/2", stage="predict", makes=[Predicted]):
+    """Predictions of that network."""
+
+    texts: TableRef
+    model: TextModel[Networked]
+
+    def rows(self, store: Store) -> Iterator[Predicted]:
+        """One for each text that can be scored."""
+        return _answers(self.model.load(store), _read(store, self.texts, SCORED))
+
+
+def labelled_rows(store: Store, texts: TableRef) -> list[Read]:
+    """The rows whose status is ok."""
+    return _read(store, texts, ("ok",))
+
+
+def _read(store: Store, texts: TableRef, statuses: Sequence[str]) -> list[Read]:
+    return [row for row in Read.read(store, texts) if row.status in statuses]
+
+
+def _answers(model: Classifier, rows: Sequence[Read]) -> Iterator[Predicted]:
+    answers = ask(model, [row.text for row in rows])
+    for row, predicted, shares in zip(rows, answers.predicted, answers.probabilities.tolist(), strict=True):
+        made = Predicted(row=row.row, predicted=predicted, classes=list(answers.classes))
+        made.probabilities = None if predicted is None else shares
+        yield made

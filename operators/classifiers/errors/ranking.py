@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray
+from tiltmeter.operators.statistics.units import Units
 
 VERSION = "error_ranking/2"
 
@@ -101,3 +102,8 @@ def at_prevalence(precision: float, balanced: float, prevalence: float) -> float
         return precision
     odds = precision / (1 - precision) * (1 - balanced) / balanced * prevalence / (1 - prevalence)
     return odds / (1 + odds)
+
+
+def units_of_both(errors: BoolArray, units: Units) -> int:
+    """Units with an error, or with a text that is none, whichever are fewer: an AUROC is of pairs of both."""
+    return min(units.part(errors).num, units.part(~errors).num)

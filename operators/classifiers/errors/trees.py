@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numba
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from tiltmeter.operators.compute.arrays import FloatArray, IntArray
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 VERSION = "error_trees/1"
 
 LEAF = -1
+
+_AT_ONCE = 20_000
+"""Texts whose reasons are held together."""
 
 _LEAST = 0.005
 """What is nothing in two decimals is no reason."""
@@ -55,6 +59,15 @@ class Trees(NamedTuple):
         values = np.ascontiguousarray(features, dtype=np.float32)
         return _walked(values, self.starts, self.feature, self.threshold, self.left, self.right, self.share)
 
+    def explained(self, names: Sequence[str], features: FloatArray) -> tuple[FloatArray, list[list[str]]]:
+        """``[texts]`` probabilities of an error, with what says most of each; see :func:`reasons`."""
+        scores, why = np.zeros(len(features)), list[list[str]]()
+        for start in range(0, len(features), _AT_ONCE):
+            part = features[start : start + _AT_ONCE]
+            scores[start : start + _AT_ONCE], added = self.judged(part)
+            why += reasons(names, part, added)
+        return scores, why
+
 
 def trees_of(model: "RandomForestClassifier") -> Trees:
     """The trees of a forest that tells errors."""
@@ -76,6 +89,16 @@ def trees_of(model: "RandomForestClassifier") -> Trees:
         np.where(is_leaf, LEAF, right + start),
         of_kinds[:, 1] / of_kinds.sum(axis=1),
     )
+
+
+def forest_of(table: pl.DataFrame) -> tuple[Trees, list[str]]:
+    """The trees of a table of nodes, and the names of the columns that they look at."""
+    rows = table.sort("node")
+    names = sorted(rows["feature"].drop_nulls().unique().to_list())
+    places = {name: place for place, name in enumerate(names)}
+    columns = {name: rows[name].to_numpy() for name in Trees._fields if name != "feature"}
+    feature = np.array([LEAF if name is None else places[name] for name in rows["feature"].to_list()], dtype=np.int64)
+    return Trees(**columns, feature=feature), names
 
 
 @numba.njit(cache=True)

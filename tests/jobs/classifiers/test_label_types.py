@@ -3,10 +3,9 @@
 import polars as pl
 import pytest
 
-from tiltmeter.jobs.classifiers.errors.texts import _read as read_texts
+from tiltmeter.jobs.classifiers.errors.texts import ReadTexts as ReadCharacterisedTexts
 from tiltmeter.jobs.classifiers.labelled_data import LabelledData, ReadTexts, find_classified_data
 from tiltmeter.storage.errors import InputError
-from tiltmeter.storage.store.ledger import Unit
 
 TRAINING = {
     "float.parquet": [0.0, 1.0],
@@ -52,6 +51,5 @@ def test_what_is_predicted_is_of_the_classes_of_the_labels(tmp_path, predictions
     pl.DataFrame({"text": ["a", "b"], "label": ["0", "1"], "prediction": predictions}).write_parquet(path)
     columns = {name: name for name in ("text", "label", "prediction")}
     settings = {"file": {"uri": str(path)}, "columns": columns, "header": True, "classes": {"0": "no", "1": "yes"}}
-    settings |= {"probabilities": None, "spelling": [], "limit": None, "seed": None}
-    [(_, table)] = read_texts(None, Unit("characterised_texts/3", "texts", settings))
-    assert table["label"].to_pylist() == table["prediction"].to_pylist() == ["no", "yes"]
+    rows = ReadCharacterisedTexts(**settings, probabilities=None, spelling=[], limit=None, seed=None).rows(None)
+    assert [row.label for row in rows] == [row.prediction for row in rows] == ["no", "yes"]

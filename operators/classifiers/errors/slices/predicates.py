@@ -6,9 +6,14 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tiltmeter.operators.compute.arrays import BoolArray
+from tiltmeter.operators.classifiers.errors.examples import Examples
+from tiltmeter.operators.classifiers.errors.readable import DENSE
+from tiltmeter.operators.classifiers.errors.uncertainty import least_confidence
+from tiltmeter.operators.compute.arrays import BoolArray, FloatArray
 
 VERSION = "slice_predicates/2"
+
+_TAGS = ("tag:", "tags:")
 
 Kind = Literal["present", "absent", "quarter", "predicted", "labelled"]
 
@@ -85,6 +90,43 @@ def predicates_of(
     return Predicates(
         [predicate for predicate, _ in kept], np.array(members, dtype=bool).reshape(len(kept), len(classes))
     )
+
+
+def predicates_of_texts(data: Examples, exploring: BoolArray, min_size: int, *, tags: bool) -> Predicates:
+    """All that enough of the texts that explore have.
+
+    Args:
+        exploring: ``[texts]``, whether each does.
+        min_size: texts that have it.
+        tags: whether tags are predicates, too.
+    """
+    dense = {} if data.probabilities is None else {"confidence": 1.0 - least_confidence(data.probabilities)}
+    made = _of_features(data, dense, "predicted", data.predicted, min_size, tags=tags)
+    num = made.members[:, exploring].sum(axis=1)
+    fit = (num >= min_size) & (num < exploring.sum())
+    return Predicates(
+        [predicate for predicate, keep in zip(made.predicates, fit, strict=True) if keep], made.members[fit]
+    )
+
+
+def shared_predicates(data: Examples, min_size: int, *, tags: bool) -> Predicates:
+    """What enough texts have and two versions of a model share: of the text and its label, of no prediction."""
+    return _of_features(data, {}, "labelled", data.column("label"), min_size, tags=tags)
+
+
+def _of_features(
+    data: Examples,
+    others: Mapping[str, FloatArray],
+    kind: Literal["predicted", "labelled"],
+    classes: Sequence[str],
+    min_size: int,
+    *,
+    tags: bool,
+) -> Predicates:
+    names = {name: place for place, name in enumerate(data.names) if tags or not name.startswith(_TAGS)}
+    counts = {name: data.counts[:, place] for name, place in names.items() if name not in DENSE}
+    dense = {name: data.counts[:, place] for name, place in names.items() if name in DENSE}
+    return predicates_of(counts, {**dense, **others}, classes, min_size, kind)
 
 
 def _quarters(feature: str, values: NDArray[np.floating]) -> list[tuple[Predicate, BoolArray]]:

@@ -14,19 +14,16 @@ from textblob.en import tag
 from tests.fixtures.tables.made_up import frames
 from tests.jobs.classifiers.rows import write_rows
 from tests.jobs.test_layouts import survive
-from tiltmeter.jobs.classifiers.errors import base, error_models, predictions
-from tiltmeter.jobs.classifiers.errors import rounds as rounds_stage
+from tiltmeter.jobs.classifiers import training
+from tiltmeter.jobs.classifiers.errors import forests, page, ranking, slices, texts
 from tiltmeter.jobs.classifiers.errors.config import find_sources
-from tiltmeter.jobs.classifiers.errors.material import DENSE
-from tiltmeter.jobs.classifiers.errors.page import findings
-from tiltmeter.jobs.classifiers.errors.page.words import in_words
-from tiltmeter.jobs.classifiers.errors.promises import guarantees
-from tiltmeter.jobs.classifiers.errors.slicing import rows as slicing_rows
-from tiltmeter.jobs.classifiers.errors.slicing import versions as slicing_versions
+from tiltmeter.jobs.classifiers.errors.tables import in_words
 from tiltmeter.jobs.runtime.config import ConfigError
+from tiltmeter.operators.classifiers.errors import rankers
 from tiltmeter.operators.classifiers.errors.guarantees import MISSED, holds_most_errors
 from tiltmeter.operators.classifiers.errors.label_errors import suspected
-from tiltmeter.operators.classifiers.errors.ranking import auroc, first_weights, risk_coverage
+from tiltmeter.operators.classifiers.errors.ranking import auroc, first_weights, risk_coverage, units_of_both
+from tiltmeter.operators.classifiers.errors.readable import DENSE
 from tiltmeter.operators.classifiers.errors.slices.search import plain
 from tiltmeter.operators.classifiers.errors.splits import draws_of_mean, is_tested, mean_of
 from tiltmeter.operators.classifiers.errors.word_model import train_word_model
@@ -88,11 +85,11 @@ def settings(file):
 
 
 WATCHED = [
-    *((error_models, name) for name in ("train_forest", "train_word_model", "permutation_importance", "_measures")),
-    *((predictions, name) for name in ("forest_without", "out_of_fold_probabilities")),
-    *((guarantees, name) for name in ("train_forest", "promises", "leaves_few_errors", "most_unflagged")),
-    *((slicing_rows, name) for name in ("candidates_of", "adjusted", "confirmed_p")),
-    (slicing_versions, "worse_p"),
+    *((rankers, name) for name in ("train_forest", "train_word_model")),
+    *((ranking, name) for name in ("permutation_importance", "_measures")),
+    *((forests, name) for name in ("forest_without", "out_of_fold_probabilities")),
+    *((forests, name) for name in ("train_forest", "promises", "leaves_few_errors", "most_unflagged")),
+    *((slices, name) for name in ("candidates_of", "adjusted", "confirmed_p", "worse_p")),
 ]
 
 
@@ -312,8 +309,8 @@ def test_tables_of_models_are_measured_on_what_each_split_ranks(characterised):
     assert [fall["errors"].tolist() for fall in falls] == [call["errors"].tolist() for call in calls]
     assert [(fall["seed"], fall["about"]) for fall in falls] == [(4, 0), (4, 1)]
     units, errors = units_of(np.arange(9) // 3, "group"), np.arange(9) < 4
-    assert [error_models.units_of_both(these, units) for these in (errors, ~errors)] == [2, 2]
-    assert [error_models.units_of_both(these, each(9, "text")) for these in (errors, ~errors)] == [4, 4]
+    assert [units_of_both(these, units) for these in (errors, ~errors)] == [2, 2]
+    assert [units_of_both(these, each(9, "text")) for these in (errors, ~errors)] == [4, 4]
 
 
 @pytest.mark.parametrize("num", [3, 100, 241])
@@ -321,7 +318,7 @@ def test_the_risk_of_a_coverage_is_that_of_as_many_texts(num):
     """A percentage of 241 texts is rounded up, one of a hundred is none too many."""
     scores, errors = np.arange(num) / num, np.random.default_rng(num).random(num) < np.arange(num) / num
     kept = [next(size for size in range(num + 1) if 100 * size >= percent * num) for percent in range(1, 101)]
-    rows = error_models._coverage({"alone": scores}, errors, 1).to_pylist()
+    rows = ranking._coverage({"alone": scores}, errors, 1).to_pylist()
     assert [row["coverage"] for row in rows] == pytest.approx([percent / 100 for percent in range(1, 101)])
     assert [row["risk"] for row in rows] == pytest.approx([errors[:size].mean() for size in kept])
 
@@ -685,9 +682,9 @@ def test_a_network_learns_one_part_of_its_texts_and_stops_by_the_other(users, ru
         *("job=error_characterisation", data, f"base.path={base_file}", "base.development=0.3"),
         *(*USERS, "models.encoder.dimensions=8", "models.encoder.hidden=8", "models.training.max_epochs=2"),
         *(f"data.scored_by={place}/run", f"store={tmp_path}/store", f"run_dir={tmp_path}/run"),
-        watched=[(base, "train"), (base, "predict")],
+        watched=[(training, "train"), (texts, "ask")],
     )
-    [trained], [told] = run.calls["train"], run.calls["predict"]
+    [trained], [told] = run.calls["train"], run.calls["ask"]
     aside = is_tested([" ".join(row[0].lower().split()) for row in old], 0.3, 5, 2)
     assert 40 < aside.sum() < 80
     for part, is_aside in (("training", False), ("development", True)):
@@ -695,7 +692,7 @@ def test_a_network_learns_one_part_of_its_texts_and_stops_by_the_other(users, ru
         assert [LABELS[number] for number in trained[part].labels["label"]] == [row[1] for row in rows]
         assert [text.words[-1] for text in trained[part].texts] == [row[0].split()[-1] for row in rows]
     assert trained["seed"] == 5
-    shares = told["result"]
+    shares = told["result"].probabilities
     assert told["texts"] == [row["text"] for row in run.rows("texts")]
     for row, share_ in zip(run.rows("predictions"), shares, strict=True):
         assert row["probabilities"] == pytest.approx(share_.tolist())
@@ -739,7 +736,7 @@ def labelled(run_here, tmp_path_factory):
     given += [f"features.lexicon={place}/lexicon.txt", f"features.conllu={place}/parsed.conllu"]
     run = run_here(
         *(*given, *SMALL, *CHOSEN, f"store={place}/store", f"run_dir={place}/run"),
-        watched=[(base, "train_word_model"), (rounds_stage, "play"), *WATCHED],
+        watched=[(texts, "train_word_model"), (ranking, "play"), *WATCHED],
     )
     return run, [row[:2] for row in old], [row[:2] for row in new]
 
@@ -848,8 +845,8 @@ def test_a_kill_at_a_random_moment_changes_no_table(characterised, file, tiltmet
 @pytest.mark.parametrize(("num", "rest"), [(8, []), (9, ["1 more slice is in the table."])])
 def test_slices_beyond_the_first_eight_are_counted(configured, num, rest):
     tables = frames("error_characterisation", "characterised")
-    one = findings.leading(tables).head(1)
+    one = page.leading(tables["slices"]).head(1)
     slices = pl.concat([one.with_columns(leading=pl.lit(place, one["leading"].dtype)) for place in range(1, num + 1)])
     config = configured("job=error_characterisation", "data.path=a.csv", "base.path=b.csv")
-    [said] = findings.lead(tables | {"slices": slices}, config).findings
+    [said] = page.lead(tables | {"slices": slices}, config).findings
     assert [item for item in said.items if "more slice" in item] == rest

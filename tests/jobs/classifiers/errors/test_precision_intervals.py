@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tiltmeter.jobs.classifiers.errors.error_models import _precision
+from tiltmeter.jobs.classifiers.errors.ranking import _precision
 from tiltmeter.operators.statistics.units import each, units_of
 
 ERRORS = np.arange(40) < 20
@@ -11,8 +11,8 @@ TEXTS = each(40, "text")
 
 
 def rows_of(scores, units=TEXTS, errors=ERRORS):
-    config = {"precision": {"sizes": (1, 5, 20)}, "split": 0, "level": 0.9}
-    return {row["k"]: row for row in _precision({"score": scores}, errors, units, config).to_pylist()}
+    rows = _precision({"score": scores}, errors, units, (1, 5, 20), split=0, level=0.9).to_pylist()
+    return {row["k"]: row for row in rows}
 
 
 def test_first_texts_of_few_groups_say_less():

@@ -3,16 +3,14 @@
 import numpy as np
 import polars as pl
 
-from tiltmeter.jobs.classifiers.errors.feature_columns import (
+from tiltmeter.operators.classifiers.errors.examples import (
     FULL,
     PUBLISHED,
     READABLE,
     WITH_CLASS,
-    column_names,
-    columns_named,
+    Examples,
     probability_classes,
 )
-from tiltmeter.jobs.classifiers.errors.material import Material
 
 CLASSES = ("angry", "glad", "sad")
 SHARES = [[0.1, 0.2, 0.7], [0.5, 0.3, 0.2], [0.3, 0.6, 0.1], [0.25, 0.35, 0.4]]
@@ -23,14 +21,14 @@ def test_a_column_is_that_of_its_name():
     table = pl.DataFrame({"predicted": predicted, "label": ["sad", "calm", "glad", "glad"], "probabilities": SHARES})
     values = np.arange(8.0).reshape(4, 2) / 10
     counts = np.array([[0, 1], [0, 0], [0, 2], [3, 1]])
-    material = Material(table, ("rare", "frequent"), values, counts, CLASSES)
-    names = column_names(material, FULL, 0.5)
+    data = Examples(table, ("rare", "frequent"), values, counts, CLASSES)
+    names = data.column_names(FULL, 0.5)
     said = ["predicted angry", "predicted calm", "predicted glad", "predicted sad"]
     assert names == ["frequent", *said, *(f"probability of {name}" for name in CLASSES)]
-    assert column_names(material, WITH_CLASS, 0.5) == ["frequent", *said]
-    assert column_names(material, READABLE, 0.2) == ["rare", "frequent"]
-    assert column_names(material, PUBLISHED, 0.5) == []
-    columns = columns_named(material, [*names, "of another run"])
+    assert data.column_names(WITH_CLASS, 0.5) == ["frequent", *said]
+    assert data.column_names(READABLE, 0.2) == ["rare", "frequent"]
+    assert data.column_names(PUBLISHED, 0.5) == []
+    columns = data.columns([*names, "of another run"])
     assert columns[:, 0].tolist() == [0.1, 0.3, 0.5, 0.7]
     assert columns[:, 1:5].tolist() == [[name == f"predicted {one}" for name in said] for one in predicted]
     assert columns[:, 5:8].tolist() == SHARES
