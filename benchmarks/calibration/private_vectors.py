@@ -12,30 +12,34 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from benchmarks.calibration.registry import Claim, Experiment, Kind, Outcome, Run, done, ends
-from tiltmeter.jobs.embedding.private_vectors.deniability import _deny
-from tiltmeter.jobs.embedding.private_vectors.read_outs import _read
-from tiltmeter.jobs.embedding.private_vectors.release.audit import _checks, _named, _Subject
-from tiltmeter.jobs.embedding.private_vectors.release.rows import RowFiles, Rows
-from tiltmeter.jobs.embedding.private_vectors.release.secret import Secret, written
-from tiltmeter.jobs.embedding.private_vectors.utility import _ends, _Result
+from benchmarks.calibration.registry import Claim, Experiment, Held, Kind, Outcome, Ref, Run, ends
+from tiltmeter.jobs.embedding.private_vectors.audits import _checks, _named, _Subject
+from tiltmeter.jobs.embedding.private_vectors.mechanisms import Noise
+from tiltmeter.jobs.embedding.private_vectors.sources import PrivateSources, Secret
+from tiltmeter.jobs.embedding.private_vectors.utility import GuessWords, ReadDistances
 from tiltmeter.jobs.embedding.vectors import vector_column
+from tiltmeter.jobs.runtime.work import Work
 from tiltmeter.operators.embedding.private_release import noise
 from tiltmeter.operators.embedding.private_release.bounds import Counts, audited_loss
 from tiltmeter.operators.embedding.private_release.deniability import nearest_rows
 from tiltmeter.operators.embedding.private_release.mechanisms import Specification
-from tiltmeter.operators.embedding.private_release.secrets import BLOCK_ROWS, keyed_digest
+from tiltmeter.operators.embedding.private_release.secrets import BLOCK_ROWS, Rows, keyed_digest, noisy_rows
+from tiltmeter.operators.embedding.private_release.utility import TaskResult, mean_accuracy
+from tiltmeter.operators.statistics.intervals import IntervalSettings
 
 JOB = "private_vectors"
 WIDTH, KEPT, EPSILON = 6, 4, 2.0
 LEVEL = 0.95
 
 
-def first_row(work: Any, vectors: NDArray[np.float64], config: Mapping[str, Any]) -> dict[str, Any]:
-    """Of the first table that the work of a stage makes of a vocabulary."""
+VOCABULARY: Any = Ref("vocabulary")
+
+
+def first_row(work: Work, vectors: NDArray[np.float64]) -> dict[str, Any]:
+    """Of the first table that work makes of a vocabulary."""
     words = pa.array([f"word{row}" for row in range(len(vectors))])
-    table = pa.table({"word": words, "vector": vector_column(vectors)})
-    row: dict[str, Any] = next(iter(done(work, config, {"vocabulary": [table]}).values())).to_pylist()[0]
+    held: Any = Held({VOCABULARY: pa.table({"word": words, "vector": vector_column(vectors)})})
+    row: dict[str, Any] = next(iter(work.tables(held)))[1].to_pylist()[0]
     return row
 
 
@@ -51,17 +55,17 @@ def release_of(repetition: int, num: int, factor: float) -> tuple[_Subject, byte
     about = {"name": "a", "law": "norm", "scale": factor * sensitivity / EPSILON, "step": 2.0**-12}
     about |= {"sensitivity": sensitivity}
     certificate = {"mechanism": "M2 spectral", "sensitivity": sensitivity, "epsilon": EPSILON, "delta": 0.0, "reach": 0}
-    secret = Secret(Path(), RowFiles("", "auto", False, None, None, None), about, projection)
+    secret = Secret(Path(), PrivateSources(), None, about, projection)
     subject = _Subject.of(secret, Rows(vectors, None), None)
-    return subject, key, certificate, written(secret.images(vectors), key, about, 0)
+    return subject, key, certificate, noisy_rows(secret.images(vectors), key, about, 0)
 
 
 def _audited(num: int, factor: float, repetition: int) -> dict[str, Outcome]:
     subject, key, certificate, vectors = release_of(repetition, num, factor)
-    checks = [row for row in _checks(subject, key, certificate, vectors) if "p_value" in row]
+    checks = [row for row in _checks(subject, key, certificate, vectors) if row.check != "stretch"]
     # The noise is one check's to see, its scale; honest releases are looked at by each in turn.
     place = repetition % len(checks) if factor == 1.0 else 0
-    return {"p_value": checks[place]["p_value"], "p_holm": min(row["p_holm"] for row in checks)}
+    return {"p_value": checks[place].p_value, "p_holm": min(row.p_holm for row in checks)}
 
 
 def _bounded(repetition: int) -> dict[str, Outcome]:
@@ -90,20 +94,27 @@ def vocabulary(num: int, scale: float) -> tuple[NDArray[np.float64], float]:
 def _denied(num: int, scale: float, words: int, repetition: int) -> dict[str, Outcome]:
     vectors, truth = vocabulary(num, scale)
     row = {"mechanism": "M1", "dimensions": 3, "epsilon": 1 / scale, "compared_at": "nominal"}
-    made = Specification("norm", 3, 1.0, scale)._asdict()
-    config = {"row": row, "mechanism": made, "words": words, "draws": 20, "level": LEVEL, "seed": repetition}
-    return {"attacker": _holds(first_row(_deny, vectors, config), "attacker", truth)}
+    work = GuessWords(
+        row=row,
+        mechanism=Noise(Specification("norm", 3, 1.0, scale)),
+        words=words,
+        draws=20,
+        level=LEVEL,
+        seed=repetition,
+        vocabulary=VOCABULARY,
+    )
+    return {"attacker": _holds(first_row(work, vectors), "attacker", truth)}
 
 
 def _given(num: int, scale: float, words: int, repetition: int) -> dict[str, Outcome]:
     vectors, truth = vocabulary(num, scale)
     key = keyed_digest(bytes(32), {"repetition": repetition})
     about = {"law": "norm", "scale": scale, "step": 2.0**-12 * scale, "sensitivity": 1.0}
-    secret = Secret(Path(), RowFiles("", "auto", False, None, None, None), about, None)
+    secret = Secret(Path(), PrivateSources(), None, about, None)
     rows = _Subject.of(secret, Rows(vectors[:20], None), None).rows
-    subject, released = _Subject(secret, vectors, vectors, rows), written(rows, key, about, 0)
-    found = _named(subject, key, {"words": words, "draws": 20, "level": LEVEL}, released)
-    return {"attacker": _holds(found, "attacker", truth)}
+    subject, released = _Subject(secret, vectors, vectors, rows), noisy_rows(rows, key, about, 0)
+    share = _named(subject, key, released, words, 20, LEVEL)["attacker"]
+    return {"attacker": _holds({"attacker_low": share.low, "attacker_high": share.high}, "attacker", truth)}
 
 
 def _holds(row: Mapping[str, Any], name: str, truth: float) -> bool | None:
@@ -122,23 +133,31 @@ def _tasks(num_runs: int, is_random: bool, spread: float, repetition: int) -> di
     parts = [rng.random(num) < 0.4 if is_random else np.ones(num, np.bool_) for _ in range(num_runs)]
     moves = spread * rng.standard_normal(num_runs)
     hits = [rng.random(part.sum()) < easy[part] + move for part, move in zip(parts, moves, strict=True)]
-    return {"value": _holds(_ends([_Result(hit) for hit in hits], parts, LEVEL), "", truth)}
+    return {"value": _holds(mean_accuracy([TaskResult(hit) for hit in hits], parts, LEVEL)._asdict(), "", truth)}
 
 
 NUM_RUNS = 10
 
 
-def _config(seed: int, runs: int) -> dict[str, Any]:
-    row = {"mechanism": "M1", "dimensions": WIDTH, "epsilon": 1.0, "beta": 0.0}
-    config = {"row": row, "sensitivity": 1.0, "words": 30, "runs": runs, "seed": seed, "delta": 1e-6}
-    return config | {"intervals": {"level": LEVEL, "interval": "averaged"}}
+def _read(seed: int, runs: int) -> ReadDistances:
+    return ReadDistances(
+        row={"mechanism": "M1", "dimensions": WIDTH, "epsilon": 1.0, "beta": 0.0},
+        sensitivity=1.0,
+        words=30,
+        runs=runs,
+        seed=seed,
+        delta=1e-6,
+        intervals=IntervalSettings(LEVEL, "averaged"),
+        vocabulary=VOCABULARY,
+        map=None,
+    )
 
 
 def _distances(repetition: int) -> dict[str, Outcome]:
     """The words are the seed's; another run with noise of its own is the last of one more."""
     vectors = np.random.default_rng(repetition).standard_normal((60, WIDTH))
-    row = first_row(_read, vectors, _config(repetition, NUM_RUNS))
-    more = first_row(_read, vectors, _config(repetition, NUM_RUNS + 1))
+    row = first_row(_read(repetition, NUM_RUNS), vectors)
+    more = first_row(_read(repetition, NUM_RUNS + 1), vectors)
     other = (NUM_RUNS + 1) * more["error"] - NUM_RUNS * row["error"]
     return {"error": _holds(row, "error", other)}
 

@@ -1,23 +1,25 @@
-"""The config of `private_vectors`: vectors, mechanisms, how they are audited and used, and what is released."""
+"""Settings of `private_vectors`; what each means, and usually is, stands in ``conf/job/private_vectors.yaml``."""
 
 import sys
 from dataclasses import fields
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self, cast
 
 import pydantic
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import AfterValidator, Field
 
 from tiltmeter.jobs.embedding.config import EncoderEmbedding, FileEmbedding
 from tiltmeter.jobs.runtime.config import CommonConfig, each_once
+from tiltmeter.jobs.runtime.settings.fields import Count, Least0, Least2, Text, settings
 from tiltmeter.operators.embedding.private_release.bounds import CHOOSING
-from tiltmeter.operators.embedding.private_release.mechanisms import DESIGNS, Name
+from tiltmeter.operators.embedding.private_release.mechanisms import Name
 from tiltmeter.operators.statistics.intervals import IntervalSettings
 
 _Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 _Normal = Annotated[float, Field(ge=sys.float_info.min, allow_inf_nan=False)]
 _Share = Annotated[float, Field(gt=0, lt=1)]
-_Count = Annotated[int, Field(ge=1)]
+_Shares = Annotated[tuple[_Share, ...], AfterValidator(each_once)]
 _Epsilons = Annotated[tuple[_Positive, ...], AfterValidator(each_once)]
+_Plain = Annotated[str, Field(pattern=r"^\w[\w.-]*$")]
 
 _MOST_NOMINAL = 10.0
 """Nominal epsilon of a release that sets no limit to the exact one: the largest of the paper."""
@@ -26,45 +28,27 @@ RELEASABLE: tuple[Name, ...] = ("M1", "M2 spectral", "haar", "gaussian")
 """What needs no public vocabulary that the vectors are in."""
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+@settings
 class PrivateVectorsJob(IntervalSettings):
-    """``job=private_vectors``; intervals of errors are over runs with noise of their own."""
+    """Intervals of errors are over runs with noise of their own."""
 
-    name: Literal["private_vectors"] = "private_vectors"
+    name: Literal["private_vectors"]
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+@settings
 class Vocabulary:
-    """Public vectors that mechanisms are studied on.
-
-    Attributes:
-        words: that are taken of a file of public vectors or words, its first; None: all.
-        word_file: file with a word in each line, which an encoder needs.
-        tile_words: words of a block, of which sensitivity compares each with each.
-    """
-
-    words: Annotated[int, Field(ge=3)] | None = None
-    word_file: Annotated[str, Field(min_length=1)] | None = None
-    tile_words: Annotated[int, Field(ge=2, le=8192)] = 2048
+    words: Annotated[int, Field(ge=3)] | None
+    word_file: Text | None
+    tile_words: Annotated[int, Field(ge=2, le=8192)]
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+@settings
 class Audit:
-    """How mechanisms are audited.
-
-    Attributes:
-        epsilon: nominal, of the mechanisms.
-        pairs: of words: a nearest and a random one for each of so many words.
-        draws: of each vector of a pair.
-        batch: draws of a unit of work.
-        level: chance at most that anything true is denied in the whole table.
-    """
-
-    epsilon: _Positive = 10.0
-    pairs: Annotated[int, Field(ge=0)] = 2
-    draws: Annotated[int, Field(ge=400)] = 40_000
-    batch: Annotated[int, Field(ge=100)] = 5000
-    level: _Share = 0.05
+    epsilon: _Positive
+    pairs: Least0
+    draws: Annotated[int, Field(ge=400)]
+    batch: Annotated[int, Field(ge=100)]
+    level: _Share
 
     @pydantic.model_validator(mode="after")
     def _has_batches_to_choose_with(self) -> Self:
@@ -76,99 +60,47 @@ class Audit:
         return self
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+@settings
 class Distances:
-    """Experiments 1 and 2: distances and inner products of pairs of words.
-
-    Attributes:
-        epsilons: nominal.
-        betas: of M2.
-        words: on each side, so that there are ``words``^2 pairs.
-        runs: with noise of their own.
-    """
-
-    epsilons: _Epsilons = (1.0, 2.0, 5.0)
-    betas: Annotated[tuple[_Share, ...], AfterValidator(each_once)] = (0.5, 0.6, 0.7)
-    words: _Count = 100
-    runs: Annotated[int, Field(ge=2)] = 10
+    epsilons: _Epsilons
+    betas: _Shares
+    words: Count
+    runs: Least2
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+@settings
 class Task:
-    """Texts, or words, with classes.
-
-    Attributes:
-        path: CSV, TSV or Parquet.
-        test: its like for the test; None: a random part.
-        text: column of the text, or of the word.
-        label: column of the class.
-        kind: ``texts`` by the mean of their words' vectors, or single ``words`` by a linear SVM.
-    """
-
-    path: Annotated[str, Field(min_length=1)]
-    test: Annotated[str, Field(min_length=1)] | None = None
+    path: Text
+    test: Text | None = None
     text: str = "text"
     label: str = "label"
     kind: Literal["texts", "words"] = "texts"
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+@settings
 class Utility:
-    """What private vectors are still good for.
-
-    Attributes:
-        tasks: by the names that the table gives them.
-        runs: repetitions, with noise and, where it is random, a test part of their own.
-        penalties: values of C that are chosen from.
-        folds: of this choice.
-        noise_per: draws noise for each ``occurrence`` of a word, as privacy wants it, or once for a ``word`` too.
-        limit: rows that are taken of a file at most; None: all.
-    """
-
-    tasks: dict[Annotated[str, Field(pattern=r"^\w[\w.-]*$")], Task] = Field(default_factory=dict)
-    runs: _Count = 2
-    penalties: Annotated[tuple[_Positive, ...], Field(min_length=1)] = (0.01, 0.1, 1.0)
-    folds: Annotated[int, Field(ge=2)] = 5
-    noise_per: Annotated[tuple[Literal["occurrence", "word"], ...], Field(min_length=1)] = ("occurrence",)
-    limit: Annotated[int, Field(ge=10)] | None = None
+    tasks: dict[_Plain, Task]
+    runs: Count
+    penalties: Annotated[tuple[_Positive, ...], Field(min_length=1)]
+    folds: Least2
+    noise_per: Annotated[tuple[Literal["occurrence", "word"], ...], Field(min_length=1)]
+    limit: Annotated[int, Field(ge=10)] | None
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+@settings
 class Deniability:
-    """Attributes:
-    words: that are perturbed.
-    draws: perturbations of each.
-    """
-
-    words: Annotated[int, Field(ge=0)] = 200
-    draws: _Count = 50
+    words: Least0
+    draws: Count
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+@settings
 class Release:
-    """What is given away, with randomness that nobody else has.
+    """Defaults stand here too, as a study may say nothing else."""
 
-    Attributes:
-        key_file: 32 secret bytes, readable by their owner alone, outside of the store and the run directory; None:
-            nothing is released.
-        name: of the release; the same name, vectors and settings give the same bits.
-        input: what the account calls the vectors that are released.
-        words: file of private words, one in each line, of which the vectors of a public vocabulary are released;
-            None: the vectors of ``embedding.path`` are private themselves.
-        mechanism: any for words; for private vectors one that needs no public vocabulary.
-        epsilon: nominal, per unit of distance; for ``gaussian`` up to the largest distance, and with the slack
-            ``deltas[0]``. There is no usual one.
-        max_epsilon: that may be spent on the input, over all its releases.
-        max_delta: the same of slack.
-        most_epsilon: that the exact epsilon may be between a vector and its nearest other, in the median; None: any,
-            of a nominal epsilon up to 10.
-        radius: public, that private vectors are shortened to; None: they are not.
-    """
-
-    key_file: Annotated[str, Field(min_length=1)] | None = None
-    name: Annotated[str, Field(pattern=r"^\w[\w.-]*$")] = "release"
-    input: Annotated[str, Field(pattern=r"^\w[\w.-]*$")] = "vectors"
-    words: Annotated[str, Field(min_length=1)] | None = None
+    key_file: Text | None = None
+    name: _Plain = "release"
+    input: _Plain = "vectors"
+    words: Text | None = None
     mechanism: Name = "M1"
     epsilon: _Positive | None = None
     max_epsilon: _Positive = 10.0
@@ -212,7 +144,7 @@ class Release:
 
     def _check_unused(self) -> None:
         """Whoever describes a release and forgets the key would have private vectors studied, words and all."""
-        chosen = [(field.name, getattr(self, field.name), field.default) for field in fields(self)]
+        chosen = [(field.name, getattr(self, field.name), field.default) for field in fields(cast(Any, self))]
         for name, value, default in chosen:
             if value != default:
                 raise ValueError(
@@ -232,29 +164,17 @@ class Release:
             )
 
 
-@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
+@settings
 class PrivateVectorsRun(CommonConfig):
-    """A run of ``private_vectors``.
-
-    Attributes:
-        embedding: files of vectors, or an encoder.
-        mechanisms: by name.
-        epsilons: nominal, per unit of distance.
-        exact_epsilons: at ``deltas[0]`` and the median distance, at which mechanisms are compared alike.
-        deltas: slacks of the exact profile.
-        beta: distortion that M2 allows, of which its dimensions follow.
-        dimensions: of all mechanisms with a map; None: as ``beta`` says.
-    """
-
     job: PrivateVectorsJob
     embedding: Annotated[FileEmbedding | EncoderEmbedding, Field(discriminator="kind")]
     vocabulary: Vocabulary
-    mechanisms: Annotated[tuple[Name, ...], Field(min_length=1), AfterValidator(each_once)] = tuple(DESIGNS)
-    epsilons: Annotated[_Epsilons, Field(min_length=1)] = (1.0, 5.0, 10.0)
-    exact_epsilons: _Epsilons = (8.0, 20.0)
-    deltas: Annotated[tuple[_Share, ...], Field(min_length=1), AfterValidator(each_once)] = (1e-6,)
-    beta: _Share = 0.9
-    dimensions: _Count | None = None
+    mechanisms: Annotated[tuple[Name, ...], Field(min_length=1), AfterValidator(each_once)]
+    epsilons: Annotated[_Epsilons, Field(min_length=1)]
+    exact_epsilons: _Epsilons
+    deltas: Annotated[_Shares, Field(min_length=1)]
+    beta: _Share
+    dimensions: Count | None
     audit: Audit
     distances: Distances
     utility: Utility

@@ -1,63 +1,75 @@
 """Job `private_vectors`: vectors with noise to be given away, how private they are, and what they are good for."""
 
-from collections.abc import Sequence
-
-from tiltmeter.cluster.stages import Stage
-from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.embedding.private_vectors.audits import audit_mechanisms
-from tiltmeter.jobs.embedding.private_vectors.checks import find_checked
 from tiltmeter.jobs.embedding.private_vectors.config import PrivateVectorsRun
-from tiltmeter.jobs.embedding.private_vectors.deniability import deny
-from tiltmeter.jobs.embedding.private_vectors.geometry import measure
-from tiltmeter.jobs.embedding.private_vectors.maps import draw_maps
-from tiltmeter.jobs.embedding.private_vectors.mechanisms import sensitivity_rows, specify, wanted
-from tiltmeter.jobs.embedding.private_vectors.read_outs import read_distances
-from tiltmeter.jobs.embedding.private_vectors.release.stages import release
-from tiltmeter.jobs.embedding.private_vectors.sources import PrivateSources
+from tiltmeter.jobs.embedding.private_vectors.mechanisms import specify
+from tiltmeter.jobs.embedding.private_vectors.release import release
+from tiltmeter.jobs.embedding.private_vectors.sources import PrivateSources, VectorFile, find_sources, read_rows
 from tiltmeter.jobs.embedding.private_vectors.tables import TABLES
-from tiltmeter.jobs.embedding.private_vectors.utility import use
-from tiltmeter.jobs.embedding.private_vectors.vocabulary import read_vocabulary
-from tiltmeter.jobs.runtime.context import Run
+from tiltmeter.jobs.embedding.private_vectors.utility import distance_works, task_works, word_guesses
+from tiltmeter.jobs.embedding.private_vectors.vocabulary import (
+    PrivateRun,
+    ReadVocabulary,
+    WriteSensitivity,
+    checked_rows,
+    draw_maps,
+    kept_dimensions,
+    measure,
+    read_vocabulary,
+    sensitivity_rows,
+    words_to_encode,
+)
 from tiltmeter.jobs.runtime.job import Job
-from tiltmeter.jobs.runtime.rows import Row, table_of
-from tiltmeter.storage.store.ledger import Store, Unit
+from tiltmeter.storage.bad_records import BadRecords
+from tiltmeter.storage.store.ledger import Store
 
 
-def run(run: Run[PrivateVectorsRun, PrivateSources]) -> None:
+def find_checked(config: PrivateVectorsRun) -> PrivateSources:
+    """Files that are there and can be used; vectors of which the store has them were good when they were read.
+
+    Raises:
+        InputError: as :func:`.sources.find_sources`; for vectors that are too few or not finite, for more dimensions
+            than they have, and for words to encode that are too few or no text.
+        EmbeddingFileError: for a file that can't be read.
+        CheckpointError: if an encoder can't be found.
+    """
+    sources = find_sources(config)
+    if sources.is_release:
+        width = read_rows(sources, config.release.radius).vectors.shape[1]
+        kept_dimensions(config, config.beta, width)
+    if sources.vectors and not (sources.is_release and not sources.words):
+        _check_public(config, sources.vectors)
+    if sources.words and not sources.is_release:
+        words_to_encode(config, sources)
+    return sources
+
+
+def _check_public(config: PrivateVectorsRun, file: VectorFile) -> None:
+    if not Store(config.store).find(ReadVocabulary(file=file).unit()):
+        words, vectors = file.read(BadRecords())
+        checked_rows(words, vectors, "embedding.path")
+        kept_dimensions(config, config.beta, vectors.shape[1])
+
+
+def run(run: PrivateRun) -> None:
     """Release the vectors, if there is a key; study mechanisms on them otherwise."""
-    if run.config.release.key_file:
-        release(run)
-    else:
-        _study(run)
+    (release if run.config.release.key_file else _study)(run)
 
 
-def _study(run: Run[PrivateVectorsRun, PrivateSources]) -> None:
+def _study(run: PrivateRun) -> None:
     """From maps and their sensitivity to mechanisms, audits, and what vectors are still good for."""
-    runner, config = run.runner, run.config
-    public = read_vocabulary(runner, config, run.sources)
-    vocabulary = public.table
-    width = runner.store.read(vocabulary.select("vector"))["vector"].type.list_size
-    betas = config.distances.betas if config.distances.epsilons else ()
-    maps = draw_maps(runner, config, vocabulary, width, betas)
-    geometry = measure(runner, config, public, [item for item in maps.values() if item.ref])
-    _publish_rows(run, "sensitivity", list(sensitivity_rows(maps, geometry)))
-    mechanisms, tables = specify(runner, config, geometry, list(wanted(config, maps, geometry)))
-    run.publish_all(tables)
-    run.publish_all({"audits": audit_mechanisms(runner, config, vocabulary, mechanisms)})
-    run.publish_all({"distances": read_distances(runner, config, vocabulary, maps, geometry)})
-    run.publish_all({"utility": use(runner, config, run.sources, vocabulary, mechanisms)})
-    run.publish_all({"deniability": deny(runner, config, vocabulary, mechanisms)})
+    config, public = run.config, read_vocabulary(run)
+    vocabulary = public.one("vocabulary")
+    width = run.runner.store.read(vocabulary.select("vector"))["vector"].type.list_size
+    maps = draw_maps(run, vocabulary, width, config.distances.betas if config.distances.epsilons else ())
+    geometry = measure(run, vocabulary, maps)
+    rows = list(sensitivity_rows(maps, geometry, public.one("merged").num_rows))
+    run.do([WriteSensitivity(group="sensitivity", label="sensitivity", known=rows)], in_driver=True)
+    mechanisms = specify(run, maps, geometry)
+    audit_mechanisms(run, vocabulary, mechanisms)
+    run.do(distance_works(config, vocabulary, maps, geometry))
+    run.do(task_works(config, run.sources, vocabulary, mechanisms))
+    run.do(word_guesses(config, vocabulary, mechanisms))
 
 
-def _publish_rows(run: Run[PrivateVectorsRun, PrivateSources], name: str, rows: Sequence[Row]) -> None:
-    """Rows that the driver has, through the store as all tables go."""
-    unit = Unit("private_rows/1", name, {"name": name, "rows": list(rows)})
-    [done] = run.runner.run_whole(Stage(f"write {name}", each(_write), {name: [unit]}))[name]
-    run.publish(name, [done.tables[name]])
-
-
-def _write(_: Store, unit: Unit) -> Tables:
-    yield unit.config["name"], table_of(unit.config["rows"], TABLES[unit.config["name"]])
-
-
-JOB = Job(PrivateVectorsRun, find_checked, run, TABLES, "tiltmeter.jobs.embedding.private_vectors.page.body:page")
+JOB = Job(PrivateVectorsRun, find_checked, run, TABLES, "tiltmeter.jobs.embedding.private_vectors.page:page")

@@ -1,17 +1,16 @@
 """Mechanisms of the study with their noise, and their exact privacy: nominally alike, and exactly alike."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from tiltmeter.cluster.stages import Runner, Stage
-from tiltmeter.cluster.work import Tables, each
 from tiltmeter.jobs.embedding.private_vectors.config import PrivateVectorsRun
-from tiltmeter.jobs.embedding.private_vectors.geometry import Geometry
-from tiltmeter.jobs.embedding.private_vectors.maps import PublicMap
-from tiltmeter.jobs.embedding.private_vectors.tables import MECHANISMS, PROFILES
-from tiltmeter.jobs.runtime.rows import Row, table_of
-from tiltmeter.operators.embedding.private_release import profile
+from tiltmeter.jobs.embedding.private_vectors.tables import Anchored, Mechanisms, Profiles
+from tiltmeter.jobs.embedding.private_vectors.vocabulary import Geometry, Maps, PrivateRun, PublicMap, map_of
+from tiltmeter.jobs.runtime.rows import Row
+from tiltmeter.jobs.runtime.work import Subject, Work
+from tiltmeter.operators.compute.arrays import FloatArray
+from tiltmeter.operators.embedding.private_release import profile as profiles
 from tiltmeter.operators.embedding.private_release.mechanisms import (
     DESIGNS,
     VERSION,
@@ -24,9 +23,7 @@ from tiltmeter.operators.embedding.private_release.mechanisms import (
     specified,
 )
 from tiltmeter.operators.embedding.private_release.sensitivity import failure_bound
-from tiltmeter.storage.store.ledger import Store, TableRef, Unit
-
-_GROUP = "mechanisms"
+from tiltmeter.storage.store.ledger import Store, TableRef
 
 BOUND = "The loss is at most epsilon times the distance,"
 GUARANTEES = {
@@ -40,19 +37,34 @@ GUARANTEES = {
 
 
 @dataclass(frozen=True)
-class Mechanism:
-    """A mechanism of the study.
+class Noise(Subject):
+    """What a mechanism publishes of vectors: their images by its map, with noise as it is specified."""
+
+    specification: Specification
+    map: TableRef | None = None
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """The specification."""
+        return {"mechanism": self.specification._asdict()}
+
+    @property
+    def inputs(self) -> Mapping[str, Sequence[TableRef]]:
+        """The map, if there is one."""
+        return {"map": [self.map]} if self.map else {}
+
+    def images(self, store: Store, vectors: FloatArray) -> FloatArray:
+        """Phi x of ``[n, d]`` vectors, ``[n, m]``."""
+        return vectors @ map_of(store, self.map, vectors.shape[1]).T
+
+
+@dataclass(frozen=True)
+class Mechanism(Subject):
+    """A mechanism of the study; its fields are called as columns of the tables.
 
     Attributes:
-        name: as tables have it.
-        map: that it uses.
-        sensitivity: Delta.
-        delta: chance that this does not hold.
         typical: median stretch of its map.
-        compared_at: ``nominal`` epsilon or ``exact`` privacy.
-        epsilon: nominal.
-        exact_epsilon: at the median distance, at the first delta.
-        scale: of the noise.
+        epsilon: nominal; of one without noise as yet, what this is made for.
     """
 
     name: Name
@@ -66,9 +78,24 @@ class Mechanism:
     scale: float = 0.0
 
     @property
-    def specification(self) -> Specification:
-        """Its law and noise."""
-        return Specification(DESIGNS[self.name].law, self.map.num_dimensions, self.sensitivity, self.scale)
+    def identity(self) -> Mapping[str, Any]:
+        """Of one without noise as yet."""
+        return {
+            "name": self.name,
+            "projection": self.map.projection,
+            "num_dimensions": self.map.num_dimensions,
+            "sensitivity": self.sensitivity,
+            "delta": self.delta,
+            "typical": self.typical,
+            "compared_at": self.compared_at,
+            "epsilon": self.epsilon,
+        }
+
+    @property
+    def noise(self) -> Noise:
+        """Its map, law and noise."""
+        law, num = DESIGNS[self.name].law, self.map.num_dimensions
+        return Noise(Specification(law, num, self.sensitivity, self.scale), self.map.ref)
 
     @property
     def row(self) -> Row:
@@ -81,146 +108,93 @@ class Mechanism:
         }
 
 
-def stretch_of(name: Name, beta: float, maps: Mapping[tuple[str, float], PublicMap], geometry: Geometry) -> Mechanism:
+def stretch_of(name: Name, beta: float, maps: Maps, geometry: Geometry) -> Mechanism:
     """A mechanism as yet without noise: its map, and how far this is taken to stretch a distance."""
     design = DESIGNS[name]
-    public = maps[design.projection, beta]
-    drawn = [item for item in maps.values() if item.ref]
+    key = design.projection, beta
+    public = maps[key]
     if public.ref is None:
         return Mechanism(name, public, 1.0, 0.0, 1.0)
-    number = drawn.index(public)
+    described = geometry.described[key]
     kinds = {
         "none": (1.0, 0.0),
         "published": (1 + beta, failure_bound(geometry.num_words, public.num_dimensions, beta)),
-        "exact_vocabulary": (float(str(geometry.stretches[number]["upper"])), 0.0),
-        "spectral": (geometry.spectral[number], 0.0),
+        "exact_vocabulary": (geometry.stretches[key].upper, 0.0),
+        "spectral": (described.spectral, 0.0),
     }
-    return Mechanism(name, public, *kinds[design.sensitivity], geometry.typical[number])
+    return Mechanism(name, public, *kinds[design.sensitivity], described.typical)
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """A mechanism with the epsilon that its noise is made for, ``nominal`` or ``exact``."""
-
-    mechanism: Mechanism
-    compared_at: str
-    epsilon: float
-
-
-def wanted(
-    config: PrivateVectorsRun, maps: Mapping[tuple[str, float], PublicMap], geometry: Geometry
-) -> Iterator[Wanted]:
+def _wanted(config: PrivateVectorsRun, maps: Maps, geometry: Geometry) -> Iterator[Mechanism]:
     """All mechanisms at all epsilons, each once."""
     values = [("nominal", epsilon) for epsilon in dict.fromkeys((*config.epsilons, config.audit.epsilon))]
     values += [("exact", epsilon) for epsilon in config.exact_epsilons]
     for name in config.mechanisms:
         mechanism = stretch_of(name, config.beta, maps, geometry)
-        yield from (Wanted(mechanism, kind, epsilon) for kind, epsilon in values)
+        yield from (replace(mechanism, compared_at=kind, epsilon=epsilon) for kind, epsilon in values)
 
 
-def specify(
-    runner: Runner, config: PrivateVectorsRun, geometry: Geometry, mechanisms: Sequence[Wanted]
-) -> tuple[list[Mechanism], dict[str, list[TableRef]]]:
-    """Mechanisms with their noise, and the tables ``mechanisms`` and ``profiles``."""
-    units = [_unit(config, geometry, item) for item in mechanisms]
-    finished = runner.run_whole(Stage("exact profiles", each(_specify), {_GROUP: units}, batch_size=None))[_GROUP]
+class Specify(Work, unit=VERSION, stage="exact profiles", makes=[Mechanisms, Profiles, Anchored]):
+    """A mechanism with its noise, made for the epsilon that is nominal or exact, and its exact profile."""
+
+    mechanism: Mechanism
+    deltas: Sequence[float]
+    distances: Mapping[str, float]
+    profile: str = profiles.VERSION
+
+    def rows(self, _: Store) -> Iterator[Mechanisms | Profiles | Anchored]:
+        item, distances, delta = self.mechanism, self.distances, self.deltas[0]
+        design, anchor = DESIGNS[item.name], Anchor(distances["median"], item.typical, delta)
+        make = specified if item.compared_at == "nominal" else matched
+        made = make(design, item.map.num_dimensions, item.sensitivity, item.epsilon, anchor)
+        nominal = item.epsilon
+        if item.compared_at == "exact":
+            nominal = claimed_epsilon(made, 1.0) if design.law == "norm" else item.epsilon / distances["median"]
+        about = replace(item, epsilon=nominal).row
+        yield Mechanisms(
+            **about,
+            projection=item.map.projection,
+            law=design.law,
+            sensitivity=item.sensitivity,
+            sensitivity_kind=design.sensitivity,
+            delta=item.delta,
+            scale=made.scale,
+            deviation=made.deviation,
+            epsilon_x_nearest=nominal * distances["nearest"],
+            epsilon_x_median=nominal * distances["median"],
+            epsilon_x_diameter=nominal * distances["largest"],
+            guarantee=GUARANTEES["gaussian" if design.law == "gaussian" else design.sensitivity],
+        )
+        for kind, distance in distances.items():
+            for stretch, factor in {"typical": item.typical, "worst": item.sensitivity}.items():
+                for slack in self.deltas:
+                    row = Profiles(**about, distance_kind=kind, stretch=stretch, delta=slack, distance=distance)
+                    row.bound = claimed_epsilon(made, distance)
+                    row.exact_epsilon = exact_epsilon(made, factor * distance, slack)
+                    yield row
+        yield Anchored(exact_epsilon=exact_epsilon(made, anchor.distance * anchor.stretch, delta))
+
+
+def specify(run: PrivateRun, maps: Maps, geometry: Geometry) -> list[Mechanism]:
+    """Mechanisms with their noise; publishes the tables ``mechanisms`` and ``profiles``."""
+    store, config = run.runner.store, run.config
+    done = run.do(
+        (
+            Specify(
+                group="mechanisms",
+                label=f"{item.name} {item.compared_at} {item.epsilon:g}",
+                mechanism=item,
+                deltas=config.deltas,
+                distances=geometry.distances,
+            )
+            for item in _wanted(config, maps, geometry)
+        ),
+        batch_size=None,
+    )
     made = []
-    for item, done in zip(mechanisms, finished, strict=True):
-        [row] = runner.store.read(done.tables["mechanisms"]).to_pylist()
-        [exact] = runner.store.read(done.tables["anchored"])["exact_epsilon"].to_pylist()
-        parts = (item.mechanism.name, item.mechanism.map, item.mechanism.sensitivity, item.mechanism.delta)
-        made.append(Mechanism(*parts, item.mechanism.typical, item.compared_at, row["epsilon"], exact, row["scale"]))
-    return made, {name: [done.tables[name] for done in finished] for name in ("mechanisms", "profiles")}
-
-
-def _unit(config: PrivateVectorsRun, geometry: Geometry, item: Wanted) -> Unit:
-    mechanism = item.mechanism
-    settings = {
-        "name": mechanism.name,
-        "projection": mechanism.map.projection,
-        "num_dimensions": mechanism.map.num_dimensions,
-        "sensitivity": mechanism.sensitivity,
-        "delta": mechanism.delta,
-        "typical": mechanism.typical,
-        "compared_at": item.compared_at,
-        "epsilon": item.epsilon,
-        "deltas": config.deltas,
-        "distances": {"nearest": geometry.nearest, "median": geometry.median, "largest": geometry.largest},
-        "profile": profile.VERSION,
-    }
-    return Unit(VERSION, f"{mechanism.name} {item.compared_at} {item.epsilon:g}", settings)
-
-
-def _specify(_: Store, unit: Unit) -> Tables:
-    config = unit.config
-    design, distances, delta = DESIGNS[config["name"]], config["distances"], config["deltas"][0]
-    anchor = Anchor(distances["median"], config["typical"], delta)
-    make = specified if config["compared_at"] == "nominal" else matched
-    made = make(design, config["num_dimensions"], config["sensitivity"], config["epsilon"], anchor)
-    nominal = config["epsilon"]
-    if config["compared_at"] == "exact":
-        bound = claimed_epsilon(made, 1.0)
-        nominal = bound if design.law == "norm" else config["epsilon"] / distances["median"]
-    about = {
-        "mechanism": config["name"],
-        "dimensions": config["num_dimensions"],
-        "epsilon": nominal,
-        "compared_at": config["compared_at"],
-    }
-    yield "mechanisms", table_of([about | _promise(config, made, nominal)], MECHANISMS)
-    yield "profiles", table_of([about | row for row in _profiles(config, made)], PROFILES)
-    exact = exact_epsilon(made, anchor.distance * anchor.stretch, delta)
-    yield "anchored", table_of([about | {"exact_epsilon": exact, "delta": delta}], PROFILES)
-
-
-def _promise(config: Mapping[str, Any], made: Specification, nominal: float) -> Row:
-    design, distances = DESIGNS[config["name"]], config["distances"]
-    return {
-        "projection": config["projection"],
-        "law": design.law,
-        "sensitivity": config["sensitivity"],
-        "sensitivity_kind": design.sensitivity,
-        "delta": config["delta"],
-        "scale": made.scale,
-        "deviation": made.deviation,
-        "epsilon_x_nearest": nominal * distances["nearest"],
-        "epsilon_x_median": nominal * distances["median"],
-        "epsilon_x_diameter": nominal * distances["largest"],
-        "guarantee": GUARANTEES["gaussian" if design.law == "gaussian" else design.sensitivity],
-    }
-
-
-def _profiles(config: Mapping[str, Any], made: Specification) -> Iterator[Row]:
-    for kind, distance in config["distances"].items():
-        for stretch, factor in {"typical": config["typical"], "worst": config["sensitivity"]}.items():
-            for delta in config["deltas"]:
-                yield {
-                    "distance_kind": kind,
-                    "stretch": stretch,
-                    "distance": distance,
-                    "delta": delta,
-                    "bound": claimed_epsilon(made, distance),
-                    "exact_epsilon": exact_epsilon(made, factor * distance, delta),
-                }
-
-
-def sensitivity_rows(maps: Mapping[tuple[str, float], PublicMap], geometry: Geometry) -> Iterator[Row]:
-    """Of every map, by each kind of sensitivity."""
-    drawn = [(key, item) for key, item in maps.items() if item.ref]
-    for number, ((kind, _), item) in enumerate(drawn):
-        pair = geometry.stretches[number]
-        about = {
-            "projection": kind,
-            "dimensions": item.num_dimensions,
-            "beta": item.beta,
-            "typical_stretch": geometry.typical[number],
-            "first": pair["first"],
-            "second": pair["second"],
-            "num_words": geometry.num_words,
-            "num_merged": geometry.num_merged,
-        }
-        if kind == "gaussian":
-            bound = failure_bound(geometry.num_words, item.num_dimensions, item.beta)
-            yield about | {"sensitivity_kind": "published", "sensitivity": 1 + item.beta, "delta": bound}
-        yield about | {"sensitivity_kind": "exact_vocabulary", "sensitivity": pair["upper"], "delta": 0.0}
-        yield about | {"sensitivity_kind": "spectral", "sensitivity": geometry.spectral[number], "delta": 0.0}
+    for work, unit in done.pairs:
+        [row] = Mechanisms.read(store, unit.tables["mechanisms"])
+        [exact] = Anchored.read(store, unit.tables["anchored"])
+        noisy = replace(work.mechanism, epsilon=row.epsilon, scale=row.scale)
+        made.append(replace(noisy, exact_epsilon=exact.exact_epsilon))
+    return made

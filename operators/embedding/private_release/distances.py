@@ -6,13 +6,15 @@ second near ``sqrt(2 / pi)`` times the standard deviation ``(m + 1) sqrt(m) s^2`
 the noise and little else. Taking the known noise off the squared distance costs no privacy.
 """
 
-from math import log, pi
+from collections.abc import Mapping
+from math import log, nan, pi
 from typing import NamedTuple
 
 import numpy as np
 
 from tiltmeter.operators.compute.arrays import FloatArray
-from tiltmeter.operators.embedding.private_release.noise import norm_quantile
+from tiltmeter.operators.embedding.private_release.mechanisms import Specification
+from tiltmeter.operators.embedding.private_release.noise import draw_noise, mean_squared_norm, norm_quantile
 
 VERSION = "private_distances/2"
 
@@ -120,3 +122,74 @@ def constant_error(values: FloatArray) -> float:
     1.6666666666666667
     """
     return float(np.mean(np.abs(values - np.median(values))))
+
+
+# --- read-outs of all pairs of two sides ----------------------------------------------------------------------------
+
+
+def mean_errors(
+    generator: np.random.Generator, first: FloatArray, second: FloatArray, projection: FloatArray, made: Specification
+) -> dict[str, float]:
+    """Mean absolute error of each read-out, with one draw of noise by the norm for all vectors.
+
+    Args:
+        first, second: ``[n, d]`` and ``[k, d]``; each of one side is paired with each of the other.
+        projection: ``[m, d]``.
+        made: scale of the noise.
+    """
+    releases = [
+        vectors @ projection.T + draw_noise(generator, "norm", (len(vectors), made.num_dimensions), made.scale)
+        for vectors in (first, second)
+    ]
+    true, noisy = pair_distances(first, second), pair_distances(*releases)
+    debiased = debiased_distances(noisy, mean_squared_norm("norm", made.num_dimensions, made.scale))
+    return {
+        "distance": float(np.mean(np.abs(noisy - true))),
+        "debiased_distance": float(np.mean(np.abs(debiased - true))),
+        "inner_product": float(np.mean(np.abs(releases[0] @ releases[1].T - first @ second.T))),
+    }
+
+
+class Forms(NamedTuple):
+    """What is known of the error of a read-out; NaN where nothing is.
+
+    Attributes:
+        closed_form: what it should be.
+        constant_error: that of the best constant.
+        proposition, quantile_bound: on all errors at once, as printed and by the exact quantile.
+    """
+
+    closed_form: float
+    constant_error: float
+    proposition: float = nan
+    quantile_bound: float = nan
+
+
+def closed_forms(
+    first: FloatArray, second: FloatArray, images: FloatArray, others: FloatArray, made: Specification
+) -> dict[str, Forms]:
+    """What :func:`mean_errors` should find.
+
+    Args:
+        images, others: ``[n, m]`` and ``[k, m]``, Phi x of both sides.
+    """
+    squared = mean_squared_norm("norm", made.num_dimensions, made.scale)
+    norms = np.add.outer((images**2).sum(axis=1), (others**2).sum(axis=1))
+    true, products = pair_distances(first, second), first @ second.T
+    product = expected_product_error(made.deviation, made.num_dimensions, norms)
+    return {
+        "distance": Forms(expected_distance_error(true, squared), constant_error(true)),
+        "debiased_distance": Forms(nan, constant_error(true)),
+        "inner_product": Forms(product, constant_error(products)),
+    }
+
+
+def with_bounds(
+    forms: Mapping[str, Forms], vectors: FloatArray, beta: float, num_dimensions: int, epsilon: float, delta: float
+) -> dict[str, Forms]:
+    """The same with the bounds of M2 for all vectors ``[n, d]``; other arguments as of :func:`published_bounds`."""
+    about = float(np.linalg.norm(vectors, axis=1).max()), beta, num_dimensions, epsilon, len(vectors), delta
+    printed, exact = published_bounds(*about), quantile_bounds(*about)
+    distance = forms["distance"]._replace(proposition=printed.distance, quantile_bound=exact.distance)
+    product = forms["inner_product"]._replace(proposition=printed.product, quantile_bound=exact.product)
+    return {**forms, "distance": distance, "inner_product": product}

@@ -7,18 +7,27 @@ rows are independent and uniform, so that the sum of n cosines has mean 0 and va
 a normal number: rows, blocks, releases or keys that share noise have cosines of 1.
 """
 
+from collections.abc import Mapping
 from math import sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats
 
 from tiltmeter.operators.compute.arrays import FloatArray
+from tiltmeter.operators.embedding.private_release.mechanisms import Specification
 from tiltmeter.operators.embedding.private_release.noise import Law
+from tiltmeter.operators.embedding.private_release.secrets import BLOCK_ROWS, keyed_digest, noisy_rows
+from tiltmeter.operators.statistics.multiplicity import holm
 
 VERSION = "private_residuals/1"
 
+LEVEL = 1e-5
+"""A wrong release has p-values far below it; a right one is given away 100,000 times before it is denied once."""
+
 _PAIRS_AT_ONCE = 4096
+_SLACK = 1 + 1e-9
+"""Of rounding errors."""
 
 
 class Check(NamedTuple):
@@ -97,6 +106,59 @@ def most_stretched(vectors: FloatArray, projection: FloatArray | None, num: int)
     _, _, directions = np.linalg.svd(projection, full_matrices=False)
     order = np.argsort(vectors @ directions[0], kind="stable")
     return np.asarray(vectors[np.concatenate([order[: num // 2], order[len(order) - (num - num // 2) :]])])
+
+
+class Verdict(NamedTuple):
+    """Of a check of a release.
+
+    Attributes:
+        check: what was compared.
+        p_holm: its p over all checks of the release; NaN where nothing is left to chance.
+        verdict: ``within``, ``above the claim`` or ``not the specified law``.
+    """
+
+    check: Check
+    p_holm: float
+    verdict: str
+
+
+def release_checks(
+    noise: FloatArray, images: FloatArray, key: bytes, about: Mapping[str, Any], made: Specification, far: Check
+) -> dict[str, Verdict]:
+    """By name, whether the noise that was added is as it should be, and how far the map stretches distances.
+
+    Args:
+        noise: ``[n, m]`` that was added to the first rows.
+        images: ``[n, m]`` Phi x of these.
+        key, about: that the release was written by.
+        made: as its certificate says.
+        far: of the stretch.
+    """
+    checks = {"radius": radius_check(noise, made.law, made.scale)}
+    pairs = _unrelated(noise, images, key, about)
+    checks |= {name: cosine_check(*rows) for name, rows in pairs.items() if len(rows[0])}
+    adjusted = holm(np.array([check.p for check in checks.values()]))
+    verdicts = {
+        name: Verdict(check, float(p), "not the specified law" if p <= LEVEL else "within")
+        for (name, check), p in zip(checks.items(), adjusted, strict=True)
+    }
+    is_beyond = far.value > made.sensitivity * _SLACK
+    return verdicts | {"stretch": Verdict(far, np.nan, "above the claim" if is_beyond else "within")}
+
+
+def _unrelated(
+    noise: FloatArray, images: FloatArray, key: bytes, about: Mapping[str, Any]
+) -> dict[str, tuple[FloatArray, FloatArray]]:
+    """Noise of rows that must have nothing to do with each other."""
+    half, blocks = len(noise) // 2, len(noise) - BLOCK_ROWS
+    renamed = noisy_rows(images, key, {**about, "name": f"{about['name']}, written again to be audited"}, 0)
+    rekeyed = noisy_rows(images, keyed_digest(key, {"for": "audit"}), about, 0)
+    return {
+        "rows": (noise[: 2 * half : 2], noise[1 : 2 * half : 2]),
+        "blocks": (noise[: max(min(blocks, BLOCK_ROWS), 0)], noise[BLOCK_ROWS : 2 * BLOCK_ROWS]),
+        "another_name": (noise, renamed - images),
+        "another_key": (noise, rekeyed - images),
+    }
 
 
 def _two_sided(below: float, above: float) -> float:

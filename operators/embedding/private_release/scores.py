@@ -14,7 +14,15 @@ import numpy as np
 from scipy import stats
 
 from tiltmeter.operators.compute.arrays import FloatArray, IntArray
+from tiltmeter.operators.embedding.private_release.mechanisms import Specification
 from tiltmeter.operators.embedding.private_release.noise import Law, coordinate_deviation
+from tiltmeter.operators.embedding.private_release.secrets import (
+    BLOCK_ROWS,
+    KEY_BYTES,
+    grid_step,
+    keyed_digest,
+    noisy_rows,
+)
 
 VERSION = "private_scores/2"
 
@@ -25,6 +33,10 @@ NUM_REPEATS = 3
 """Other releases of a row at most that ``repeated`` is compared with: by another name, by another key, the next row."""
 
 _NUM_BINS = 2000
+_NUM_RIVALS = 100
+_SLACK = 1 + 1e-9
+"""Of rounding errors."""
+
 _ATOM = 1e-7
 """Scores are rounded to it: rounding errors would take an atom of the loss apart, as it has in one dimension."""
 _DIGITS = 53
@@ -185,3 +197,91 @@ def count_scores(values: FloatArray, edges: FloatArray) -> IntArray:
     """
     places = np.searchsorted(edges, values, side="right") - 1
     return np.bincount(np.clip(places, 0, len(edges) - 2), minlength=len(edges) - 1)
+
+
+# --- pairs whose releases are planted -------------------------------------------------------------------------------
+
+
+def pair_rows(vectors: FloatArray, order: IntArray, *, is_nearest: bool) -> list[int]:
+    """Rows of a word, the word that it is told apart from, a companion, and rivals.
+
+    Args:
+        vectors: ``[p, d]``.
+        order: ``[p]`` of the words, at random.
+        is_nearest: whether the other word is the nearest to the first, and not the next in the order.
+
+    >>> pair_rows(np.array([[0.0], [9.0], [1.0]]), np.array([0, 1, 2]), is_nearest=True)
+    [0, 2, 1]
+    """
+    first, others = int(order[0]), order[1:]
+    if is_nearest:
+        nearest = int(others[np.linalg.norm(vectors[others] - vectors[first], axis=1).argmin()])
+        others = np.concatenate([[nearest], others[others != nearest]])
+    return [first, *(int(row) for row in others[: 2 + _NUM_RIVALS])]
+
+
+class Planted(NamedTuple):
+    """Words as by :func:`pair_rows`, whose releases are written by what writes a release.
+
+    Attributes:
+        vectors, images: ``[3 + k, d]`` and ``[3 + k, m]``.
+        made: law and scale of the noise.
+    """
+
+    vectors: FloatArray
+    images: FloatArray
+    made: Specification
+
+    @property
+    def pair(self) -> Pair:
+        """The two words and their rivals."""
+        return Pair(self.images[0], self.images[1], self.made.law, self.made.scale, self.images[3:])
+
+    @property
+    def distance(self) -> float:
+        """Of the two words."""
+        return float(np.linalg.norm(self.vectors[0] - self.vectors[1]))
+
+    @property
+    def step(self) -> float:
+        """Of the grid of what is written."""
+        return grid_step(self.made.deviation)
+
+    def most_stretched_claim(self, epsilon: float) -> float:
+        """Largest privacy loss of the first word and any other of the words, in units of what is claimed."""
+        if self.made.law != "norm":
+            return 0.0
+        apart = np.linalg.norm(self.vectors[1:] - self.vectors[0], axis=1)
+        losses = np.linalg.norm(self.images[1:] - self.images[0], axis=1) / self.made.scale
+        return float((losses[apart > 0] / (epsilon * apart[apart > 0])).max(initial=0.0)) / _SLACK
+
+    def counts(self, seed: int, name: str, side: str, num: int) -> dict[Score, IntArray]:
+        """How many releases of a word have which score, in the bins of :func:`score_edges`.
+
+        Keys are made of the seed: they are no secret. All rows are written again by another name, and once more by
+        another key.
+
+        Args:
+            name: of the batch.
+            side: the ``first`` word of the pair, or the second.
+            num: releases.
+        """
+        pair, companion = self.pair, self.images[2]
+        image = pair.image if side == "first" else pair.other
+        key, other = (keyed_digest(bytes(KEY_BYTES), {"study": seed, "number": number}) for number in (0, 1))
+        vectors, companions = self._written(key, name, image, num)
+        renamed, _ = self._written(key, f"{name}, again", image, num)
+        rekeyed, _ = self._written(other, name, image, num)
+        # A row that comes again in any of these ways shares its noise.
+        again = (vectors == renamed).all(axis=1) | (vectors == np.roll(vectors, 1, axis=0)).all(axis=1)
+        repeated = np.where(again[:, None], vectors, rekeyed)
+        values, edges = scores(pair, Releases(vectors, companions, repeated, companion)), score_edges(pair)
+        return {score: count_scores(values[score], edges[score]) for score in SCORES}
+
+    def _written(self, key: bytes, name: str, image: FloatArray, num: int) -> tuple[FloatArray, FloatArray]:
+        """Rows of one image, and of the companion's in the blocks after them; ``[n, m]``."""
+        about = {"name": name, "law": self.made.law, "scale": self.made.scale, "step": self.step}
+        start = -(-num // BLOCK_ROWS) * BLOCK_ROWS
+        rows = np.concatenate([np.tile(image, (start, 1)), np.tile(self.images[2], (num, 1))])
+        vectors = noisy_rows(rows, key, about, 0)
+        return vectors[:num], vectors[start:]

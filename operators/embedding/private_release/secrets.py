@@ -10,13 +10,17 @@ import hashlib
 import hmac
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib.metadata import version
 from math import floor, log2
+from typing import Any
 
 import numpy as np
 
-from tiltmeter.operators.compute.arrays import FloatArray
-from tiltmeter.operators.embedding.private_release.noise import Law, draw_noise
+from tiltmeter.operators.compute.arrays import FloatArray, IntArray
+from tiltmeter.operators.embedding.private_release.mechanisms import Specification
+from tiltmeter.operators.embedding.private_release.noise import Law, draw_noise, norm_quantile
+from tiltmeter.operators.embedding.private_release.projections import clipped
 
 VERSION = "private_noise_of_a_key/1"
 
@@ -28,6 +32,9 @@ STEPS = 1024
 """Of the grid, that a standard deviation of the noise has at least."""
 LARGEST = 2.0**52
 """In steps of the grid: a double has no digit for the step of what is larger."""
+
+UNLIKELY = 1e-12
+"""Chance that the noise of a row is larger than it is taken to be."""
 
 
 def keyed_digest(key: bytes, about: Mapping[str, object]) -> bytes:
@@ -54,6 +61,37 @@ def content_digest(key: bytes, vectors: FloatArray) -> str:
     digest = hmac.new(key, repr(plain.shape).encode(), hashlib.sha256)
     digest.update(plain.tobytes())
     return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What is released, row by row: private vectors, or the public vectors of private words.
+
+    Attributes:
+        vectors: ``[p, d]``.
+        order: ``[rows]`` which of them is released in each row; None: all of them, in their order.
+        radius: that private vectors are shortened to as they are released; None: they are not.
+    """
+
+    vectors: FloatArray
+    order: IntArray | None
+    radius: float | None = None
+
+    @property
+    def num(self) -> int:
+        """Of rows."""
+        return len(self.vectors if self.order is None else self.order)
+
+    def block(self, start: int, end: int) -> FloatArray:
+        """Vectors of some rows, as they are released."""
+        rows = self.vectors[start:end] if self.order is None else self.vectors[self.order[start:end]]
+        return clipped(rows, self.radius) if self.radius else rows
+
+    def digest(self, key: bytes) -> str:
+        """Of all rows, which says nothing to those who lack the key."""
+        places = [] if self.order is None else [content_digest(key, self.order.astype(np.float64))]
+        vectors = clipped(self.vectors, self.radius) if self.radius else self.vectors
+        return " ".join([content_digest(key, vectors), *places])
 
 
 def secret_generator(key: bytes, about: Mapping[str, object], block: int) -> np.random.Generator:
@@ -123,6 +161,31 @@ def off_grid_chance(num_dimensions: int, magnitude: float, step: float, num_term
     return min(1.0, num_dimensions * 2 * error / step)
 
 
+def largest_term(made: Specification, projection: FloatArray | None, norm: float) -> float:
+    """Bound on the terms of what is published, for vectors up to a norm; noise exceeds its part hardly ever.
+
+    No coordinate of an image is a sum of more than the norm of the longest row of the map times that of the vector.
+
+    Args:
+        projection: ``[m, d]``; None: the vectors as they are.
+    """
+    noise = norm_quantile(made.num_dimensions, made.scale, UNLIKELY) if made.law == "norm" else 10 * made.deviation
+    longest = 1.0 if projection is None else float(np.linalg.norm(projection, axis=1).max())
+    return longest * norm + noise
+
+
+def rounding_chance(made: Specification, largest: float, num_rows: int, num_terms: int) -> float:
+    """Chance at most that rounding errors change a row of a release.
+
+    Args:
+        largest: as by :func:`largest_term`.
+        num_rows: of the release.
+        num_terms: d, of the product.
+    """
+    chance = off_grid_chance(made.num_dimensions, largest, grid_step(made.deviation), num_terms)
+    return min(1.0, num_rows * (chance + UNLIKELY))
+
+
 def noisy_block(
     images: FloatArray, key: bytes, about: Mapping[str, object], block: int, law: Law, scale: float, step: float
 ) -> FloatArray:
@@ -143,17 +206,17 @@ def noisy_block(
     return on_grid(noise, step)
 
 
-def noisy_rows(
-    images: FloatArray, key: bytes, about: Mapping[str, object], start: int, law: Law, scale: float, step: float
-) -> FloatArray:
-    """What is published of rows from the row ``start`` on, block by block; otherwise as :func:`noisy_block`.
+def noisy_rows(images: FloatArray, key: bytes, about: Mapping[str, Any], start: int) -> FloatArray:
+    """What a release writes of rows from the row ``start`` on, block by block; audits plant rows written by it, too.
 
     Args:
+        images: ``[n, m]``.
+        about: with ``law``, ``scale`` and ``step``; all of it defines the noise.
         start: a multiple of :data:`BLOCK_ROWS`.
     """
-    firsts = range(0, len(images), BLOCK_ROWS)
+    noise = about["law"], about["scale"], about["step"]
     blocks = [
-        noisy_block(images[first : first + BLOCK_ROWS], key, about, (start + first) // BLOCK_ROWS, law, scale, step)
-        for first in firsts
+        noisy_block(images[first : first + BLOCK_ROWS], key, about, (start + first) // BLOCK_ROWS, *noise)
+        for first in range(0, len(images), BLOCK_ROWS)
     ]
     return np.concatenate(blocks) if blocks else np.empty_like(images)

@@ -6,7 +6,8 @@ a random projection of word counts classifies texts without a single vector. So 
 word, and noise alone, by occurrence and by word, stands beside every mechanism.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from math import nan
 from typing import NamedTuple
 
@@ -14,6 +15,9 @@ import numpy as np
 
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
 from tiltmeter.operators.embedding.private_release.noise import Law, draw_noise
+from tiltmeter.operators.statistics.intervals import LOGIT
+from tiltmeter.operators.statistics.means import mean
+from tiltmeter.operators.statistics.units import Inferred, units_of
 
 VERSION = "private_utility/2"
 
@@ -165,3 +169,62 @@ def held_out(generator: np.random.Generator, num: int, share: float = 0.2) -> Bo
     chosen = np.zeros(num, dtype=np.bool_)
     chosen[generator.permutation(num)[: max(1, round(num * share))]] = True
     return chosen
+
+
+# --- tasks and their results ---------------------------------------------------------------------------------------
+
+
+class TaskData(NamedTuple):
+    """Texts or words of a task, as far as the vocabulary knows them.
+
+    Attributes:
+        words: known words of each text; of single words, each by itself.
+        labels: ``[texts]`` classes from 0 on, in alphabetical order.
+        is_test: ``[texts]``; None where the test part is random.
+    """
+
+    words: Occurrences
+    labels: IntArray
+    is_test: BoolArray | None
+
+    def unusable(self, num_folds: int, test_parts: Sequence[BoolArray]) -> str:
+        """Why nothing can be learnt from it or tested by it; empty where something can.
+
+        Args:
+            num_folds: of the training part.
+            test_parts: of each run, ``[texts]``.
+        """
+        training = self.labels if self.is_test is None else self.labels[~self.is_test]
+        counts = Counter(training.tolist())
+        if len(counts) < 2:
+            return f"there are {len(counts)} classes among {len(training)} training texts, and must be 2 at least"
+        if (smallest := min(counts.values())) < 2 * num_folds:
+            return (
+                f"a class has {smallest} training texts, and must have {2 * num_folds} at least, as utility.folds says"
+            )
+        if not all(part.any() for part in test_parts):
+            return "the test part has no text with a class, or no word of the vocabulary"
+        if any(len(np.unique(self.labels[~part])) < 2 for part in test_parts):
+            return "a random training part has one class alone: add texts, or set another seed"
+        return "" if len(self.words.rows) else "no text has a word of the vocabulary"
+
+
+class TaskResult:
+    """Of one run: which test texts are right, and measures by name."""
+
+    def __init__(self, hits: BoolArray, more: Mapping[str, float] | None = None) -> None:
+        self.hits = hits
+        self.measures = {"accuracy": float(hits.mean()), **(more or {})}
+
+
+def mean_accuracy(runs: Sequence[TaskResult], parts: Sequence[BoolArray], level: float) -> Inferred:
+    """Mean accuracy for other test texts and other noise: a text counts once, in however many runs it is tested.
+
+    Args:
+        parts: of each run, ``[texts]`` whether they are its test part.
+        level: nominal coverage.
+    """
+    texts = units_of(np.concatenate([np.flatnonzero(part) for part in parts]), "text")
+    hits = np.concatenate([result.hits for result in runs])
+    seeds = np.array([result.measures["accuracy"] for result in runs])
+    return mean(hits, texts, level=level, scale=LOGIT, seeds=seeds)

@@ -10,11 +10,11 @@ from tests.jobs.embedding.private_vectors.places import settings
 from tiltmeter.jobs.changes.comparing import Comparison
 from tiltmeter.jobs.changes.past_runs import past_run
 from tiltmeter.jobs.embedding.private_vectors.job import JOB
-from tiltmeter.jobs.embedding.private_vectors.page.findings import findings
-from tiltmeter.jobs.embedding.private_vectors.page.sections import sections
+from tiltmeter.jobs.embedding.private_vectors.page import SECTIONS, findings
 from tiltmeter.jobs.embedding.private_vectors.sources import PrivateSources, lines_of
-from tiltmeter.jobs.embedding.private_vectors.tables import AUDITS
+from tiltmeter.jobs.embedding.private_vectors.tables import Audits
 from tiltmeter.jobs.embedding.private_vectors.vocabulary import words_to_encode
+from tiltmeter.jobs.report.views import shown
 from tiltmeter.storage.corpora.sources import find_file
 from tiltmeter.storage.errors import InputError, Refusal
 from tiltmeter.storage.store.tables import key_columns
@@ -84,7 +84,7 @@ def test_audits_of_few_words_are_told_apart(run_here, folder):
     choices = {f"{kind} {number}" for kind in ("nearest", "random") for number in range(3)}
     assert {row["choice"] for row in rows} == choices
     assert len({row["pair"] for row in rows}) > 1
-    assert len({tuple(row[key] for key in key_columns(AUDITS)) for row in rows}) == 6 * 7 == len(rows)
+    assert len({tuple(row[key] for key in key_columns(Audits.schema())) for row in rows}) == 6 * 7 == len(rows)
 
 
 @pytest.mark.parametrize(("stretch", "is_broken"), [(1.899, False), (1.901, True)])
@@ -106,7 +106,7 @@ def test_each_row_of_a_task_has_a_line_of_its_own_in_the_picture():
     names = ("mechanism", "dimensions", "compared_at", "noise_per")
     rows = [about | dict(zip(names, subject, strict=True)) for subject in subjects]
     rows = [row | ({"epsilon": 10.0} if row["mechanism"] == "M2" else {}) for row in rows]
-    [section] = sections({"utility": pl.DataFrame(rows)})
+    [section] = shown(SECTIONS, {"utility": pl.DataFrame(rows)})
     lines = section.blocks[0].figures["t"].layout["yaxis"]["ticktext"]
     assert len(set(lines)) == len(subjects)
     assert lines[-1] == "constant"

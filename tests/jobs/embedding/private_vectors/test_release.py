@@ -9,8 +9,7 @@ import pytest
 
 from tests.jobs.embedding.private_vectors.leaks import left
 from tests.jobs.embedding.private_vectors.places import KEY, NUM_WORDS, WIDTH, settings
-from tiltmeter.jobs.embedding.private_vectors.release.key_file import _Proof
-from tiltmeter.jobs.embedding.private_vectors.sources import find_sources
+from tiltmeter.jobs.embedding.private_vectors.sources import _Proof, find_sources
 from tiltmeter.operators.embedding.private_release.profile import gaussian_epsilon_of
 from tiltmeter.operators.embedding.private_release.secrets import keyed_digest
 from tiltmeter.storage.errors import InputError, Refusal

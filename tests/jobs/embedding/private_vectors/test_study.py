@@ -11,7 +11,7 @@ from scipy import stats
 
 from tests.jobs.embedding.private_vectors.places import NUM_WORDS, SEED, WIDTH, generator, public_map, settings
 from tiltmeter.jobs.embedding.private_vectors import audits
-from tiltmeter.jobs.embedding.private_vectors.tables import AUDITS, DISTANCES
+from tiltmeter.jobs.embedding.private_vectors.tables import Audits, Distances
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.compute.philox import Stream
@@ -202,7 +202,7 @@ def test_audits_are_of_the_pairs_that_they_name_and_convict_nobody(audited, mech
     first = plain[order[0]]
     nearest = order[1:][np.linalg.norm(plain[order[1:]] - first, axis=1).argmin()]
     others = {"nearest 0": nearest, "random 0": order[1]}
-    assert len(rows) == len({tuple(row[key] for key in key_columns(AUDITS)) for row in rows}) == 7 * 2 * 2
+    assert len(rows) == len({tuple(row[key] for key in key_columns(Audits.schema())) for row in rows}) == 7 * 2 * 2
     for row in rows:
         made = mechanisms[row["mechanism"], "nominal", AUDITED]
         other = plain[others[row["choice"]]]
@@ -246,7 +246,7 @@ def test_distances_are_those_of_noisy_images_beside_closed_forms_and_bounds(stud
             reading, truth = readings[row["read_out"]]
             errors.append(np.abs(reading - truth).mean())
         assert row["error"] == pytest.approx(np.mean(errors))
-        draw = draws[json.dumps({key: row[key] for key in key_columns(DISTANCES)})]
+        draw = draws[json.dumps({key: row[key] for key in key_columns(Distances.schema())})]
         assert (draw["table"], draw["column"], row["num_runs"]) == ("distances", "error", RUNS)
         assert draw["values"] == pytest.approx(errors)
         spread = (1 + 1 / RUNS) ** 0.5

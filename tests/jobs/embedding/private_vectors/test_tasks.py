@@ -5,10 +5,10 @@ import pytest
 
 from tests.jobs.embedding.private_vectors.places import NUM_WORDS, SEED, generator, public_map, settings
 from tiltmeter.jobs.embedding.private_vectors.sources import find_sources
-from tiltmeter.jobs.embedding.private_vectors.task_data import TaskData
-from tiltmeter.jobs.embedding.private_vectors.utility import _unit
+from tiltmeter.jobs.embedding.private_vectors.utility import task_works
 from tiltmeter.operators.compute.philox import Stream
 from tiltmeter.operators.embedding.private_release.utility import (
+    TaskData,
     held_out,
     linear_result,
     mean_vectors,
@@ -180,6 +180,6 @@ def test_units_of_tasks_name_the_tokens_that_they_are_made_of(configured, folder
         configured(*settings(folder, "x", f"+utility.tasks.t={{path: {folder}/words.csv}}", *more))
         for more in ([], ["embedding.language=tr"])
     ]
-    row = {"mechanism": "constant", "dimensions": 0, "epsilon": None, "compared_at": "nominal"}
-    units = [_unit(config, find_sources(config), None, "t", (row, None)) for config in languages]
-    assert [unit.config["tokens"] for unit in units] == [Tokenizer("en").identity, Tokenizer("tr").identity]
+    works = [next(task_works(config, find_sources(config), None, [])) for config in languages]
+    tokens = [work.unit().config["tokens"] for work in works]
+    assert tokens == [Tokenizer("en").identity, Tokenizer("tr").identity]

@@ -13,10 +13,11 @@ from scipy import stats
 from tests.jobs.embedding.private_vectors.certificates import audit, certificate, exact_privacy, given_by, map_of
 from tests.jobs.embedding.private_vectors.places import KEY, SEED, WIDTH, settings
 from tiltmeter.cluster.start import Workers
-from tiltmeter.jobs.embedding.private_vectors.release import audit as auditing
-from tiltmeter.jobs.embedding.private_vectors.release.secret import written
+from tiltmeter.jobs.embedding.private_vectors import audits
+from tiltmeter.jobs.embedding.private_vectors.tables import ReleaseAudits
+from tiltmeter.operators.embedding.private_release import residuals
 from tiltmeter.operators.embedding.private_release.profile import gaussian_epsilon_of
-from tiltmeter.operators.embedding.private_release.secrets import BLOCK_ROWS
+from tiltmeter.operators.embedding.private_release.secrets import BLOCK_ROWS, noisy_rows
 from tiltmeter.operators.statistics.multiplicity import holm
 from tiltmeter.storage.errors import InputError, Refusal
 
@@ -154,15 +155,15 @@ def test_a_release_that_is_not_what_it_says_is_found_out(releases, shortened, mo
     about = {"name": "a", "law": "norm", "scale": row["scale"], "step": row["step"]}
     secret = type("Secret", (), {"about": about, "projection": projection})()
     images = shortened @ projection.T
-    subject = auditing._Subject(secret, shortened, images, images)
-    sound, reused = given_by(run), written(images, KEY, about, 0)
+    subject = audits._Subject(secret, shortened, images, images)
+    sound, reused = given_by(run), noisy_rows(images, KEY, about, 0)
     block = np.tile(sound[:BLOCK_ROWS] - images[:BLOCK_ROWS], (3, 1))[:NUM] + images
     neighbours = np.repeat((sound - images)[::2], 2, axis=0) + images
     said = row | {"reach": 0.0}
 
     def wrong(vectors, **changed):
-        rows = auditing._checks(subject, KEY, said | changed, vectors)
-        return {row["check"] for row in rows if row["verdict"] != "within"}
+        rows = audits._checks(subject, KEY, said | changed, vectors)
+        return {row.check for row in rows if row.verdict != "within"}
 
     assert wrong(sound) == set()
     assert wrong(sound, epsilon=1.1 * EPSILON) == wrong(sound, epsilon=EPSILON / 1.1) == {"radius"}
@@ -170,18 +171,19 @@ def test_a_release_that_is_not_what_it_says_is_found_out(releases, shortened, mo
     assert wrong(block) == {"blocks"}
     assert wrong(neighbours) == {"rows"}
     forgetful = {
-        "another_name": lambda images, key, _, start: written(images, key, about, start),
-        "another_key": lambda images, _, named, start: written(images, KEY, named, start),
+        "another_name": lambda images, key, _, start: noisy_rows(images, key, about, start),
+        "another_key": lambda images, _, named, start: noisy_rows(images, KEY, named, start),
     }
     for name, writing in forgetful.items():
-        monkeypatch.setattr(auditing, "written", writing)
+        monkeypatch.setattr(residuals, "noisy_rows", writing)
         assert wrong(reused) == {name}
 
 
 def test_what_stands_in_the_way_of_giving_it_away_is_said():
     sound, named = {"exact_nearest": 1.0}, {"named": 0.5}
-    assert auditing._warning(sound, named, [{"check": "rows", "verdict": "within"}]) == ""
-    warnings = auditing._warning({"exact_nearest": 1.01}, {"named": 0.51}, [{"check": "rows", "verdict": "bad"}])
+    assert audits._warning(sound, named, [ReleaseAudits(check="rows", verdict="within")]) == ""
+    wrong = [ReleaseAudits(check="rows", verdict="bad")]
+    warnings = audits._warning({"exact_nearest": 1.01}, {"named": 0.51}, wrong)
     assert [part[:28] for part in warnings.split("; ")] == [
         "it is not what it says (rows",
         "near vectors have an exact e",
