@@ -3,34 +3,44 @@
 Numbers of words, and classifiers with the texts near their borders, are made up as the last stages read them.
 """
 
+from collections.abc import Iterable
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, cast
 from unittest.mock import patch
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from benchmarks.calibration.registry import Claim, Experiment, Outcome, done, ends, holds
-from tiltmeter.jobs.runtime.rows import table_of
-from tiltmeter.jobs.sentiment.posterior import comparisons, cues
-from tiltmeter.jobs.sentiment.posterior.comparisons import MEASURES
+from benchmarks.calibration.registry import Claim, Experiment, Held, Outcome, Ref, ends, holds
+from tiltmeter.jobs.runtime.table import Table, tables_of
+from tiltmeter.jobs.sentiment.posterior import comparisons
+from tiltmeter.jobs.sentiment.posterior.classifiers import AskCues
+from tiltmeter.jobs.sentiment.posterior.comparisons import MEASURES, CompareWords, CorrectGroups
 from tiltmeter.jobs.sentiment.posterior.config import Cues
-from tiltmeter.jobs.sentiment.posterior.cues import _Border
-from tiltmeter.jobs.sentiment.posterior.tables import GROUPS, LEXICON
-from tiltmeter.operators.sentiment.posterior.cues import border_texts, cue_responses, middle, one_way
+from tiltmeter.jobs.sentiment.posterior.tables import CueEffects, Groups, Lexicon
+from tiltmeter.operators.sentiment.posterior.cues import Border, cue_responses, middle, one_way
 from tiltmeter.operators.sentiment.posterior.diagnostics import agreement, diagnosed
 from tiltmeter.operators.sentiment.posterior.networks import Network
 
 JOB = "sentiment_posterior"
 MEASURED = ("contrast",)
+REF = cast(Any, Ref("none"))
 Vectors = NDArray[np.float64]
+
+
+def _table(rows: Iterable[Table], kind: type[Table]) -> pa.Table:
+    return dict(tables_of(rows, [kind]))[kind.table_name]
+
 
 # --- words ----------------------------------------------------------------------------------------------------------
 
 PRIORS = ("standard", "texts")
 COMPARISONS = {"even": (6, 6, 1), "unlike": (4, 9, 1), "forms": (6, 6, 2)}
 """Lemmas on either side, and forms of each."""
+
+COMPARE = partial(CompareWords, lemmas={}, level=0.95, seed=0, sampler="exact", distances=[], diagnostics=[], asked=REF)
 
 
 def _grouped(repetition: int, spread: float) -> dict[str, Outcome]:
@@ -48,7 +58,6 @@ def _grouped(repetition: int, spread: float) -> dict[str, Outcome]:
                 effects |= {form: shared + (0.3 * rng.standard_normal() if forms > 1 else 0.0) for form in lemma}
             listed[name][place] = [side, [form for lemma in written for form in lemma]]
     frame = pl.DataFrame({"word": list(effects), "count": rng.integers(5, 5000, len(effects))})
-    config = {"groups": listed, "lemmas": {}, "level": 0.95, "seed": 0}
     outcome: dict[str, Outcome] = {}
     for name, gap in (("null", 0.0), ("moved", 2.0)):
         parts = []
@@ -57,9 +66,10 @@ def _grouped(repetition: int, spread: float) -> dict[str, Outcome]:
             values += gap * frame["word"].str.starts_with("q").to_numpy()
             joined = frame.with_columns(pl.Series(measure, values) for measure in MEASURES)
             with patch.object(comparisons, "_COMPARED", MEASURED):
-                rows = list(comparisons._groups(joined, [joined], config))
-            parts.append(table_of([{"prior": prior, "sampler": "exact"} | row for row in rows], GROUPS))
-        rows = done(comparisons._correct, {}, {"groups": parts})["groups"].to_pylist()
+                groups = {comparison: [(side, words) for side, words in sides] for comparison, sides in listed.items()}
+                parts.append(_table(COMPARE(groups=groups, prior=prior).differences(joined, [joined]), Groups))
+        family = CorrectGroups(groups=cast(Any, range(len(parts))))
+        rows = _table(family.rows(cast(Any, Held(dict(enumerate(parts))))), Groups).to_pylist()
         if name == "null":
             judged = {row["comparison"]: row for row in rows[:6] if row["measure"] == "contrast"}
             outcome |= {comparison: row["p"] for comparison, row in judged.items()}
@@ -91,10 +101,10 @@ def _listed(repetition: int, lemmas: int) -> dict[str, Outcome]:
     polarity = np.where(is_positive, "positive", "negative")
     part = pl.DataFrame({"word": names, "polarity": polarity, "status": "ok", **dict.fromkeys(MEASURES, values)})
     with patch.object(comparisons, "MEASURES", MEASURED):
-        row, *_ = comparisons._lexicon([part, part], {"lemmas": {}, "level": 0.95, "seed": 0})
+        row, *_ = COMPARE(groups={}, prior="standard").agreements([part, part])
     share = float(is_positive.mean())
     truth = GAP * np.sqrt(share * (1 - share)) / np.sqrt(1.0 + GAP**2 * share * (1 - share))
-    return {"pearson": holds(table_of([row], LEXICON).to_pylist()[0], "", float(truth))}
+    return {"pearson": holds(_table([row], Lexicon).to_pylist()[0], "", float(truth))}
 
 
 # --- cues -----------------------------------------------------------------------------------------------------------
@@ -105,7 +115,7 @@ APART = {"one": np.array([0.0, 1.0, 0.0, 0.0, 0.0]), "other": np.array([0.0, -1.
 """Cues that all classifiers take to different sides, and a pair of which each takes either to the one."""
 
 
-def _borders(rng: np.random.Generator, num: int, differing: float) -> list[_Border]:
+def _borders(rng: np.random.Generator, num: int, differing: float) -> list[Border]:
     """Trainings that differ, on the same texts."""
     texts = rng.standard_normal((POOL, DIMENSIONS))
     num_words = rng.integers(2, 2 * WORDS, POOL)
@@ -113,8 +123,7 @@ def _borders(rng: np.random.Generator, num: int, differing: float) -> list[_Bord
     for _ in range(num):
         slope = np.array([1.0, 0.0, 0.0, 0.0, 0.0]) + differing * rng.standard_normal(DIMENSIONS)
         network = Network((slope[:, np.newaxis],), (0.1 * differing * rng.standard_normal(1),))
-        rows = border_texts(network, texts, NEAR)
-        made.append(_Border(network, rows, texts[rows], num_words[rows]))
+        made.append(Border.of(network, texts, num_words, NEAR))
     return made
 
 
@@ -135,9 +144,20 @@ def _truth(differing: float) -> tuple[float, float]:
 def _asked(repetition: int, classifiers: int, differing: float) -> dict[str, Outcome]:
     rng = np.random.default_rng([repetition, classifiers])
     borders = _borders(rng, classifiers, differing)
-    config = {"level": 0.95, "seed": 0, "cues": Cues()}
     contents = [f"text {place}" for place in range(POOL)]
-    row, apart = (cues._row(borders, contents, known, ("one", "other"), config) for known in (KNOWN, APART))
+    work = AskCues(
+        cues=Cues(pairs=(), texts=NEAR),
+        tokens={},
+        level=0.95,
+        seed=0,
+        models=[],
+        labelled=REF,
+        texts=REF,
+        vocabulary=REF,
+        words=REF,
+    )
+    asked = (work.effects(borders, contents, known, ("one", "other")) for known in (KNOWN, APART))
+    row, apart = _table(asked, CueEffects).to_pylist()
     pse, effect = _truth(differing)
     return {
         "pse": holds(row, "pse", pse),

@@ -38,7 +38,7 @@ class Show:
     Attributes:
         caption: of the grid, or what says it of the rows.
         columns: names with blanks between, ``name=heading`` for one that is called otherwise here (``_`` for a blank),
-            and ``name?`` for one that is left out where no row has a value; or one by one, with others that
+            ``name?`` for one that is left out where no row has a value; or several such texts, with columns that
             :mod:`.grids` makes among them.
         rows: which of them, and in which order.
         most: that are shown; the caption says where the others are.
@@ -74,8 +74,9 @@ class Show:
             of_results: whether they are empty in rows without a result.
         """
         known = {column.name: column for column in (*self.table.columns, *_STATUS)}
-        named = self.columns.split() if isinstance(self.columns, str) else self.columns
-        made = [one if isinstance(one, grids.Column) else _named_column(one, known) for one in named]
+        parts = [self.columns] if isinstance(self.columns, str) else self.columns
+        named = [one for part in parts for one in (part.split() if isinstance(part, str) else [part])]
+        made = [_named_column(one, known) if isinstance(one, str) else one for one in named]
         return [replace(column, cell=_if_ok(column.cell)) for column in made] if of_results else made
 
 
@@ -87,10 +88,11 @@ def _if_ok(written: Callable[[grids.Row], str]) -> Callable[[grids.Row], str]:
 
 
 def _named_column(text: str, known: Mapping[str, Column]) -> grids.Column:
-    name, _, heading = text.removesuffix("?").partition("=")
+    if text.endswith("?"):
+        return grids.optional(_named_column(text.removesuffix("?"), known))
+    name, _, heading = text.partition("=")
     column = known[name]
-    made = grid_column(replace(column, heading=heading.replace("_", " ")) if heading else column)
-    return grids.optional(made) if text.endswith("?") else made
+    return grid_column(replace(column, heading=heading.replace("_", " ")) if heading else column)
 
 
 @dataclass(frozen=True)

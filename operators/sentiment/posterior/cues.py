@@ -13,7 +13,7 @@ trainings of these.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,21 @@ ONE_WAY = 0.95
 _BLOCK = 50
 _MOST_SIGNS = 1_000
 """Of which 2^(1 - k) is a number."""
+
+
+class Border(NamedTuple):
+    """A classifier, and the texts near its border: their rows, vectors and numbers of words."""
+
+    network: Network
+    rows: IntArray
+    vectors: FloatArray
+    num_words: IntArray
+
+    @classmethod
+    def of(cls, network: Network, texts: FloatArray, num_words: IntArray, number: int) -> Self:
+        """The border in texts ``[texts, dimensions]``; other arguments as of :func:`border_texts`."""
+        rows = border_texts(network, texts, number)
+        return cls(network, rows, texts[rows], num_words[rows])
 
 
 class CueResponses(NamedTuple):
@@ -99,6 +114,18 @@ def one_way(responses: Sequence[CueResponses]) -> list[FloatArray] | None:
         if all(share >= ONE_WAY for share in towards):
             return [np.where(sign * response.steps > 0.0, response.flips, np.nan) for response in responses]
     return None
+
+
+def by_text(borders: Sequence[Border], flips: Sequence[FloatArray]) -> tuple[IntArray, FloatArray]:
+    """Which texts are near a border, ``[texts]``, and their flips, ``[texts, classifiers]``.
+
+    A flip is NaN where its text is not near the border of its classifier.
+    """
+    texts = np.unique(np.concatenate([border.rows for border in borders]))
+    of_texts = np.full((len(texts), len(borders)), np.nan)
+    for number, (border, of_border) in enumerate(zip(borders, flips, strict=True)):
+        of_texts[np.searchsorted(texts, border.rows), number] = of_border
+    return texts, of_texts
 
 
 def middle(flips: FloatArray, level: float) -> Inferred:

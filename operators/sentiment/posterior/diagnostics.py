@@ -6,12 +6,15 @@ coordinates can be fine while that of f(s), which everything is about, is not: s
 are quantities too.
 """
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats
 
 from tiltmeter.operators.compute.arrays import FloatArray
+from tiltmeter.operators.sentiment.posterior.networks import Network, scores
+from tiltmeter.operators.sentiment.posterior.priors import generator_of
 
 VERSION = "posterior_diagnostics/1"
 
@@ -19,6 +22,7 @@ MAX_RHAT, MIN_ESS, MIN_BFMI = 1.01, 400.0, 0.3
 """Beyond which a set of chains has not converged (Vehtari et al. 2021, section 4; Betancourt 2016)."""
 
 _TAILS = (0.05, 0.95)
+_NUM_PROJECTIONS = 3
 
 
 class Diagnostics(NamedTuple):
@@ -48,6 +52,24 @@ class Agreement(NamedTuple):
 
     z: float
     ks_p: float
+
+
+def quantities(network: Network, draws: FloatArray) -> Iterator[tuple[str, FloatArray]]:
+    """Every coordinate, f(s), the norm, and projections in directions that are the same for all, by name.
+
+    Args:
+        draws: ``[chains, draws, dimensions]``.
+
+    Yields:
+        ``[chains, draws]`` of each.
+    """
+    for dimension in range(draws.shape[2]):
+        yield f"dimension {dimension}", draws[:, :, dimension]
+    yield "score", scores(network, draws)
+    yield "norm", np.linalg.norm(draws, axis=2)
+    generator = generator_of(0, "projections")
+    for number in range(_NUM_PROJECTIONS):
+        yield f"projection {number}", draws @ generator.standard_normal(draws.shape[2])
 
 
 def diagnosed(values: FloatArray) -> Diagnostics:

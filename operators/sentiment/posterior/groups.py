@@ -10,12 +10,12 @@ word by word.
 
 from collections.abc import Mapping, Sequence
 from math import comb
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tiltmeter.operators.compute.arrays import BoolArray, FloatArray
+from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
 from tiltmeter.operators.sentiment.posterior.training import area
 from tiltmeter.operators.statistics.correlation import correlation
 from tiltmeter.operators.statistics.designs.groups import two_groups
@@ -93,6 +93,44 @@ def lexicon_agreement(
 
 def _standardised(values: FloatArray) -> FloatArray:
     return np.asarray((values - values.mean()) / values.std())
+
+
+def unit_names(words: Sequence[str], units: Units) -> tuple[str, ...]:
+    """Of each unit, its words.
+
+    >>> unit_names(["girl", "aunt", "girls"], units_of(["girl", "aunt", "girl"], "word"))
+    ('girl girls', 'aunt')
+    """
+    names: list[list[str]] = [[] for _ in range(units.num)]
+    for word, code in zip(words, units.codes.tolist(), strict=True):
+        names[code].append(word)
+    return tuple(map(" ".join, names))
+
+
+class WordGroup(NamedTuple):
+    """A group of words.
+
+    Attributes:
+        name: of the group.
+        places: ``[words]``, their rows among all words.
+        units: of the words.
+        names: ``[units]``.
+    """
+
+    name: str
+    places: IntArray
+    units: Units
+    names: tuple[str, ...]
+
+    @classmethod
+    def among(cls, rows: Mapping[str, int], name: str, words: Sequence[str], lemmas: Mapping[str, str]) -> Self:
+        """The group of these words, given the row of each word."""
+        units = lemma_units(words, lemmas)
+        return cls(name, np.array([rows[word] for word in words], dtype=np.int64), units, unit_names(words, units))
+
+    def of(self, values: FloatArray) -> FloatArray:
+        """``[units]`` of ``[all words]``."""
+        return unit_means(values[self.places], self.units)
 
 
 def unit_means(values: FloatArray, units: Units) -> FloatArray:
@@ -187,6 +225,18 @@ def resampled_difference(first: FloatArray, second: FloatArray, counts: NDArray[
     groups = (first, counts[:, : len(first)]), (second, counts[:, len(first) :])
     one, other = (spread_out(resampled_mean(values, drawn)) for values, drawn in groups)
     return one - other
+
+
+def as_one_group(sizes: Sequence[int]) -> float:
+    """How many units of one group have as many degrees of freedom as the difference of groups (Welch 1947).
+
+    Of units that spread alike.
+
+    >>> as_one_group([8, 8]), round(as_one_group([2, 100]), 2)
+    (15.0, 2.04)
+    """
+    variances = 1.0 / np.array(sizes, dtype=np.float64)
+    return float(1.0 + variances.sum() ** 2 / (variances**2 / (np.array(sizes) - 1.0)).sum())
 
 
 def without_frequency(values: FloatArray, counts: FloatArray) -> FloatArray:

@@ -12,6 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiltmeter.operators.compute.arrays import FloatArray
+from tiltmeter.operators.compute.generators import keyed_generator
+from tiltmeter.operators.compute.keys import document_key
+from tiltmeter.operators.compute.philox import Stream
 
 VERSION = "posterior_prior/1"
 
@@ -57,6 +60,30 @@ class Points(NamedTuple):
 
 
 Prior = Gaussian | Points
+
+
+def generator_of(seed: int, about: str, *numbers: int) -> np.random.Generator:
+    """What draws of a run are made of.
+
+    Args:
+        about: a posterior or a prior, with what draws.
+        numbers: of the classifier and the chain.
+    """
+    return keyed_generator(seed, Stream.POSTERIOR_DRAW, document_key(about), *numbers)
+
+
+def prior_of(name: Name, texts: FloatArray, words: FloatArray, counts: NDArray[np.number]) -> Prior:
+    """The prior of a name; arguments as of :func:`of_bags`."""
+    match name:
+        case "empirical":
+            return Points(texts)
+        case "standard":
+            return standard(texts.shape[1])
+        case "texts":
+            return of_texts(texts)
+        case "words":
+            return of_words(words, counts)
+    return of_bags(words, counts, texts)
 
 
 def standard(num_dimensions: int) -> Gaussian:

@@ -17,6 +17,8 @@ from tiltmeter.jobs.report.grids import (
     text,
     yes,
 )
+from tiltmeter.jobs.report.views import Show
+from tiltmeter.jobs.runtime.table import Table, doc, key
 
 ROWS = pl.DataFrame(
     {
@@ -76,3 +78,17 @@ def test_an_optional_column_is_left_out_where_it_says_nothing():
         ["nurse", "–"],
         ["nurse", "rare"],
     ]
+
+
+class Kept(Table, name="kept"):
+    word: str = key("a word")
+    num_texts: int = doc("that have it", "texts")
+
+
+def test_a_section_names_columns_in_texts_with_others_among_them():
+    columns = ["word=a_word", cell("twice", lambda row: str(2 * row["num_texts"])), "num_texts reason?"]
+    rows = pl.DataFrame({"word": ["nurse"], "num_texts": [3], "status": ["ok"], "reason": [""]})
+    [made] = Show(Kept, "Kept.", columns).blocks({"kept": rows})
+    assert (made.headings, made.rows) == (["a word", "twice", "texts"], [["nurse", "6", "3"]])
+    [made] = Show(Kept, "Kept.", columns).blocks({"kept": rows.with_columns(reason=pl.lit("rare"))})
+    assert made.rows == [["nurse", "6", "3", "rare"]]

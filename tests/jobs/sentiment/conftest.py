@@ -9,6 +9,7 @@ import pytest
 
 from tests.jobs.conftest import Outcome
 from tiltmeter.cluster.stages import Runner
+from tiltmeter.storage.store.identity import canonical
 from tiltmeter.storage.store.ledger import Finished, Store, Unit
 
 
@@ -28,8 +29,9 @@ class Traced(Outcome):
 
     def done(self, stage: str, **config: Any) -> list[Done]:
         """The units of a stage whose configs have these values."""
+        wanted = canonical(config)
         return [
-            done for done in self.stages[stage] if all(done.unit.config[key] == value for key, value in config.items())
+            done for done in self.stages[stage] if canonical({key: done.unit.config[key] for key in config}) == wanted
         ]
 
     def part(self, stage: str, table: str, **config: Any) -> pl.DataFrame:

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -12,9 +13,7 @@ from sklearn.metrics import log_loss, roc_auc_score
 from tests.jobs.sentiment.posterior.conftest import GROUPS, LABELLED, LEMMAS, WITHOUT_VECTOR
 from tiltmeter.jobs.embedding.vectors import matrix
 from tiltmeter.jobs.sentiment.posterior.classifiers import load_network
-from tiltmeter.jobs.sentiment.posterior.priors import _fit, load_prior
-from tiltmeter.jobs.sentiment.posterior.texts import Tokens
-from tiltmeter.jobs.sentiment.posterior.vectors import fold_vectors
+from tiltmeter.jobs.sentiment.posterior.draws import load_prior
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.keys import document_key, text_keys
 from tiltmeter.operators.compute.philox import Stream
@@ -30,8 +29,8 @@ from tiltmeter.operators.sentiment.posterior.plane import principal_plane
 from tiltmeter.operators.sentiment.posterior.samplers.exact import evidence, exact_draws
 from tiltmeter.operators.sentiment.posterior.samplers.nuts import NutsConfig, nuts_chain
 from tiltmeter.operators.sentiment.posterior.training import ClassifierConfig, temperature, trained
+from tiltmeter.operators.sentiment.posterior.vectors import Tokens, fold_vectors
 from tiltmeter.operators.statistics.resampling import resampled_counts
-from tiltmeter.storage.store.ledger import Unit
 
 SIGNS = {"positive": 1, "negative": -1}
 GAPS = ("identity_gap", "identity_se")
@@ -163,7 +162,7 @@ def test_vectors_are_those_of_the_file_or_trained_without_a_fold(usual, sharpene
     ):
         assert {done.unit.config["fold"] for done in made.run.done("train vectors")} == {*folds}
         words, starts = [word for text in made.tokens for word in text], np.cumsum([0, *map(len, made.tokens)])
-        tokens = Tokens(np.array(words), starts, made.is_positive, made.folds)
+        tokens = Tokens(np.array(words), starts, made.folds)
         trainer = Word2VecConfig(dimensions=8, **more)
         for fold in folds:
             expected = fold_vectors(tokens, made.vocabulary["word"].to_list(), fold, made.seed, trainer)
@@ -203,8 +202,7 @@ def check_quality(made, seed, fold, logits, labels, degrees):
 @pytest.mark.parametrize("prior", ["standard", "texts", "words", "bag"])
 def test_priors_have_the_moments_of_what_they_are_called_after(made, prior):
     [done, *_] = made.run.done("priors")
-    unit = Unit(done.unit.operator, prior, {"name": prior}, done.unit.inputs)
-    [(_, table)] = _fit(made.run.store, unit)
+    [(_, table)] = replace(done.unit.work, name=prior).tables(made.run.store)
     mean, *factor = matrix(table["vector"])
     expected_mean, expected = made.moments(prior)
     assert mean == pytest.approx(expected_mean, abs=1e-5)

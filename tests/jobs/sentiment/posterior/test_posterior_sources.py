@@ -8,11 +8,10 @@ from tests.fixtures.tables import posterior
 from tests.jobs.sentiment.posterior.conftest import write
 from tiltmeter.jobs.adversary.config import find_sources as find_adversary
 from tiltmeter.jobs.runtime.published import Frames
-from tiltmeter.jobs.sentiment.posterior.page.findings import doubts
-from tiltmeter.jobs.sentiment.posterior.sources import find_sources
-from tiltmeter.jobs.sentiment.posterior.texts import Tokens
-from tiltmeter.jobs.sentiment.posterior.vectors import fold_vectors
+from tiltmeter.jobs.sentiment.posterior.job import find_sources
+from tiltmeter.jobs.sentiment.posterior.page import doubts
 from tiltmeter.operators.embedding.word2vec import Word2VecConfig
+from tiltmeter.operators.sentiment.posterior.vectors import Tokens, fold_vectors
 from tiltmeter.storage.errors import InputError
 
 LABELS = ("positive", "negative")
@@ -62,7 +61,7 @@ def test_lists_are_no_labels(configured, tmp_path, job):
 def test_a_word_that_only_the_texts_of_a_fold_have_has_no_vector_without_them():
     """The last word is in the second fold alone; of all texts, each has one."""
     words = np.array([0, 1, 2, 0, 1, 2, 0, 1, 3], dtype=np.int64)
-    tokens = Tokens(words, np.array([0, 3, 6, 9]), np.ones(3, bool), np.array([0, 0, 1]))
+    tokens = Tokens(words, np.array([0, 3, 6, 9]), np.array([0, 0, 1]))
     trainer = Word2VecConfig(dimensions=4, epochs=1)
     for fold, num_known in ((1, 3), (-1, 4)):
         vectors = fold_vectors(tokens, ["a", "b", "c", "d"], fold, 0, trainer)
