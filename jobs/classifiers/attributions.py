@@ -8,13 +8,11 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from tiltmeter.cluster.stages import Runner
 from tiltmeter.cluster.work import Tables
-from tiltmeter.jobs.classifiers.models import ExplainedModel, TextModel
+from tiltmeter.jobs.classifiers.models import TextModel
 from tiltmeter.jobs.classifiers.tables import ATTRIBUTIONS, SENTENCES, Attributed
-from tiltmeter.jobs.runtime.resources import Device, uses_gpus
 from tiltmeter.jobs.runtime.rows import Row
-from tiltmeter.jobs.runtime.work import Work, do, named
+from tiltmeter.jobs.runtime.work import Work, named
 from tiltmeter.operators.classifiers.attribution.attribute import VERSION, Attribution, Networked, attribute
 from tiltmeter.operators.classifiers.attribution.records import AttributionConfig, TextClassifier
 from tiltmeter.storage.store.ledger import Store, TableRef
@@ -121,32 +119,6 @@ def explanations(
                 target=explained,
                 library=library,
             )
-
-
-def explain(
-    runner: Runner,
-    models: Mapping[str, ExplainedModel],
-    sentences: Sequence[TableRef],
-    config: AttributionConfig,
-    seed: int,
-    *,
-    explained: Explain = "predicted",
-    device: Device = "cpu",
-    setting: str = "device",
-) -> dict[str, list[TableRef]]:
-    """Tables ``attributions`` of each model, in the order of the sentences' tables; what failed is missing.
-
-    Args:
-        models, sentences, config, seed, explained: as of :func:`explanations`.
-        device: where models run, and the setting that chooses it.
-    """
-    on_gpu = uses_gpus(device, runner.pool.num_gpus, setting)
-    refs: dict[str, list[TableRef]] = {}
-    for name, model in models.items():
-        named_models = {name: NamedModel(model.source, on_gpu, model.trained)}
-        works = explanations(named_models, sentences, config, seed, explained)
-        refs[name] = do(runner, works, stage=f"explain {name}", complete=False, batch_size=None).refs(Attributed)
-    return refs
 
 
 def _number(classifier: TextClassifier, gold: str | None) -> int | None:

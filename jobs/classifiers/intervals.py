@@ -5,7 +5,7 @@ Whoever asks says what was drawn independently: texts, or whoever wrote or said 
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
@@ -14,9 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tiltmeter.jobs.runtime import table
-from tiltmeter.jobs.runtime.columns import interval, number
-from tiltmeter.jobs.runtime.draws import NUM_ITEMS, Scheme, draws_of
-from tiltmeter.jobs.runtime.rows import Row
+from tiltmeter.jobs.runtime.draws import NUM_ITEMS, Scheme
 from tiltmeter.operators.classifiers.influence.all_correct import Agreement
 from tiltmeter.operators.classifiers.influence.clusters import Rate, SampledClusters
 from tiltmeter.operators.compute.arrays import FloatArray
@@ -38,21 +36,6 @@ MOST_DRAWS = 200
 """That a number leaves of its resamples: so many tell their spread to 5 %, and a curve has thousands of numbers."""
 
 _MIN_ITEMS = 2
-
-
-def estimate_columns(name: str, sentence: str, draws: str, unit: str = "") -> list[pa.Field]:
-    """The columns of a number with its interval.
-
-    Args:
-        name: of the number.
-        sentence: what it is.
-        draws: what its units are.
-        unit: of the number.
-    """
-    return [
-        number(name, sentence, unit),
-        *interval(name, f"interval of {name} over {draws}, by intervals.interval; null of too few", unit),
-    ]
 
 
 class TextEstimate(table.Estimate):
@@ -93,7 +76,8 @@ def check_method(interval: Method, *, has_groups: bool) -> None:
 def resampled_texts(
     texts: Sequence[Any],
     about: str,
-    config: Mapping[str, Any],
+    intervals: KeyedResampleSettings,
+    seed: int,
     units: Units,
     strata: NDArray[np.integer] | None = None,
 ) -> Resampled:
@@ -102,12 +86,12 @@ def resampled_texts(
     Args:
         texts: as for :func:`drawn_texts`.
         about: what the draws are keyed by.
-        config: of the unit of work: ``seed`` and ``intervals``.
+        intervals: how many, and what tells texts apart.
+        seed: of the run.
         units: of the texts; all texts of one are drawn together.
         strata: ``[texts]``, which one each is in, if texts are the units; None: all in one.
     """
-    intervals: KeyedResampleSettings = config["intervals"]
-    draws = config["seed"], document_key(about), intervals.num_resamples
+    draws = seed, document_key(about), intervals.num_resamples
     if units.num == len(texts):
         strata = np.zeros(len(texts), dtype=np.int64) if strata is None else strata
         blocks = resampled_counts(strata, *draws, keys=intervals.keys(texts))
@@ -115,7 +99,7 @@ def resampled_texts(
         keys = intervals.cluster_keys(texts, units.codes)
         blocks = resampled_counts(np.zeros(units.num, dtype=np.int64), *draws, units.codes, keys)
         texts = [[text, unit] for text, unit in zip(texts, units.codes.tolist(), strict=True)]
-    scheme = drawn_texts(texts, config["seed"], about, intervals.keyed_by)
+    scheme = drawn_texts(texts, seed, about, intervals.keyed_by)
     return Resampled(np.concatenate(list(blocks)), scheme)
 
 
@@ -167,18 +151,9 @@ def mean_of_texts(
         scale: of the mean.
         seeds: ``[models]``, the mean by each of several that differ in their random numbers; None: of one model.
     """
-    drawn = resampled_texts(texts, name, {"seed": seed, "intervals": intervals}, units)
+    drawn = resampled_texts(texts, name, intervals, seed, units)
     result = mean(values, units, level=intervals.level, scale=scale, seeds=seeds)
     return text_estimate(result, resampled_by(values, drawn, units), intervals, scale, drawn.scheme)
-
-
-def with_interval(
-    name: str, result: Inferred, estimate: Estimate, intervals: ResampleSettings, scale: Scale, scheme: Scheme | None
-) -> Row:
-    """A number and the ends of its interval, and its draws for :func:`.draws.with_draws`; see :func:`text_estimate`."""
-    number = text_estimate(result, estimate, intervals, scale, scheme)
-    ends = with_ends(name, number.value, number.low, number.high)
-    return ends if number.resamples is None else ends | draws_of(name, number.resamples, number.scheme)
 
 
 def text_estimate(
@@ -203,39 +178,22 @@ def text_estimate(
     return TextEstimate(value, low, high, spread_out(estimate)[:MOST_DRAWS], _numbered(scheme, num_items))
 
 
-def drawn(name: str, resamples: FloatArray, scheme: Scheme | None, num_items: float | None) -> Row:
-    """The first of the resamples of a number, for :func:`.draws.with_draws`.
-
-    Args:
-        name: of the number's column.
-        resamples: which spread as the number does; none where there are too few texts for an interval.
-        scheme: of the resamples; None where nobody knows.
-        num_items: texts, or groups of them, that the number rests on; None where nobody knows. One that is alone is in
-            every resample, which then tell nothing of a difference, and leaves none.
-    """
-    if num_items is not None and num_items < _MIN_ITEMS:
-        return {}
-    return draws_of(name, resamples[:MOST_DRAWS], _numbered(scheme, num_items))
-
-
 def _numbered(scheme: Scheme | None, num_items: float | None) -> Scheme | None:
     """With how many items a number rests on, where anybody knows."""
     return scheme if scheme is None or num_items is None else {**scheme, NUM_ITEMS: float(num_items)}
 
 
-def with_ends(name: str, value: float, low: float, high: float) -> dict[str, float | None]:
-    """The columns of a number with an interval; None for NaN."""
-    columns = {name: value, f"{name}_low": low, f"{name}_high": high}
-    return {key: None if math.isnan(end) else end for key, end in columns.items()}
-
-
 def estimate_of(
     value: float, low: float, high: float, resamples: FloatArray, scheme: Scheme | None, num_items: float | None
 ) -> table.Estimate:
-    """A number with its interval and its draws, for a column of a :class:`.table.Table`; arguments as of :func:`drawn`.
+    """A number with its interval and its draws, for a column of a :class:`.table.Table`.
 
     Args:
         low, high: NaN where there is no interval.
+        resamples: which spread as the number does; the first of them are kept, none where there are too few texts.
+        scheme: of the resamples; None where nobody knows.
+        num_items: texts, or groups of them, that the number rests on; None where nobody knows. One that is alone is in
+            every resample, which then tell nothing of a difference, and leaves none.
     """
     if num_items is not None and num_items < _MIN_ITEMS:
         return table.Estimate(value, low, high)

@@ -150,33 +150,6 @@ class TrainedSource:
         return Networked(_trained_network(made, store, device), self.max_tokens)
 
 
-@dataclass(frozen=True)
-class ExplainedModel:
-    """A text classifier, wherever it runs; :class:`TextModel` takes its place.
-
-    Attributes:
-        source: where it comes from.
-        trained: the table of :func:`model_table` that a unit has made; None for a model that was there before.
-    """
-
-    source: Source[Networked]
-    trained: TableRef | None = None
-
-    @property
-    def identity(self) -> Mapping[str, Any]:
-        """Whatever decides its outputs, beside ``trained``."""
-        return self.source.identity
-
-    def load(self, store: Store, device: str) -> TextClassifier:
-        """Make it ready in a worker, on a device as torch names it."""
-        return self.source.load(store, self.trained, device).network
-
-
-def checkpoint_model(model: str, revision: str | None, setting: str) -> ExplainedModel:
-    """A sequence classifier of transformers; see :func:`find_source`."""
-    return ExplainedModel(find_source(model, revision, setting))
-
-
 def model_table(model: Any, weights: Weights) -> pa.Table:
     """A trained model as a table of one cell, for a unit to return.
 
@@ -186,15 +159,6 @@ def model_table(model: Any, weights: Weights) -> pa.Table:
     """
     content = weights_content(DescribedWeights(asdict(model), weights), _KIND)
     return pa.table({_CONTENT: pa.array([content], pa.binary())})
-
-
-def trained_model(ref: TableRef) -> ExplainedModel:
-    """A model that a unit has trained.
-
-    Args:
-        ref: of the table :func:`model_table`.
-    """
-    return ExplainedModel(TrainedSource(), ref)
 
 
 def described_model(ref: TableRef, store: Store) -> tuple[Model, Weights]:

@@ -1,7 +1,6 @@
 """Training classifiers of texts, unit by unit."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +16,7 @@ from tiltmeter.operators.classifiers.records import Head
 from tiltmeter.operators.classifiers.trained import weights_of
 from tiltmeter.operators.classifiers.training import UNLABELLED, Labelled, Penalty, train
 from tiltmeter.operators.text.tokenised import Tokenise, TokenisedText
-from tiltmeter.storage.store.ledger import Store, TableRef, Unit
+from tiltmeter.storage.store.ledger import Store, TableRef
 
 _HEAD = "label"
 
@@ -128,19 +127,3 @@ def _parts(store: Store, texts: TableRef) -> tuple[list[LabelledText], list[Labe
         [LabelledText(row.text, row.label) for row in rows if row.part == part] for part in ("training", "development")
     )
     return training, development
-
-
-@dataclass(frozen=True)
-class TextTraining:
-    """Trains a classifier with the texts of each unit; :class:`TrainTexts` takes its place.
-
-    Attributes:
-        encoders: what makes networks.
-    """
-
-    encoders: Encoders
-
-    def __call__(self, store: Store, units: Sequence[Unit]) -> Iterator[tuple[Unit, Tables]]:
-        for unit in units:
-            parts = _parts(store, unit.input("texts"))
-            yield unit, [("model", trained(self.encoders, *parts, unit.config["seed"]))]

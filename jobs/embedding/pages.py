@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import polars as pl
 import pyarrow as pa
 
-from tiltmeter.cluster.stages import Runner, Stage
+from tiltmeter.cluster.stages import Runner
 from tiltmeter.cluster.work import Failure, Tables
 from tiltmeter.jobs.embedding.sources import Text
 from tiltmeter.jobs.runtime.wording import plural
@@ -252,37 +252,17 @@ def without_bad_files(runner: Runner, done: Done[SomeWork], max_share: float) ->
     Raises:
         InputError: if too many records of a file are bad, and no group is left.
     """
-    named = [(work.group, work.unit(), unit) for work, unit in done.pairs]
-    bad_groups = _groups_of_bad_files(runner, named, max_share)
-    return Done([(work, unit) for work, unit in done.pairs if work.group not in bad_groups])
-
-
-def read_whole_files(runner: Runner, stage: Stage, max_share: float) -> dict[str, list[Finished]]:
-    """As :func:`without_bad_files`, of the units of a stage, by group.
-
-    Raises:
-        InputError: if too many records of a file are bad, and no group is left.
-        UnitsFailed: if no group is left for other reasons.
-    """
-    done = runner.run_whole(stage)
-    named = [(name, *pair) for name, units in done.items() for pair in zip(stage.units[name], units, strict=True)]
-    bad_groups = _groups_of_bad_files(runner, named, max_share)
-    return {name: units for name, units in done.items() if name not in bad_groups}
-
-
-def _groups_of_bad_files(runner: Runner, done: Sequence[tuple[str, Unit, Finished]], max_share: float) -> set[str]:
     refusals: list[InputError] = []
-    for group, unit, one in done:
-        bad = _counted(runner.store, [one])
+    for work, unit in done.pairs:
+        bad = _counted(runner.store, [unit])
         runner.leave_out(bad)
         for _, error in bad.refusals(max_share):
-            _fail(runner, group, unit, error)
+            _fail(runner, work.group, work.unit(), error)
             refusals.append(error)
-    groups = {group for group, _, _ in done}
-    bad_groups = {group for group in groups if runner.failures[group]}
-    if refusals and bad_groups == groups:
+    kept = [(work, unit) for work, unit in done.pairs if not runner.failures[work.group]]
+    if refusals and not kept:
         raise refusals[0]
-    return bad_groups
+    return Done(kept)
 
 
 # --- read: every page of a part -------------------------------------------------------------------------------------

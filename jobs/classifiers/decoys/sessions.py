@@ -171,7 +171,7 @@ class Pools(Subject):
 
     @cached_property
     def _drawn(self) -> Resampled:
-        return resampled_texts(self.texts, self.decoy, {"seed": self.seed, "intervals": self.intervals}, self._units)
+        return resampled_texts(self.texts, self.decoy, self.intervals, self.seed, self._units)
 
     def mean(self, values: FloatArray) -> float:
         """Of ``[pools]``."""

@@ -103,7 +103,7 @@ class Sampling(NamedTuple):
         return lambda by_seed: TextValues(Spoken.means(by_seed, units), drawn, self.intervals)
 
     def _resampled(self, texts: Sequence[Any], about: str, units: Units, cells: IntArray | None = None) -> Resampled:
-        return resampled_texts(texts, about, {"seed": self.seed, "intervals": self.intervals}, units, cells)
+        return resampled_texts(texts, about, self.intervals, self.seed, units, cells)
 
     def estimates(self, frames: Frames, corpus: str) -> dict[tuple[int | None, str], TextValues]:
         """What a model has of every measure of a corpus; see :data:`Estimates`."""

@@ -5,9 +5,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tiltmeter.jobs.classifiers.attributions import explain
-from tiltmeter.jobs.classifiers.models import checkpoint_model, model_table, trained_model
-from tiltmeter.jobs.classifiers.tables import ATTRIBUTIONS, SENTENCES
+from tiltmeter.jobs.classifiers.attributions import NamedModel, explanations
+from tiltmeter.jobs.classifiers.models import TrainedSource, find_source, model_table
+from tiltmeter.jobs.classifiers.tables import ATTRIBUTIONS, SENTENCES, Attributed
+from tiltmeter.jobs.runtime.work import do
 from tiltmeter.operators.classifiers.attribution.attribute import attribute
 from tiltmeter.operators.classifiers.attribution.records import AttributionConfig
 from tiltmeter.operators.classifiers.networks import small_network, text_classifier
@@ -75,11 +76,18 @@ def network():
 @pytest.fixture(scope="module")
 def trained(here, network):
     table = model_table(SmallModel(CONFIG, VOCABULARY.words, HEADS), weights_of(network))
-    return trained_model(here.table("model", table))
+    return NamedModel(TrainedSource(), on_gpu=False, made=here.table("model", table))
+
+
+def explain(here, models, sentences, config=METHOD, seed=0, explained="predicted"):
+    """Tables of attributions, by model."""
+    works = explanations(models, sentences, config, seed, explained)
+    groups = do(here, works, stage="explain", complete=False, batch_size=None).groups
+    return {name: done.refs(Attributed) for name, done in groups.items()}
 
 
 def rows_of(here, models, sentences, **how):
-    refs = explain(here, models, sentences, how.pop("config", METHOD), how.pop("seed", 0), **how)
+    refs = explain(here, models, sentences, **how)
     return {name: pa.concat_tables(here.store.read(ref) for ref in found).to_pylist() for name, found in refs.items()}
 
 
@@ -128,13 +136,13 @@ def test_a_gold_class_that_the_model_lacks_is_refused(here, trained) -> None:
     row = {"sentence": 0, "text": "good", "gold": "neutral"}
     ref = here.table("strange", pa.Table.from_pylist([row], SENTENCES))
     with pytest.raises(ValueError, match="gold class 'neutral': the model's classes are bad, good"):
-        explain(here, {"small": trained}, [ref], METHOD, 0, explained="gold")
+        explain(here, {"small": trained}, [ref], explained="gold")
 
 
 def test_checkpoints_are_explained_by_the_same_stage(here, trained, sentences, write_bert, tmp_path) -> None:
     pieces, labels = ["good", "bad", "fil", "##m", "."], {0: "bad", 1: "good"}
     write_bert(tmp_path, pieces, "BertForSequenceClassification", id2label=labels)
-    models = {"bert": checkpoint_model(str(tmp_path), None, "model"), "small": trained}
+    models = {"bert": NamedModel(find_source(str(tmp_path), None, "model"), on_gpu=False), "small": trained}
     found = rows_of(here, models, sentences)
     assert [row["word"] for row in found["bert"]] == [row["word"] for row in found["small"]]
     assert {row["status"] for row in found["bert"]} == {"ok", "no_word"}
@@ -151,8 +159,7 @@ def test_methods_are_those_that_are_asked_for(here, trained, sentences, network)
 
 def test_units_are_found_again_and_another_method_is_another_unit(here, trained, sentences) -> None:
     def places(**how):
-        refs = explain(here, {"small": trained}, sentences, how.get("config", METHOD), how.get("seed", 0))
-        return [ref.unit for ref in refs["small"]]
+        return [ref.unit for ref in explain(here, {"small": trained}, sentences, **how)["small"]]
 
     assert places() == places()
     others = places(config=AttributionConfig(method="occlusion"))

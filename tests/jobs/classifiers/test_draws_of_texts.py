@@ -3,7 +3,6 @@
 import json
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from tiltmeter.jobs.changes.comparing import Comparison
@@ -12,11 +11,10 @@ from tiltmeter.jobs.classifiers.intervals import (
     MOST_DRAWS,
     TextEstimate,
     drawn_texts,
-    estimate_columns,
     mean_of_texts,
-    with_interval,
+    text_estimate,
 )
-from tiltmeter.jobs.runtime.draws import DRAWS, with_draws
+from tiltmeter.jobs.runtime.draws import DRAWS
 from tiltmeter.jobs.runtime.table import Table, doc, key, tables_of
 from tiltmeter.operators.statistics.intervals import FISHER, LOGIT
 from tiltmeter.operators.statistics.means import mean
@@ -74,15 +72,16 @@ def test_the_same_texts_have_one_scheme_and_any_others_have_another():
     assert len(keys) == 1 + len(others)
 
 
+class Gains(Table, name="gains", has_status=False):
+    gain: TextEstimate = doc("a gain", interval="pools")
+
+
 def test_a_number_leaves_its_first_draws_spread_as_its_interval():
     resamples = np.random.default_rng(0).normal(size=MOST_DRAWS + 5)
     found = mean(np.arange(5.0), each(5, "pool"), level=0.95)
-    row = with_interval(
-        "gain", found, Estimate(0.5, resamples, num_texts=5), KeyedResampleSettings(), FISHER, {"paired_by": "items"}
-    )
-    [(_, table), (name, draws)] = with_draws(
-        {"gains": ([row], pa.schema(estimate_columns("gain", "a gain", "pools")))}, None
-    )
+    estimate = Estimate(0.5, resamples, num_texts=5)
+    gain = text_estimate(found, estimate, KeyedResampleSettings(), FISHER, {"paired_by": "items"})
+    [(_, table), (name, draws)] = tables_of([Gains(gain=gain)], [Gains])
     [draw] = draws.to_pylist()
     assert (name, draws.schema, table.column_names) == ("draws", DRAWS, ["gain", "gain_low", "gain_high"])
     middle = resamples.mean()

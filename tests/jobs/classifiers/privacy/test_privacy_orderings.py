@@ -19,12 +19,11 @@ TEXTS = list(range(24))
 
 SPEAKERS = units_of(np.array(TEXTS) // 3, "speaker")
 INTERVALS = KeyedResampleSettings(0.9, num_resamples=50)
-DRAWN = {"intervals": INTERVALS, "seed": 0}
 NAN = float("nan")
 
 
 def spoken(by_seed, units=SPEAKERS, intervals=INTERVALS):
-    drawn = resampled_texts(TEXTS, "within", DRAWN, units)
+    drawn = resampled_texts(TEXTS, "within", INTERVALS, 0, units)
     return TextValues(Spoken.means(np.array(by_seed, dtype=float), units), drawn, intervals)
 
 
@@ -96,7 +95,7 @@ def test_percentiles_are_of_resamples_alone():
     """Of texts: of speakers they are refused."""
     texts = each(24, "text")
     row = rows_of(texts, intervals=KeyedResampleSettings(0.9, "percentile", num_resamples=50))[GENERAL, "ep"]
-    counts = resampled_texts(TEXTS, "within", DRAWN, texts).counts
+    counts = resampled_texts(TEXTS, "within", INTERVALS, 0, texts).counts
     resamples = resampled_mean(mean_of_seeds(EP), counts).resamples
     assert (row["difference_low"], row["difference_high"]) == pytest.approx(tuple(np.quantile(resamples, [0.05, 0.95])))
 
