@@ -31,7 +31,7 @@ from tiltmeter.storage.errors import LimitExceeded, StorageError
 from tiltmeter.storage.files.redaction import redacted_text, redacted_values
 from tiltmeter.storage.store.identity import digest
 from tiltmeter.storage.store.ledger import Store
-from tiltmeter.storage.store.marks import EARLIER_VERSION, open_store
+from tiltmeter.storage.store.marks import open_store
 from tiltmeter.storage.store.registry import Entry, Registry, Status
 from tiltmeter.storage.store.runs import RunDirectory, opened
 
@@ -54,8 +54,8 @@ def execute(job: Job[Any, Any], config: CommonConfig) -> Path:
     # It takes longest of what comes before the record, in which a signal would leave no trace.
     console, facts = terminal.console(), provenance()
     with opened(_run_directory(config, store)) as directory:
-        if job.has_units and open_store(store):
-            console.print(EARLIER_VERSION.format(store.name), soft_wrap=True, highlight=False, markup=False)
+        if job.has_units:
+            open_store(store)
         entry = _entered(config, store, directory, settings) if job.has_units else None
         requests, note = partial(job.resources, config, sources), partial(_note_cluster, directory, console)
         workers = Workers(config.cluster, store, requests, RECORDED_PACKAGES, note)

@@ -138,9 +138,6 @@ class Registry:
         content = read_bytes(self._store.filesystem, path)
         try:
             first, *places = content.decode().split("\n")
-            if not first.startswith(_WHOLE):
-                # Lists of earlier versions begin with the first unit.
-                return [place for place in (first, *places) if place]
             if first != _WHOLE + digest(places):
                 raise ValueError("not all of it is there")
         except ValueError as error:

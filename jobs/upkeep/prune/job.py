@@ -16,7 +16,7 @@ from tiltmeter.jobs.runtime.config import CommonConfig, ConfigError
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.job import Job
 from tiltmeter.storage.store.ledger import Store
-from tiltmeter.storage.store.marks import EARLIER_VERSION, open_store, require_store
+from tiltmeter.storage.store.marks import open_store, require_store
 from tiltmeter.storage.store.pruning import StoredUnit, kept_runs, remove, stored_units
 from tiltmeter.storage.store.registry import RegisteredRun, Registry
 from tiltmeter.storage.store.tables import column
@@ -96,8 +96,8 @@ def run(run: Run[PruneRun, NoSources]) -> None:
         StorageError: if units are to be removed while a run is at work, or a folder of the store is a symbolic link.
     """
     config, store = run.config.job, run.runner.store
-    if config.remove and open_store(store):
-        run.console.print(EARLIER_VERSION.format(store.name), soft_wrap=True, highlight=False, markup=False)
+    if config.remove:
+        open_store(store)
     registry = Registry(store)
     with registry.pruning() if config.remove else nullcontext():
         runs = {entry: registry.units(entry) for entry in registry.runs()}

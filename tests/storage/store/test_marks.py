@@ -35,18 +35,24 @@ def commit(store):
 def test_an_empty_folder_becomes_a_store(store):
     require_store(store)
     assert store.mark is None
-    assert not open_store(store)
-    assert store.mark
+    open_store(store)
+    mark = store.mark
     require_store(store)
-    assert not open_store(store)
+    open_store(store)
+    assert mark
+    assert store.mark == mark
 
 
-@pytest.mark.parametrize("write", [commit, lambda store: Registry(store).enter("survey", "a", run_dir="", settings={})])
-def test_a_store_of_an_earlier_version_is_known_by_a_unit_or_a_run(store, write):
-    put(store, "notes.txt", "ledger/2025/q1.json")
-    write(store)
-    require_store(store)
-    assert [open_store(store), open_store(store)] == [True, False]
+@pytest.mark.parametrize("content", ['{"format": 1}', '{"format": 1, "made_by": "tiltmeter"}', '{"format": 0}'])
+def test_a_store_of_an_earlier_format_is_refused_and_stays_as_it_was(store, content):
+    commit(store)
+    put(store, MARK, content=content.encode())
+    for use in (open_store, require_store):
+        with pytest.raises(
+            StorageError, match=r"is of format [01], that of Tiltmeter before 0\.3\.0, .* copy its folder accounts"
+        ):
+            use(store)
+    assert store.mark == content.encode()
 
 
 @pytest.mark.parametrize(
@@ -62,9 +68,10 @@ def test_a_store_of_an_earlier_version_is_known_by_a_unit_or_a_run(store, write)
 )
 def test_any_other_folder_is_none(store, place, content):
     put(store, place, content=content.encode())
-    with pytest.raises(StorageError, match=rf"is not a store: it has neither {MARK} nor .*nothing was removed"):
+    with pytest.raises(StorageError, match=rf"is not a store: it has no {MARK}, but .*nothing was removed"):
         require_store(store)
-    assert not open_store(store)
+    open_store(store)
+    require_store(store)
 
 
 def test_what_has_not_name_depth_and_content_of_a_unit_stays_in_a_store(store):
@@ -83,11 +90,11 @@ def test_what_has_not_name_depth_and_content_of_a_unit_stays_in_a_store(store):
     assert all(file.is_file for file in store.filesystem.get_file_info([f"{store.path}/{name}" for name in foreign]))
 
 
-@pytest.mark.parametrize("content", ["", "[]", '{"format": "x"}', '{"format": 2}', '{"format": 11}'])
+@pytest.mark.parametrize("content", ["", "[]", '{"format": "x"}', '{"format": 3}', '{"format": 11}'])
 def test_a_mark_of_no_format_that_is_known_is_refused(tmp_path, content):
     (tmp_path / MARK).write_text(content)
     for use in (open_store, require_store):
-        message = rf"{MARK}: names no format .* \(up to 1\): use a later one, or if it is damaged"
+        message = rf"{MARK}: names no format .* \(2\): use a later one, or if it is damaged"
         with pytest.raises(StorageError, match=message):
             use(Store(str(tmp_path)))
 

@@ -113,16 +113,6 @@ def test_a_damaged_entry_is_named_and_that_removing_it_is_safe(registry, tmp_pat
         [registry.units(run) for run in registry.runs()]
 
 
-def test_lists_of_earlier_versions_are_read(registry, tmp_path):
-    entry = begin(registry)
-    entry.uses([])
-    assert registry.units(entry.run) == set()
-    [file] = tmp_path.rglob("units-000.txt")
-    for text, places in [("", set()), ("count/1/a\ncount/1/b", {"count/1/a", "count/1/b"})]:
-        file.write_text(text)
-        assert registry.units(entry.run) == places
-
-
 def test_a_run_in_a_bucket_is_told_by_its_process(s3_bucket):
     registry = Registry(Store(s3_bucket.uri("registry")))
     entry = begin(registry)
