@@ -11,6 +11,7 @@ from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.store import accounts
 from tiltmeter.storage.store.ledger import Store, Unit
+from tiltmeter.storage.store.marks import open_store
 from tiltmeter.storage.store.processes import Process
 from tiltmeter.storage.store.registry import Registry
 
@@ -32,11 +33,13 @@ def prune(configured, outcome_of, store, tmp_path):
 
 def finished(store, number):
     unit = Unit("count/1", "", {"n": number})
+    open_store(store)
     store.commit(unit, [("numbers", pa.table({"n": [number]}))])
     return unit
 
 
 def ran(store, units, status="succeeded", series="nightly", job="survey"):
+    open_store(store)
     entry = Registry(store).enter(job, series, run_dir="/gone", settings={})
     entry.uses(unit.place for unit in units)
     if status != "running":
