@@ -14,7 +14,7 @@ from tiltmeter.jobs.adversary.config import NEIGHBOURS, Words, has_controls
 from tiltmeter.jobs.adversary.tables import FLIPPED, LADDER, Attacks, Outcomes, Part, Substitutions, Texts
 from tiltmeter.jobs.adversary.victims import FoundVictim
 from tiltmeter.jobs.runtime.table import Table
-from tiltmeter.jobs.runtime.work import Work, usual
+from tiltmeter.jobs.runtime.work import Work
 from tiltmeter.operators.classifiers.adversary import bounded, genetic, ladder, linear, search, shares
 from tiltmeter.operators.classifiers.adversary import words as adversary_words
 from tiltmeter.operators.classifiers.adversary.ladder import SearchConfig, all_at_once, greedy_attack, single_fall
@@ -77,7 +77,7 @@ class AttackTexts(Work, unit="adversary_attack/2", makes=[Texts, Attacks, Substi
     directions: Sequence[str]
     seed: int
     part: TableRef
-    span: tuple[int, int] | None = usual(default=None, key="texts")
+    span: tuple[int, int] | None = None
     spaces: TableRef
     candidates: TableRef
     operators: Sequence[str] = tuple(module.VERSION for module in _OPERATORS)

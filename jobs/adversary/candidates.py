@@ -23,7 +23,7 @@ from tiltmeter.jobs.adversary.tables import Candidates, Near, Pairs
 from tiltmeter.jobs.embedding.pages import left_out_table
 from tiltmeter.jobs.embedding.vectors import matrix, vector_column
 from tiltmeter.jobs.runtime.table import tables_of
-from tiltmeter.jobs.runtime.work import Work, named
+from tiltmeter.jobs.runtime.work import Work
 from tiltmeter.operators.classifiers.adversary import candidates, constraints, controls, kinds, words
 from tiltmeter.operators.classifiers.adversary.candidates import (
     NONE,
@@ -129,7 +129,7 @@ class FindCandidates(Work, unit="adversary_near/2", stage="find candidates", mak
     candidates: CandidateConfig
     lists: Mapping[str, Row]
     words: Words
-    attacked: TableRef = named("words")
+    attacked: TableRef
     counts: TableRef
     vectors: TableRef
     operators: Sequence[str] = tuple(module.VERSION for module in _OPERATORS)

@@ -15,7 +15,7 @@ from tiltmeter.jobs.adversary.tables import Part, Spaces, Texts
 from tiltmeter.jobs.classifiers.tables import Labelled, Split
 from tiltmeter.jobs.runtime.keep_loaded import resident
 from tiltmeter.jobs.runtime.table import tables_of
-from tiltmeter.jobs.runtime.work import Work, named
+from tiltmeter.jobs.runtime.work import Work
 from tiltmeter.operators.classifiers.adversary import words as adversary_words
 from tiltmeter.operators.classifiers.adversary.controls import equalised
 from tiltmeter.operators.classifiers.adversary.words import (
@@ -102,7 +102,7 @@ class FindSpaces(Work, unit="adversary_spaces/2", stage="find replacements", mak
     texts: TableRef
     near: Sequence[TableRef]
     counts: TableRef
-    attacked: TableRef = named("part")
+    attacked: TableRef
     operators: Sequence[str] = (adversary_words.VERSION, pronouns.VERSION, perplexity.VERSION)
 
     def tables(self, store: Store) -> Tables:

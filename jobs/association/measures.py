@@ -15,7 +15,7 @@ from tiltmeter.jobs.embedding.models import Model
 from tiltmeter.jobs.embedding.sources import Sources
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.draws import Scheme
-from tiltmeter.jobs.runtime.work import Work, named
+from tiltmeter.jobs.runtime.work import Work
 from tiltmeter.operators.association.measures import BiasMeasure, Groups
 from tiltmeter.operators.text.wordsets import Association
 from tiltmeter.storage import extensions
@@ -39,7 +39,7 @@ class MeasureBias(Work, unit="bias_measure/1", stage="measures", makes=[Measures
     version: str
     query: str
     test: Association
-    settings: AssociationConfig = named("config")
+    settings: AssociationConfig
 
     @property
     def scheme(self) -> Scheme | None:

@@ -21,7 +21,7 @@ from tiltmeter.jobs.embedding.models import Model
 from tiltmeter.jobs.embedding.vectors import matrix, vector_column
 from tiltmeter.jobs.runtime.draws import Scheme
 from tiltmeter.jobs.runtime.rows import Row, failed
-from tiltmeter.jobs.runtime.work import Work, do, named, usual
+from tiltmeter.jobs.runtime.work import Work, do
 from tiltmeter.operators.association import covariance
 from tiltmeter.operators.association import scores as association
 from tiltmeter.operators.association.covariance import Estimator, precision
@@ -80,7 +80,7 @@ def num_needed(num_words: int, config: AssociationConfig) -> int:
 class EstimatePrecision(Work, unit=covariance.VERSION, stage="covariances"):
     """The rows of an attribute set's precision matrix in one embedding, or a row with the reason why there is none."""
 
-    number: int = named("set")
+    number: int
     estimator: Estimator
     neighbours: TableRef
 
@@ -126,11 +126,11 @@ class Associate(Work, unit=association.VERSION, stage="association tests", makes
     """One test on one model, by every measure of similarity and statistic; ``seed``: of Monte Carlo p-values."""
 
     model: Vectors
-    test_name: str = named("name")
+    test_name: str
     test: Association
-    settings: AssociationConfig = named("config")
+    settings: AssociationConfig
     p_values: str = permutation.VERSION
-    seed: int | None = usual(default=None)
+    seed: int | None = None
     precisions: Sequence[TableRef]
 
     @property

@@ -15,7 +15,7 @@ from tiltmeter.jobs.embedding.lookup import Lookup, OfReplicas, Vectors, missing
 from tiltmeter.jobs.embedding.models import Model
 from tiltmeter.jobs.runtime.draws import Scheme
 from tiltmeter.jobs.runtime.rows import Row, failed
-from tiltmeter.jobs.runtime.work import Work, do, named
+from tiltmeter.jobs.runtime.work import Work, do
 from tiltmeter.operators.association import scores as association
 from tiltmeter.operators.association.scores import effect_scale, wefat
 from tiltmeter.operators.embedding.similarity import Measure, pairwise
@@ -36,10 +36,10 @@ class AssociateWords(Work, unit=f"word_{association.VERSION}", stage="word assoc
     """One test of all occupations on one model."""
 
     model: Vectors
-    test_name: str = named("name")
+    test_name: str
     test: Wefat
     occupations: Occupations
-    settings: AssociationConfig = named("config")
+    settings: AssociationConfig
     correlation: str = correlations.VERSION
 
     @property

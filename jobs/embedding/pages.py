@@ -20,7 +20,7 @@ from tiltmeter.cluster.stages import Runner
 from tiltmeter.cluster.work import Failure, Tables
 from tiltmeter.jobs.embedding.sources import Text
 from tiltmeter.jobs.runtime.wording import plural
-from tiltmeter.jobs.runtime.work import Done, SomeWork, Subject, Work, aside, do, usual
+from tiltmeter.jobs.runtime.work import Done, SomeWork, Subject, Work, aside, do
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.text import wikitext
 from tiltmeter.storage.bad_records import BadRecords
@@ -310,14 +310,14 @@ class ReadPart(Work, stage="read"):
 
     part: Part
     shard_megabytes: float
-    revision: str | None = usual(default=None)
+    revision: str | None = None
     document_bytes: int = aside(default=2**26)
 
 
 class ReadPages(ReadPart, unit="pages/3"):
     """The articles of a part in shards, and a row on its sources."""
 
-    part_length: int | None = usual(default=None)
+    part_length: int | None = None
 
     def tables(self, _: Store) -> Tables:
         counts = {"article": 0, "redirect": 0, "other_namespace": 0}

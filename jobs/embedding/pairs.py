@@ -21,7 +21,7 @@ from tiltmeter.jobs.embedding.config import EmbeddingConfig, EmbeddingsRun
 from tiltmeter.jobs.embedding.corpora import Corpus
 from tiltmeter.jobs.embedding.sources import Sources
 from tiltmeter.jobs.runtime.context import Run
-from tiltmeter.jobs.runtime.work import Done, Work, usual
+from tiltmeter.jobs.runtime.work import Done, Work
 from tiltmeter.operators.embedding import bootstrap, cooccurrence
 from tiltmeter.operators.embedding.bootstrap import LINES, Resampling, line_multiplicities
 from tiltmeter.operators.embedding.cooccurrence import (
@@ -112,8 +112,8 @@ class CountPairs(Work, unit=cooccurrence.VERSION, stage="co-occurrence"):
     num_replicas: int
     counting: CooccurrenceConfig
     worker_bytes: int
-    resampling: Resampling = usual(default=LINES)
-    keyed_by: KeyedBy = usual(default="rank")
+    resampling: Resampling = LINES
+    keyed_by: KeyedBy = "rank"
     lines: TableRef
     words: TableRef
     vocabulary: TableRef
@@ -185,7 +185,7 @@ class MergePairs(CombinePairs, unit="merge/3", stage="merge"):
     """The sum of all parts in a range of tiles, in the order of training: ``name`` and ``count_<replica>``."""
 
     seed: int
-    keyed_by: KeyedBy = usual(default="rank")
+    keyed_by: KeyedBy = "rank"
     vocabulary: TableRef | None = None
 
     def tables(self, store: Store) -> Tables:

@@ -30,7 +30,7 @@ from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.draws import ORDER, Scheme
 from tiltmeter.jobs.runtime.keep_loaded import resident
 from tiltmeter.jobs.runtime.resources import uses_gpus
-from tiltmeter.jobs.runtime.work import Done, Work, aside, named, usual
+from tiltmeter.jobs.runtime.work import Done, Work, aside
 from tiltmeter.operators.compute.workspace import IN_MEMORY, Workspace
 from tiltmeter.operators.embedding import bootstrap, fasttext, glove, word2vec
 from tiltmeter.operators.embedding.bootstrap import (
@@ -112,8 +112,8 @@ class TrainOnPairs(TrainReplica, unit=glove.VERSION):
 
     training: GloveConfig
     tiling: Tiling
-    units_per_line: int = usual(default=1)
-    keyed_by: KeyedBy = usual(default="rank")
+    units_per_line: int = 1
+    keyed_by: KeyedBy = "rank"
     pairs: Sequence[TableRef]
     memory_bytes: int = aside(default=0)
     scratch: str | None = aside(default=None)
@@ -213,9 +213,9 @@ class TrainWord2Vec(TrainReplica, unit=word2vec.VERSION):
 
     bootstrap: str = bootstrap.VERSION
     gensim: str = version("gensim")
-    resampling: Resampling = usual(default=LINES)
+    resampling: Resampling = LINES
     lines: Sequence[TableRef]
-    words_of_shards: Sequence[TableRef] = named("words")
+    words_of_shards: Sequence[TableRef]
 
     trainer: ClassVar[Any] = Word2VecTraining
 

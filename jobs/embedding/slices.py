@@ -27,7 +27,7 @@ from tiltmeter.jobs.embedding.pages import (
 from tiltmeter.jobs.embedding.sources import Slice, Text
 from tiltmeter.jobs.embedding.tables import CorpusSlices
 from tiltmeter.jobs.runtime.rows import OK, Row, failed
-from tiltmeter.jobs.runtime.work import Done, Work, do, named
+from tiltmeter.jobs.runtime.work import Done, Work, do
 from tiltmeter.operators.compute import slicing
 from tiltmeter.operators.compute.slicing import Slicing
 from tiltmeter.storage.corpora.corpora import Page, fields_of
@@ -277,7 +277,7 @@ def _in_order(runs: Sequence[Sequence[Piece]], joined: Done[JoinShards]) -> Iter
 class ListSlices(Work, unit="corpus_slices/1", stage="list slices", makes=[CorpusSlices]):
     """Rows that the driver has, as a unit so that later runs find them."""
 
-    slices: Sequence[Row] = named("rows")
+    slices: Sequence[Row]
 
     def rows(self, _: Store) -> Iterator[CorpusSlices]:
         return (CorpusSlices(**row) for row in self.slices)

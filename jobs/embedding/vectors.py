@@ -15,7 +15,7 @@ from tiltmeter.cluster.work import Tables
 from tiltmeter.jobs.embedding.config import ENCODER, EncoderEmbedding, FileEmbedding
 from tiltmeter.jobs.embedding.pages import left_out_table, without_bad_files
 from tiltmeter.jobs.runtime.resources import uses_gpus
-from tiltmeter.jobs.runtime.work import Done, Subject, Work, do, named, usual
+from tiltmeter.jobs.runtime.work import Done, Subject, Work, do
 from tiltmeter.operators.association import covariance
 from tiltmeter.operators.association.covariance import enlarged
 from tiltmeter.operators.embedding import encoders
@@ -166,15 +166,15 @@ class SelectFromFile(Work, unit="select_file/2", stage="read vectors"):
     """The same from a file of vectors, whose counts are not known."""
 
     uri: str
-    num_bytes: int = named("bytes")
+    num_bytes: int
     version: str
     format: Literal["auto", ExportFormat]
     allow_pickle: bool
     fold_case: Literal["auto"] | bool
-    average_phrases: bool = usual(default=False)
+    average_phrases: bool = False
     spellings: Spellings
     selection: Selection
-    near_by: str | None = named("neighbours")
+    near_by: str | None
 
     def tables(self, _: Store) -> Tables:
         bad = BadRecords()
@@ -298,7 +298,7 @@ class EncodeWords(Work, unit=encoders.VERSION, stage="encode"):
 
     encoder: Encoder
     selection: Selection
-    near_by: str | None = usual(default=None, key="neighbours")
+    near_by: str | None = None
 
     def tables(self, _: Store) -> Tables:
         words = self.selection.words

@@ -26,7 +26,7 @@ from tiltmeter.jobs.runtime import draws
 from tiltmeter.jobs.runtime.draws import Scheme, rekeyed
 from tiltmeter.jobs.runtime.rows import OK, Row, failed, table_of
 from tiltmeter.jobs.runtime.table import tables_of
-from tiltmeter.jobs.runtime.work import Work, do, named
+from tiltmeter.jobs.runtime.work import Work, do
 from tiltmeter.operators.embedding.bootstrap import ORIGINAL, replica_numbers
 from tiltmeter.operators.embedding.similarity import cosine
 from tiltmeter.operators.gender import direction as gender
@@ -54,7 +54,7 @@ class MeasureGender(Work, unit=gender.VERSION, stage="gender", makes=OF_LANGUAGE
     model: Vectors
     num_tokens: int | None
     words: GenderSurvey
-    settings: GenderConfig = named("config")
+    settings: GenderConfig
 
     @property
     def scheme(self) -> Scheme | None:
@@ -125,7 +125,7 @@ class CompareSets(Work, unit=f"sets_{gender.VERSION}", stage="word sets", makes=
 
     model: Vectors
     words: BothLists
-    settings: GenderConfig = named("config")
+    settings: GenderConfig
     seed: int
 
     @property
@@ -239,7 +239,7 @@ class NameLanguages(Work, unit="correlated_models/1", stage="names of languages"
 
     models: Sequence[Mapping[str, str]]
     correlations: TableRef
-    unnamed: TableRef | None = named("draws")
+    unnamed: TableRef | None
 
     def tables(self, store: Store) -> Tables:
         correlations = store.read(self.correlations)

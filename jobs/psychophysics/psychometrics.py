@@ -35,7 +35,7 @@ from tiltmeter.jobs.psychophysics.tables import (
 from tiltmeter.jobs.runtime.draws import Scheme
 from tiltmeter.jobs.runtime.rows import OK, Row, failed
 from tiltmeter.jobs.runtime.table import tables_of
-from tiltmeter.jobs.runtime.work import Work, do, named
+from tiltmeter.jobs.runtime.work import Work, do
 from tiltmeter.operators.association import scores as association
 from tiltmeter.operators.association.scores import wefat
 from tiltmeter.operators.embedding.similarity import pairwise
@@ -110,7 +110,7 @@ class MeasurePsychometrics(Work, unit=forced_choice.VERSION, stage="forced choic
     num_listed: int
     other_pairs: Pairs
     occupations: Occupations
-    settings: PsychophysicsConfig = named("config")
+    settings: PsychophysicsConfig
     seed: int
     operators: Sequence[str] = _OPERATORS
 

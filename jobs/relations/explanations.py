@@ -25,7 +25,7 @@ from tiltmeter.jobs.relations.tables import (
     Timeouts,
     WrittenRules,
 )
-from tiltmeter.jobs.runtime.work import Done, Work, named
+from tiltmeter.jobs.runtime.work import Done, Work
 from tiltmeter.operators.relations import naming
 from tiltmeter.operators.relations.instances import NO_RELATION
 from tiltmeter.operators.relations.learning import decoding
@@ -49,7 +49,7 @@ class WriteRules(OfRange, unit="written_rules/1", stage="write rules", makes=[Wr
     model: Kind
     number: int
     seed: int
-    trained: TableRef = named("model")
+    trained: TableRef
     predicted: TableRef | None
     evidence: Evidence
 

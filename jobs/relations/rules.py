@@ -11,7 +11,7 @@ import numpy as np
 from tiltmeter.jobs.relations.config import SPLITS, RelationsRun, Split
 from tiltmeter.jobs.relations.tables import Annotations, Matches, Rules, RuleTexts, Timeouts
 from tiltmeter.jobs.runtime.table import Estimate
-from tiltmeter.jobs.runtime.work import Done, Subject, Work, usual
+from tiltmeter.jobs.runtime.work import Done, Subject, Work
 from tiltmeter.operators.relations import induction, synthetic, tagged
 from tiltmeter.operators.relations.evaluation import independent_units
 from tiltmeter.operators.relations.floors import relations_of_rules
@@ -70,8 +70,8 @@ class ReadInstances(Work, unit="relation_instances/1", stage="read instances", m
     split: Split
     file: File
     tags: File | None
-    mappings: File | None = usual(default=None)
-    trees: File | None = usual(default=None)
+    mappings: File | None = None
+    trees: File | None = None
 
     def rows(self, store: Store) -> Iterator[Annotations]:  # noqa: ARG002
         rows = read_relations(self.file["uri"])
@@ -157,10 +157,10 @@ class CompileRules(Work, unit="compiled_rules/1", stage="compile rules", makes=[
 
     source: str
     language: str = LANGUAGE
-    operator: str = usual(default="")
-    file: File | None = usual(default=None)
-    induction: Induction | None = usual(default=None)
-    seed: int | None = usual(default=None)
+    operator: str = ""
+    file: File | None = None
+    induction: Induction | None = None
+    seed: int | None = None
     instances: TableRef | None
 
     def rows(self, store: Store) -> Iterator[RuleTexts]:
@@ -240,7 +240,7 @@ class MatchRules(OfRange, unit="rule_matches/2", stage="match rules", makes=[Mat
     """Which rules match which instances; with ``source``, what was run elsewhere says so."""
 
     language: str = LANGUAGE
-    source: str = usual(default="")
+    source: str = ""
     instances: TableRef
     rules: TableRef
 

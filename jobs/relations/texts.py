@@ -17,7 +17,7 @@ from tiltmeter.jobs.relations.models import load_model
 from tiltmeter.jobs.relations.rules import File, named_rules, read_timeouts
 from tiltmeter.jobs.relations.tables import Rules, TextCounts, TextExamples, TextMatches, Texts, TextTotals, Timeouts
 from tiltmeter.jobs.runtime.table import Estimate, Table
-from tiltmeter.jobs.runtime.work import Work, named
+from tiltmeter.jobs.runtime.work import Work
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.relations import plain_text
 from tiltmeter.operators.relations.instances import Instance
@@ -40,7 +40,7 @@ class ReadList(Work, unit="text_list/1", stage="read lists"):
     """A list that is given along with the texts, each row once: mentions or facts."""
 
     file: File
-    name: str = named("list")
+    name: str
 
     def tables(self, store: Store) -> Tables:  # noqa: ARG002
         columns = LISTS[self.name]
@@ -159,7 +159,7 @@ class CountInTexts(Work, unit="text_rules/2", stage="count in texts", makes=[Rul
 
     operator: str = means.VERSION
     level: float
-    most_examples: int = named("examples")
+    most_examples: int
     corpus: str
     has_facts: bool
     rules: Sequence[TableRef]

@@ -15,7 +15,7 @@ from tiltmeter.jobs.resolution.partitions import bundles_of, changed_problem
 from tiltmeter.jobs.resolution.previous import DECISIONS, Previous, join_in_order
 from tiltmeter.jobs.resolution.tables import DrawnPairs, Explanations, Metrics
 from tiltmeter.jobs.runtime.config import ConfigError
-from tiltmeter.jobs.runtime.work import Subject, Work, usual
+from tiltmeter.jobs.runtime.work import Subject, Work
 from tiltmeter.operators.compute.arrays import IntArray
 from tiltmeter.operators.resolution import explanations as partition_explanations
 from tiltmeter.operators.resolution import metrics as partition_metrics
@@ -148,7 +148,7 @@ class ExplainClusters(
     clusters: TableRef
     gold: TableRef | None
     pairs: TableRef | None
-    kept: Kept | None = usual(default=None)
+    kept: Kept | None = None
 
     def tables(self, store: Store) -> Tables:
         """``explanations``."""

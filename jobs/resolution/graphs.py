@@ -16,7 +16,7 @@ from tiltmeter.jobs.resolution.tables import Agreements, PairCounts
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.files import Files
 from tiltmeter.jobs.runtime.table import tables_of
-from tiltmeter.jobs.runtime.work import Subject, Work, named
+from tiltmeter.jobs.runtime.work import Subject, Work
 from tiltmeter.operators.compute.arrays import FloatArray, IntArray
 from tiltmeter.operators.resolution import pairs as scored_pairs
 from tiltmeter.operators.resolution import synthetic
@@ -385,7 +385,7 @@ class ScoreRecords(Work, unit="record_scores/1", stage="score records"):
     """Proposed pairs of a part of the records, with their match probabilities."""
 
     records: MessyRecords
-    learnt: TableRef = named("scorer")
+    learnt: TableRef
     part: int
 
     def tables(self, store: Store) -> Tables:

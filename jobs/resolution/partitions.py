@@ -17,7 +17,7 @@ from tiltmeter.jobs.resolution.graphs import Graph, Resolution
 from tiltmeter.jobs.resolution.previous import Previous
 from tiltmeter.jobs.resolution.tables import Clusters, Components, Ledger, LedgerCounts, MovedRecords
 from tiltmeter.jobs.runtime.table import tables_of
-from tiltmeter.jobs.runtime.work import Subject, Work, WorkUnit, usual
+from tiltmeter.jobs.runtime.work import Subject, Work, WorkUnit
 from tiltmeter.operators.compute.arrays import BoolArray, IntArray
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.resolution import components, digests, explanations, lineage
@@ -177,9 +177,9 @@ class CutGraph(Work, unit=f"{components.VERSION}/{digests.VERSION}", stage="deco
     pairs: TableRef
     groups: TableRef | None
     num_records: int
-    linked: Linked = usual(default="positive")
+    linked: Linked = "positive"
     pairs_of_a_bundle: int
-    comparison: Comparison | None = usual(default=None)
+    comparison: Comparison | None = None
 
     def tables(self, store: Store) -> Tables:
         """``nodes``, ``contents`` and bundles."""

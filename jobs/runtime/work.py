@@ -11,7 +11,8 @@
 >>> done.one(Counts)  # doctest: +SKIP
 
 What a field means for the identity of a unit, its type says: a :class:`TableRef`, or a sequence of them, is what it
-reads; a :class:`Subject` brings settings and tables of its own; any other is a setting. A worker gets the record whole.
+reads; a :class:`Subject` brings settings and tables of its own; any other is a setting, called as the field is. Only
+what is ``aside`` changes no identity. A worker gets the record whole.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -33,16 +34,6 @@ def aside(*, default: Any) -> Any:
     return field(default=default, metadata={"is_aside": True})
 
 
-def named(key: str) -> Any:
-    """A setting or an input whose key in the identity is no name in Python, or one that a record has already."""
-    return field(metadata={"key": key})
-
-
-def usual(*, default: Any, key: str = "") -> Any:
-    """A setting that came later: with its default, the identity is that of the units before it."""
-    return field(default=default, metadata={"is_added": True} | ({"key": key} if key else {}))
-
-
 class Subject:
     """What units are about, and load in a worker: a model or a corpus, which was there before or which a unit made.
 
@@ -62,7 +53,7 @@ class Subject:
         return {}
 
 
-@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field, aside, named, usual))
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field, aside))
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Work:
     """A unit. Subclasses are frozen dataclasses without saying so: mypy knows their fields.
@@ -126,20 +117,20 @@ class Work:
         config: dict[str, Any] = {}
         inputs: dict[str, Sequence[TableRef]] = {}
         for item in fields(self):
-            value, key = getattr(self, item.name), item.metadata.get("key", item.name)
-            if item.metadata.get("is_aside") or (item.metadata.get("is_added") and value == item.default):
+            value = getattr(self, item.name)
+            if item.metadata.get("is_aside"):
                 continue
             if isinstance(value, Subject):
                 _add(config, value.identity, name)
                 _add(inputs, value.inputs, name)
             elif item.type in (_ONE, _ONE_OR_NONE):
-                _add(inputs, {} if value is None else {key: [value]}, name)
+                _add(inputs, {} if value is None else {item.name: [value]}, name)
             elif item.type == _SEVERAL:
-                _add(inputs, {key: value}, name)
+                _add(inputs, {item.name: value}, name)
             elif isinstance(value, TableRef):
                 raise TypeError(f"{name}.{item.name} is a table: annotate it as TableRef, and nothing else")
             else:
-                _add(config, {key: value}, name)
+                _add(config, {item.name: value}, name)
         return WorkUnit(self.operator_name, self.label or self.stage, config, inputs, self)
 
 

@@ -21,7 +21,7 @@ from tiltmeter.jobs.classifiers.models import TextModel
 from tiltmeter.jobs.classifiers.splits import units_of_texts
 from tiltmeter.jobs.classifiers.tables import SPLIT
 from tiltmeter.jobs.runtime.table import tables_of
-from tiltmeter.jobs.runtime.work import Work, named, usual
+from tiltmeter.jobs.runtime.work import Work
 from tiltmeter.operators.classifiers.answers import ask
 from tiltmeter.operators.classifiers.attribution import attribute
 from tiltmeter.operators.classifiers.attribution.attribute import Networked, softmax
@@ -180,7 +180,7 @@ class ScoreLabels(Work, stage="inspect", makes=[Scores]):
 
     labels: TableRef
     model: TextModel[Networked]
-    span: tuple[int, int] = named("rows")
+    span: tuple[int, int]
 
     def rows(self, store: Store) -> Iterator[Scores]:
         """A row for each text."""
@@ -218,7 +218,7 @@ class ScoreByOrder(ScoreLabels, unit="label_suspicion/1"):
     """By what needs no explanation; see :mod:`.decoys.contamination`."""
 
     order: Order
-    damping: float | None = usual(default=None)
+    damping: float | None = None
     operators: Sequence[str] = (contamination.VERSION,)
 
     def scores(self, classifier: Networked, rows: Sequence[Labels], labels: Sequence[int]) -> Iterable[float]:
@@ -248,7 +248,7 @@ class ReviewLabels(Work, unit="label_review/1", stage="correct labels", makes=[I
     """Somebody looks at texts by the scores of a model, equal ones as drawn, and corrects labels within each budget."""
 
     order: str
-    number: int = named("model")
+    number: int
     budgets: Sequence[float]
     labels: TableRef
     texts: TableRef

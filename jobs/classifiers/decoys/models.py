@@ -20,7 +20,7 @@ from tiltmeter.jobs.classifiers.tables import SENTENCES
 from tiltmeter.jobs.classifiers.training import TrainTexts
 from tiltmeter.jobs.runtime.resources import uses_gpus
 from tiltmeter.jobs.runtime.table import tables_of
-from tiltmeter.jobs.runtime.work import Work, named
+from tiltmeter.jobs.runtime.work import Work
 from tiltmeter.operators.classifiers import answers
 from tiltmeter.operators.classifiers.answers import ask
 from tiltmeter.operators.classifiers.attribution.attribute import Networked
@@ -232,7 +232,7 @@ class EvaluatePair(Work, unit="decoy_adoption/6", stage="evaluate", makes=[Decoy
     """Whether a model has adopted its decoy, by another that differs in nothing else."""
 
     decoy: str
-    number: str = named("model")
+    number: str
     made: Decoy
     decoyed: TextModel[Networked]
     original: TableRef
@@ -317,7 +317,7 @@ class ExplainPools(ExplainWith, unit="decoy_attributions/1", stage="explain"):
 
     decoy: str
     kind: str
-    number: int = named("model")
+    number: int
 
     def tables(self, store: Store) -> Tables:
         """A table of ``attributions`` for each pool of sentences."""

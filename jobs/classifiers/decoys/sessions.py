@@ -35,7 +35,7 @@ from tiltmeter.jobs.classifiers.decoys.tables import (
 from tiltmeter.jobs.classifiers.intervals import Resampled, TextEstimate, resampled_texts, text_estimate
 from tiltmeter.jobs.classifiers.models import TextModel
 from tiltmeter.jobs.classifiers.tables import SPLIT
-from tiltmeter.jobs.runtime.work import Subject, Work, named
+from tiltmeter.jobs.runtime.work import Subject, Work
 from tiltmeter.operators.classifiers.answers import ask
 from tiltmeter.operators.classifiers.attribution.attribute import Networked
 from tiltmeter.operators.classifiers.decoys import debugging, detection, selection
@@ -64,7 +64,7 @@ class LookAtPools(Work, unit="decoy_sessions/3", stage="look", makes=[Sessions, 
     decoy: str
     made: Decoy
     method: str
-    number: int = named("model")
+    number: int
     decoyed: Sequence[TableRef]
     original: Sequence[TableRef]
     top_words: int
@@ -286,7 +286,7 @@ class EvaluateRepaired(Work, unit="repaired_model/2", stage="evaluate repaired",
     """Of which texts a model is right once words are removed."""
 
     decoy: str
-    number: str = named("model")
+    number: str
     words: str
     model: TextModel[Networked]
     texts: TableRef

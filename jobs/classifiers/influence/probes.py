@@ -15,7 +15,7 @@ from tiltmeter.jobs.classifiers.influence.tables import Flags, ProbeContexts, Pr
 from tiltmeter.jobs.classifiers.intervals import ResampledClusters
 from tiltmeter.jobs.runtime.rows import Row
 from tiltmeter.jobs.runtime.table import Estimate
-from tiltmeter.jobs.runtime.work import Work, named
+from tiltmeter.jobs.runtime.work import Work
 from tiltmeter.operators.classifiers.influence import clusters, probes
 from tiltmeter.operators.classifiers.influence.calibration import calibrated_odds
 from tiltmeter.operators.classifiers.influence.probes import (
@@ -84,7 +84,7 @@ class OfProbes(Work):
 
     vocabulary: TableRef
     words: Mapping[str, Sequence[str]]
-    positive: str | None = named("class")
+    positive: str | None
     tag: str
     max_words: int
     num_random: int
@@ -191,7 +191,7 @@ class SumUpProbes(OfProbes, unit="influence_probes_summed/4", stage="sum up prob
     contexts: Sequence[TableRef]
     control: Sequence[str]
     probe: Sequence[str]
-    kind: str = named("unit")
+    kind: str
     num_random_checked: int
     num_checked: int
     most_claims: int

@@ -29,7 +29,7 @@ from tiltmeter.jobs.classifiers.influence.tables import (
 from tiltmeter.jobs.classifiers.intervals import ResampledClusters
 from tiltmeter.jobs.classifiers.splits import drawn_order
 from tiltmeter.jobs.runtime.table import Estimate
-from tiltmeter.jobs.runtime.work import Work, named
+from tiltmeter.jobs.runtime.work import Work
 from tiltmeter.operators.classifiers.attribution.attribute import attribute
 from tiltmeter.operators.classifiers.attribution.records import AttributionConfig
 from tiltmeter.operators.classifiers.influence import clusters, prediction_powered, scores
@@ -139,7 +139,7 @@ class AboutStudent(Work):
     student: StudentModel
     texts: TableRef
     intervals: KeyedResampleSettings
-    kind: str = named("unit")
+    kind: str
     run_seed: int
     seed: int
 

@@ -12,7 +12,7 @@ from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.files import Files
 from tiltmeter.jobs.runtime.job import Job
 from tiltmeter.jobs.runtime.table import Table, doc, key, schemas, tables_of
-from tiltmeter.jobs.runtime.work import Work, named
+from tiltmeter.jobs.runtime.work import Work
 from tiltmeter.jobs.sentiment.gru_training.config import GRUTrainingRun, TrainingData, find_labelled
 from tiltmeter.operators.sentiment import gru, gru_training
 from tiltmeter.operators.sentiment.gru import GRUConfig, TrainedGRU
@@ -53,7 +53,7 @@ class TrainNetwork(Work, unit=gru_training.VERSION, stage="train", makes=[Epochs
     data: TrainingData
     files: Mapping[str, Any]
     uris: Mapping[str, str]
-    network: GRUConfig = named("gru")
+    network: GRUConfig
     seed: int
     scores: str = gru.VERSION
 

@@ -13,7 +13,7 @@ from tiltmeter.cluster.work import Tables
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.keep_loaded import resident
 from tiltmeter.jobs.runtime.resources import uses_gpus
-from tiltmeter.jobs.runtime.work import Done, Subject, Work, aside, usual
+from tiltmeter.jobs.runtime.work import Done, Subject, Work, aside
 from tiltmeter.jobs.sentiment.rating.sentences import Texts
 from tiltmeter.jobs.sentiment.rating.systems import FoundSystem, Labels, Score
 from tiltmeter.jobs.sentiment.rating.tables import ORIGINAL, Agreement, Annotations, Scores, arrow_table
@@ -128,7 +128,7 @@ class GatherScores(Work, unit="gather_scores/1", stage="gather scores", makes=[S
 
     sentences: TableRef
     scores: Sequence[TableRef]
-    texts: Sequence[TableRef] = usual(default=())
+    texts: Sequence[TableRef] = ()
     variant: str
     system: str
 

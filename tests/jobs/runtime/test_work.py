@@ -12,7 +12,7 @@ from tests.fixtures.pools import PoolHere
 from tiltmeter.cluster.progress import Display
 from tiltmeter.cluster.stages import Runner, UnitsFailed
 from tiltmeter.jobs.runtime.table import Estimate, Table, doc, key
-from tiltmeter.jobs.runtime.work import Done, Subject, Work, aside, do, named, usual
+from tiltmeter.jobs.runtime.work import Done, Subject, Work, aside, do
 from tiltmeter.storage.store.ledger import TableRef, Unit
 
 ONE, OTHER = (TableRef(f"made/1/{digit * 32}", "rows", 3, {"n": digit * 32}) for digit in "ab")
@@ -61,9 +61,8 @@ class Everything(Work, unit="everything/2"):
     texts: TableRef
     lines: Sequence[TableRef]
     words: TableRef | None = None
-    kind: str = named("class")
-    size: int = usual(default=3)
-    depth: int = usual(default=1, key="levels")
+    kind: str
+    size: int = 3
     path: str = aside(default="")
 
 
@@ -74,13 +73,13 @@ def everything(**changed):
 
 def by_hand(config, **inputs):
     usually = {"weights": [ONE], "texts": [OTHER], "lines": [ONE, OTHER]}
-    return Unit("everything/2", "", {"model": "m", "class": "k"} | config, usually | inputs).place
+    return Unit("everything/2", "", {"model": "m", "kind": "k", "size": 3} | config, usually | inputs).place
 
 
 def test_fields_are_settings_or_inputs_as_their_types_say():
     assert everything().unit().place == by_hand({})
     assert everything(words=ONE).unit().place == by_hand({}, words=[ONE])
-    assert everything(size=4, depth=2).unit().place == by_hand({"size": 4, "levels": 2})
+    assert everything(size=4).unit().place == by_hand({"size": 4})
     assert everything(lines=[]).unit().place == by_hand({}, lines=[])
     same = everything(path="elsewhere", group="g", label="l", needs_gpu=True, model=Model("m", ONE, on_gpu=True))
     assert same.unit().place == by_hand({}), "where and how it is done is no part of what it is"
@@ -105,15 +104,15 @@ def test_a_record_that_is_no_unit_is_refused():
         pass
 
     class Twice(Work, unit="twice/1"):
-        model: Model
-        name: str = named("model")
+        about: Model
+        model: str
 
     class Untyped(Work, unit="untyped/1"):
         texts: object
 
     for work, message in [
         (Nameless(n=1), "Nameless has no unit="),
-        (Twice(model=Model("m", ONE), name="n"), "Twice: model is said by two of its fields"),
+        (Twice(about=Model("m", ONE), model="n"), "Twice: model is said by two of its fields"),
         (Untyped(texts=ONE), "Untyped.texts is a table: annotate it as TableRef"),
     ]:
         with pytest.raises(TypeError, match=message):
