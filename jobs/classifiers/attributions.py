@@ -12,7 +12,7 @@ from tiltmeter.cluster.work import Tables
 from tiltmeter.jobs.classifiers.models import TextModel
 from tiltmeter.jobs.classifiers.tables import ATTRIBUTIONS, SENTENCES, Attributed
 from tiltmeter.jobs.runtime.rows import Row
-from tiltmeter.jobs.runtime.work import Work, named
+from tiltmeter.jobs.runtime.work import Work
 from tiltmeter.operators.classifiers.attribution.attribute import VERSION, Attribution, Networked, attribute
 from tiltmeter.operators.classifiers.attribution.records import AttributionConfig, TextClassifier
 from tiltmeter.storage.store.ledger import Store, TableRef
@@ -79,8 +79,8 @@ class ExplainTexts(ExplainWith, unit="attributions/1", makes=[Attributed]):
 
     name: str
     model: NamedModel
-    attribution: AttributionConfig = named("method")
-    target: Explain = named("explained")
+    attribution: AttributionConfig
+    target: Explain
     library: Mapping[str, str]
 
     def tables(self, store: Store) -> Tables:

@@ -98,10 +98,8 @@ class Part(Subject):
 
     @property
     def identity(self) -> dict[str, Any]:
-        """Of one file, what was said before files shared units."""
-        if len(self.sources) == 1:
-            return {"source": self.sources[0], "span": self.span}
-        return {"sources": list(self.sources)}
+        """Its files, and what of the only one."""
+        return {"sources": list(self.sources), "span": self.span}
 
     @property
     def title(self) -> str:

@@ -19,7 +19,6 @@ from tiltmeter.jobs.classifiers.errors.tables import ErrorModels, FeaturePower, 
 from tiltmeter.jobs.classifiers.errors.texts import OfTexts, labelled_rows
 from tiltmeter.jobs.runtime.draws import Scheme
 from tiltmeter.jobs.runtime.table import Table
-from tiltmeter.jobs.runtime.work import named
 from tiltmeter.operators.classifiers.errors import forest as error_forest
 from tiltmeter.operators.classifiers.errors import ranking, rounds, splits, uncertainty, word_model
 from tiltmeter.operators.classifiers.errors.examples import Examples
@@ -168,7 +167,7 @@ class OfMeans(OfTexts):
 
     test: float
     level: float
-    drawn_by: Scheme = named("draws")
+    drawn_by: Scheme
 
     @property
     def scheme(self) -> Scheme:

@@ -9,7 +9,7 @@ import polars as pl
 from tiltmeter.jobs.classifiers.privacy import tables
 from tiltmeter.jobs.classifiers.privacy.estimates import SCALES, Estimates, Frames, Sampling, TextValues, word_rows
 from tiltmeter.jobs.classifiers.privacy.tables import CONTROL, GENERAL, MEASURES, RANDOM_LISTS, RESEEDED
-from tiltmeter.jobs.runtime.work import Subject, Work, named, usual
+from tiltmeter.jobs.runtime.work import Subject, Work
 from tiltmeter.operators.classifiers.privacy import attacker, spoken
 from tiltmeter.operators.statistics import flips, means, multiplicity, resampling
 from tiltmeter.operators.statistics.intervals import FISHER, LINEAR, LOGIT, Scale
@@ -66,12 +66,12 @@ class SumUp(Work, unit="privacy_sums/6", stage="sum up", makes=[tables.Models, t
         general, control, reseeded: of those that it is compared with; None without one.
     """
 
-    name: str = named("model")
+    name: str
     texts: Sequence[TableRef]
     own: Measured
-    general: Measured | None = usual(default=None)
-    control: Measured | None = usual(default=None)
-    reseeded: Measured | None = usual(default=None)
+    general: Measured | None = None
+    control: Measured | None = None
+    reseeded: Measured | None = None
     intervals: KeyedResampleSettings
     seed: int
     operators: Sequence[str] = (attacker.VERSION, spoken.VERSION, means.VERSION, flips.VERSION, resampling.VERSION)

@@ -12,7 +12,7 @@ from tiltmeter.jobs.classifiers.intervals import Resampled, TextEstimate, resamp
 from tiltmeter.jobs.classifiers.privacy.explanations import values_of
 from tiltmeter.jobs.classifiers.privacy.tables import EXPLAINED, MEASURES, NOISY, EpWords, Noise, NoisyTexts
 from tiltmeter.jobs.classifiers.tables import Attributed
-from tiltmeter.jobs.runtime.work import Work, named
+from tiltmeter.jobs.runtime.work import Work
 from tiltmeter.operators.classifiers.privacy import noise as artificial_noise
 from tiltmeter.operators.classifiers.privacy import spoken
 from tiltmeter.operators.classifiers.privacy.noise import salience
@@ -217,9 +217,9 @@ class ControlNoise(Work, unit="noise_salience/5", stage="control artificial word
         attributions: of the copies, for each seed.
     """
 
-    name: str = named("model")
-    copies: TableRef = named("texts")
-    texts: Sequence[TableRef] = named("said")
+    name: str
+    copies: TableRef
+    texts: Sequence[TableRef]
     attributions: Sequence[TableRef]
     words: Sequence[Sequence[str]]
     intervals: KeyedResampleSettings

@@ -12,7 +12,7 @@ from tiltmeter.cluster.work import Tables
 from tiltmeter.jobs.classifiers.attributions import Explain
 from tiltmeter.jobs.classifiers.privacy.tables import GENERAL, LexiconWords, Samples, WordShares
 from tiltmeter.jobs.classifiers.tables import Attributed
-from tiltmeter.jobs.runtime.work import Work, named
+from tiltmeter.jobs.runtime.work import Work
 from tiltmeter.operators.classifiers.privacy import metrics as privacy_metrics
 from tiltmeter.operators.classifiers.privacy import random_lists
 from tiltmeter.operators.classifiers.privacy import shares as attribution_shares
@@ -77,7 +77,7 @@ class MeasureModel(Work, unit="privacy_samples/2", stage="measure", makes=[Sampl
         least: how far from the middle a word is whose sign counts.
     """
 
-    name: str = named("model")
+    name: str
     seed: int
     corpora: Sequence[str]
     attributions: Sequence[TableRef]

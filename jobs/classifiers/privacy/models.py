@@ -16,7 +16,7 @@ from tiltmeter.jobs.classifiers.privacy.tables import CONTROL, CORPORA, NOISY, N
 from tiltmeter.jobs.classifiers.privacy.texts import NOISE_VERSIONS, noisy, words_by_cell
 from tiltmeter.jobs.classifiers.splits import drawn_order
 from tiltmeter.jobs.classifiers.training import Lesson, trained_heads
-from tiltmeter.jobs.runtime.work import Work, named, usual
+from tiltmeter.jobs.runtime.work import Work
 from tiltmeter.operators.classifiers.answers import answers
 from tiltmeter.operators.classifiers.attribution.attribute import Networked
 from tiltmeter.operators.classifiers.attribution.records import TextClassifier
@@ -84,16 +84,16 @@ class TrainModel(Work, unit="privacy_model/1", stage="train"):
         gender: weight of its loss, and units between the representation and it; None: nothing is learnt of it.
     """
 
-    name: str = named("model")
+    name: str
     encoders: Encoders
     texts: TableRef
     general: TableRef | None
     classes: Sequence[str]
     seed: int
-    gender: tuple[float, int] | None = usual(default=None)
-    penalty: EpSettings | None = usual(default=None)
-    swaps: SwapSettings | None = usual(default=None)
-    noise: NoiseSettings | None = usual(default=None)
+    gender: tuple[float, int] | None = None
+    penalty: EpSettings | None = None
+    swaps: SwapSettings | None = None
+    noise: NoiseSettings | None = None
 
     def tables(self, store: Store) -> Tables:
         """The table ``model``."""
@@ -196,7 +196,7 @@ def lesson(
 class AttackModel(Work, unit="privacy_outcomes/1", stage="attack", makes=[Outcomes]):
     """What a model finds of valence, and an attacker of gender in its representations; on the noisy copy if given."""
 
-    name: str = named("model")
+    name: str
     seed: int
     model: TextModel[Networked]
     texts: TableRef

@@ -28,7 +28,7 @@ from tiltmeter.jobs.embedding.private_vectors.vocabulary import PrivateRun, colu
 from tiltmeter.jobs.embedding.vectors import vector_column
 from tiltmeter.jobs.runtime.rows import Row
 from tiltmeter.jobs.runtime.table import tables_of
-from tiltmeter.jobs.runtime.work import Done, Work, aside, named
+from tiltmeter.jobs.runtime.work import Done, Work, aside
 from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.keys import document_key
@@ -164,7 +164,7 @@ class DrawReleases(OfPair, unit=scores.VERSION, stage="draw releases", makes=[Sc
     """How often releases of a word of the pair have which score, of one batch."""
 
     side: str
-    number: int = named("batch")
+    number: int
     draws: int
 
     def rows(self, store: Store) -> Iterator[ScoreCounts]:

@@ -18,7 +18,7 @@ from tiltmeter.jobs.embedding.private_vectors.tables import Described, Sensitivi
 from tiltmeter.jobs.embedding.vectors import Selection, encode, matrix, vector_column
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.rows import Row
-from tiltmeter.jobs.runtime.work import Done, Work, named, usual
+from tiltmeter.jobs.runtime.work import Done, Work
 from tiltmeter.operators.compute.arrays import FloatArray, IntArray
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.keys import document_key
@@ -49,7 +49,7 @@ class ReadVocabulary(Work, unit="private_vocabulary/2", stage="read vectors"):
     words whose vector another word before them has.
     """
 
-    file: VectorFile | None = usual(default=None)
+    file: VectorFile | None = None
     encoded: TableRef | None = None
 
     def tables(self, store: Store) -> Tables:
@@ -338,7 +338,7 @@ class WriteSensitivity(Work, unit="private_rows/1", stage="write sensitivity", m
     """Rows that the driver has, as a unit so that later runs find them."""
 
     name: str = Sensitivity.table_name
-    known: Sequence[Row] = named("rows")
+    known: Sequence[Row]
 
     def rows(self, _: Store) -> Iterator[Sensitivity]:
         return (Sensitivity(**row) for row in self.known)

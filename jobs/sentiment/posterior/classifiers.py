@@ -13,7 +13,7 @@ from tiltmeter.cluster.work import Tables
 from tiltmeter.jobs.classifiers.intervals import MOST_DRAWS, drawn_texts, estimate_of
 from tiltmeter.jobs.runtime.table import Estimate, tables_of
 from tiltmeter.jobs.runtime.wording import listed
-from tiltmeter.jobs.runtime.work import Work, named
+from tiltmeter.jobs.runtime.work import Work
 from tiltmeter.jobs.sentiment.posterior.config import Cues
 from tiltmeter.jobs.sentiment.posterior.tables import ClassifierQuality, CueEffects
 from tiltmeter.jobs.sentiment.posterior.texts import WHOLE, PosteriorRun, Texts, entry_of, tokenizer, word_vectors
@@ -173,7 +173,7 @@ class AskCues(Work, unit="posterior_cues/5", stage="ask cues", makes=[CueEffects
     level: float
     seed: int
     models: Sequence[TableRef]
-    labelled: TableRef = named("rows")
+    labelled: TableRef
     texts: TableRef
     vocabulary: TableRef
     words: TableRef

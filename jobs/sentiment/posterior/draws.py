@@ -17,7 +17,7 @@ import pyarrow as pa
 from tiltmeter.cluster.work import Tables
 from tiltmeter.jobs.embedding.vectors import vector_column
 from tiltmeter.jobs.runtime.table import tables_of
-from tiltmeter.jobs.runtime.work import Done, Subject, Work, usual
+from tiltmeter.jobs.runtime.work import Done, Subject, Work
 from tiltmeter.jobs.sentiment.posterior.classifiers import known_texts, load_network
 from tiltmeter.jobs.sentiment.posterior.config import Exact, SentimentPosteriorRun
 from tiltmeter.jobs.sentiment.posterior.tables import Chains, Diagnosed, Evidence, Projection
@@ -116,7 +116,7 @@ class DrawChain(Work, unit="posterior_chain/2"):
     power: float
     seed: int
     missing: Sequence[str]
-    versions: Mapping[str, str] | None = usual(default=None)
+    versions: Mapping[str, str] | None = None
     model: TableRef
     prior: TableRef
     texts: TableRef

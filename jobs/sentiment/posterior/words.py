@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from tiltmeter.cluster.work import Tables
-from tiltmeter.jobs.runtime.work import Done, Subject, Work, named
+from tiltmeter.jobs.runtime.work import Done, Subject, Work
 from tiltmeter.jobs.sentiment.posterior.classifiers import load_network
 from tiltmeter.jobs.sentiment.posterior.config import FrequentWords
 from tiltmeter.jobs.sentiment.posterior.draws import LABELS, Drawn, Posterior, evidence_of, load_draws, load_prior
@@ -97,7 +97,7 @@ class FindWords(Work, unit="posterior_asked/1", stage="find words", makes=[Asked
 
     lexicon: LexiconSource
     tokens: Mapping[str, Any]
-    frequent: FrequentWords = named("words")
+    frequent: FrequentWords
     groups: Sequence[str]
     vocabulary: TableRef
     vectors: TableRef
