@@ -18,8 +18,8 @@ from rich.console import Console
 
 from tiltmeter.cluster.config import ClusterConfig
 from tiltmeter.cluster.connection import connected
-from tiltmeter.cluster.dealing import Deck, longest_first, simulate
 from tiltmeter.cluster.progress import Display
+from tiltmeter.cluster.scheduling import Queue, longest_first, simulate
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.cluster.work import Tables, each
 from tiltmeter.cluster.workers import Pool
@@ -75,8 +75,8 @@ def _print_stages(store: Store, num_workers: int) -> None:
         for name, units, batch_size in stages(num_workers):
             runner.run(Stage(name, each(_wait), {"all": units}, batch_size))
             record = runner.records[-1]
-            deck = Deck(longest_first([units], batch_size or 1), joins=batch_size is None)
-            simulated = simulate(deck, num_workers, unit_seconds)
+            queue = Queue(longest_first([units], batch_size or 1), joins=batch_size is None)
+            simulated = simulate(queue, num_workers, unit_seconds)
             shares = [seconds / simulated.seconds for seconds in simulated.worker_seconds]
             cells = (record.seconds, record.busy_share or 0, record.least_busy_share or 0)
             other_cells = (simulated.seconds, sum(shares) / num_workers, min(shares))

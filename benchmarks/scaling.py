@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.command import DATA, Outcome, count_updates, markdown, read_corpus, run_command
 from benchmarks.dealing import unit_seconds, waiting_unit
-from tiltmeter.cluster.dealing import Deck, longest_first, simulate
+from tiltmeter.cluster.scheduling import Queue, longest_first, simulate
 from tiltmeter.operators.embedding.cooccurrence import UNITS_PER_PAIR, CooccurrenceConfig
 from tiltmeter.operators.embedding.glove import BYTES_PER_PAIR, GloveConfig, GloveTraining, vector_bytes
 from tiltmeter.operators.embedding.tiles import Tiling, shuffled_in_tiles, tiled_pairs
@@ -145,7 +145,7 @@ def dealt_seconds(core_seconds: float, num_units: int, num_workers: int) -> floa
     (3.0, 1.0)
     """
     units = [waiting_unit(str(number), core_seconds / num_units) for number in range(num_units)]
-    return simulate(Deck(longest_first([units], 1)), num_workers, unit_seconds).seconds
+    return simulate(Queue(longest_first([units], 1)), num_workers, unit_seconds).seconds
 
 
 def num_units(runs: list[Measured], stage: str, amount: float) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tiltmeter.cluster.dealing import Deck
+from tiltmeter.cluster.scheduling import Queue
 from tiltmeter.cluster.work import Failure, Outcome, Report, Work
 from tiltmeter.storage.store.ledger import Store, Unit
 
@@ -26,12 +26,12 @@ class Driver:
         """What this machine answers."""
         return {"this machine": question()}
 
-    def run(self, work: Work, deck: Deck, *, on_gpu: bool = False, num_cpus: int = 1) -> Iterator[Outcome]:  # noqa: ARG002
-        """Do all units of a deck; yields what becomes of each."""
-        with self.store.fenced() as fence:
-            store = Store(self.store.root, fence)
-            while deck:
-                for unit in deck.take(1):
+    def run(self, work: Work, queue: Queue, *, on_gpu: bool = False, num_cpus: int = 1) -> Iterator[Outcome]:  # noqa: ARG002
+        """Do all units of a queue; yields what becomes of each."""
+        with self.store.leased() as lease:
+            store = Store(self.store.root, lease)
+            while queue:
+                for unit in queue.take(1):
                     yield _done(store, work, unit)
 
 

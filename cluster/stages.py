@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
 
-from tiltmeter.cluster.dealing import Deck, longest_first, threads_per_unit
 from tiltmeter.cluster.driver import Driver
 from tiltmeter.cluster.progress import Display
-from tiltmeter.cluster.work import Death, Failure, FinishedElsewhere, Outcome, Report, Work
+from tiltmeter.cluster.scheduling import Queue, longest_first, threads_per_unit
+from tiltmeter.cluster.work import Failure, FinishedElsewhere, Outcome, Report, Work, WorkerDied
 from tiltmeter.storage.bad_records import BadRecords
 from tiltmeter.storage.errors import WorkFailed
 from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
@@ -40,7 +40,7 @@ class Stage:
         units: all of them, whether done before or not, in groups such as the corpora: what fails in one group leaves
             the others alone.
         batch_size: the most units of a group that one worker takes together; None: as many as are worth it, of units
-            of which some are cheap. It is how work is dealt out, never what is computed.
+            of which some are cheap. It is how work is handed out, never what is computed.
         on_gpu: whether each worker needs a GPU.
         most_threads: that are of use to a unit, where there are more CPUs than units.
         on_threads: the same work by so many threads for each unit.
@@ -78,8 +78,8 @@ class Pool(Protocol):
     def ask_nodes(self, question: Callable[[], str]) -> dict[str, str]:
         """What every node that may do units answers, by its name; :class:`.start.Workers` alone can be asked."""
 
-    def run(self, work: Work, deck: Deck, *, on_gpu: bool = False, num_cpus: int = 1) -> Iterator[Outcome]:
-        """Do all units of a deck, on workers of so many CPUs each; yields what becomes of each."""
+    def run(self, work: Work, queue: Queue, *, on_gpu: bool = False, num_cpus: int = 1) -> Iterator[Outcome]:
+        """Do all units of a queue, on workers of so many CPUs each; yields what becomes of each."""
 
 
 @dataclass
@@ -215,8 +215,8 @@ class Runner:
         batches = longest_first(missing.values(), stage.batch_size or 1)
         if self._has_earlier_run:
             batches.reverse()  # the two meet in the middle
-        deck = Deck(batches, joins=stage.batch_size is None)
-        for outcome in pool.run(work, deck, on_gpu=stage.on_gpu, num_cpus=record.num_threads):
+        queue = Queue(batches, joins=stage.batch_size is None)
+        for outcome in pool.run(work, queue, on_gpu=stage.on_gpu, num_cpus=record.num_threads):
             match outcome:
                 case Report(done):
                     finished[done.place] = done
@@ -230,7 +230,7 @@ class Runner:
                     failures[unit.place] = outcome
                     record.num_failed += 1
                     self.display.advance(failed=True)
-                case Death():
+                case WorkerDied():
                     record.num_worker_deaths += 1
             self.display.tick()
         return failures

@@ -22,7 +22,7 @@ from tiltmeter.cluster.capacity import (
     workers_for,
 )
 from tiltmeter.cluster.config import ClusterConfig
-from tiltmeter.cluster.dealing import Deck
+from tiltmeter.cluster.scheduling import Queue
 from tiltmeter.cluster.work import Outcome, Work
 from tiltmeter.storage.store.ledger import Store
 
@@ -62,13 +62,13 @@ class Workers:
     ) -> None:
         self._open.close()
 
-    def run(self, work: Work, deck: Deck, *, on_gpu: bool = False, num_cpus: int = 1) -> Iterator[Outcome]:
-        """Do all units of a deck; see :meth:`.workers.Pool.run`.
+    def run(self, work: Work, queue: Queue, *, on_gpu: bool = False, num_cpus: int = 1) -> Iterator[Outcome]:
+        """Do all units of a queue; see :meth:`.workers.Pool.run`.
 
         Raises:
             ClusterError: if the cluster can't be reached, or has no room.
         """
-        return self._started().run(work, deck, on_gpu=on_gpu, num_cpus=num_cpus)
+        return self._started().run(work, queue, on_gpu=on_gpu, num_cpus=num_cpus)
 
     def ask_nodes(self, question: Callable[[], str]) -> dict[str, str]:
         """What every node answers; of this machine alone, this process's own answer.
@@ -162,7 +162,7 @@ class Prospect:
         """Never called: nobody is there to answer."""
         raise AssertionError("no node can be asked before a run")
 
-    def run(self, work: Work, deck: Deck, *, on_gpu: bool = False, num_cpus: int = 1) -> NoReturn:  # noqa: ARG002
+    def run(self, work: Work, queue: Queue, *, on_gpu: bool = False, num_cpus: int = 1) -> NoReturn:  # noqa: ARG002
         """Never called: nobody is there to do it."""
         raise AssertionError("no unit can be done before a run")
 

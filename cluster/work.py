@@ -47,18 +47,18 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Death:
+class WorkerDied:
     """A worker died while it was at this unit, which will be tried again."""
 
     unit: Unit
 
 
 @dataclass(frozen=True)
-class Tick:
+class Heartbeat:
     """Nothing was finished for a few seconds."""
 
 
-Outcome = Report | FinishedElsewhere | Failure | Death | Tick
+Outcome = Report | FinishedElsewhere | Failure | WorkerDied | Heartbeat
 
 
 def each(work: Callable[[Store, Unit], Tables]) -> Work:

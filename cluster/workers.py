@@ -18,8 +18,8 @@ import ray
 from ray.exceptions import RayError, RayTaskError
 
 from tiltmeter.cluster.capacity import Room, num_wide_workers
-from tiltmeter.cluster.dealing import Deck
-from tiltmeter.cluster.work import Death, Failure, FinishedElsewhere, Outcome, Report, Tick, Work
+from tiltmeter.cluster.scheduling import Queue
+from tiltmeter.cluster.work import Failure, FinishedElsewhere, Heartbeat, Outcome, Report, Work, WorkerDied
 from tiltmeter.storage.store.ledger import Store, Unit
 
 _COLOUR = re.compile(r"\x1b\[\d+m")
@@ -56,13 +56,13 @@ class Pool:
     worker_bytes: int = 0
     gpu_worker_bytes: int = 0
     rooms: Sequence[Room] = ()
-    _fence: str | None = None
+    _lease: str | None = None
     _renewed: float = -_SECONDS_PER_RENEWAL
     _kind: Kind = _USUAL
     _idle: list[Any] = field(default_factory=list)
     _starting: dict[Any, Any] = field(default_factory=dict)
     _running: dict[Any, "_Batch"] = field(default_factory=dict)
-    _waiting: Deck = field(default_factory=Deck)
+    _waiting: Queue = field(default_factory=Queue)
     _num_deaths: Counter[str] = field(default_factory=Counter)
     _num_lost_starts: int = 0
 
@@ -86,7 +86,7 @@ class Pool:
         """
         self.num_workers, self.num_gpus = num_workers, num_gpus
         self.worker_bytes, self.gpu_worker_bytes, self.rooms = worker_bytes, gpu_worker_bytes, rooms
-        with self.store.fenced() as self._fence:
+        with self.store.leased() as self._lease:
             try:
                 yield
             finally:
@@ -96,31 +96,31 @@ class Pool:
         """Of so many CPUs each, without a GPU."""
         return self.num_workers if num_cpus == 1 else num_wide_workers(self.rooms, num_cpus)
 
-    def run(self, work: Work, deck: Deck, *, on_gpu: bool = False, num_cpus: int = 1) -> Iterator[Outcome]:
-        """Do all units of a deck, on workers that hold a GPU or on such that do not, of so many CPUs each; yields what
+    def run(self, work: Work, queue: Queue, *, on_gpu: bool = False, num_cpus: int = 1) -> Iterator[Outcome]:
+        """Do all units of a queue, on workers that hold a GPU or on such that do not, of so many CPUs each; yields what
         becomes of each."""
-        if deck and (kind := Kind(on_gpu, num_cpus)) != self._kind:
+        if queue and (kind := Kind(on_gpu, num_cpus)) != self._kind:
             self._dismiss()
             self._kind = kind
-        self._waiting = deck
+        self._waiting = queue
         # A node may have been lost since the last stage: a worker is asked for a sign of life before it is relied on.
         self._starting |= {worker.ready.remote(): worker for worker in self._idle}
         self._idle.clear()
         while self._waiting or self._running:
-            self._renew_fence()
+            self._renew_lease()
             self._assign(work)
             events = [*self._starting, *self._running]
             ready, _ = ray.wait(events, num_returns=1, timeout=_SECONDS_PER_TICK)
             if not ready:
-                yield Tick()
+                yield Heartbeat()
             elif ready[0] in self._starting:
                 yield from self._add(ready[0])
             else:
                 yield from self._advance(ready[0])
 
-    def _renew_fence(self) -> None:
-        if self._fence and time.monotonic() - self._renewed >= _SECONDS_PER_RENEWAL:
-            self.store.renew(self._fence)
+    def _renew_lease(self) -> None:
+        if self._lease and time.monotonic() - self._renewed >= _SECONDS_PER_RENEWAL:
+            self.store.renew(self._lease)
             self._renewed = time.monotonic()
 
     def _dismiss(self) -> None:
@@ -147,7 +147,7 @@ class Pool:
             options |= {"num_gpus": 1, "memory": self.gpu_worker_bytes}
         # Ray would restart a dead actor by itself, but could not resume the stream of reports where it broke off.
         options |= {"max_restarts": 0, "scheduling_strategy": "SPREAD"}
-        return ray.remote(_Worker).options(**options).remote(self.store.root, self._fence)
+        return ray.remote(_Worker).options(**options).remote(self.store.root, self._lease)
 
     def _add(self, ready: Any) -> Iterator[Outcome]:
         worker = self._starting.pop(ready)
@@ -203,7 +203,7 @@ class Pool:
         if self._num_deaths[unit.place] > self.max_retries:
             yield _unit_lost(unit, f"its worker died {self._num_deaths[unit.place]} times", error)
         else:
-            yield Death(unit)
+            yield WorkerDied(unit)
             self._waiting.add([unit])
 
 
@@ -229,8 +229,8 @@ class _Worker:
     _num_modules, _is_batch_frozen = 0, False
     """What the garbage collector no longer looks through: so many modules, and perhaps what a batch had then."""
 
-    def __init__(self, store_root: str, fence: str | None = None) -> None:
-        self.store, self.name = Store(store_root, fence), f"{socket.gethostname()} {os.getpid()}"
+    def __init__(self, store_root: str, lease: str | None = None) -> None:
+        self.store, self.name = Store(store_root, lease), f"{socket.gethostname()} {os.getpid()}"
 
     def ready(self) -> None:
         """Returns as soon as the worker runs."""

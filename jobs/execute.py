@@ -69,7 +69,7 @@ def execute(job: Job[Any, Any], config: CommonConfig) -> Path:
                 _do(job, run)
             if job.has_units:
                 # Only now no worker can write any more.
-                store.sweep()
+                store.clean_up()
             run.runner.check()
             job.check(run)
     return directory.path
@@ -84,7 +84,7 @@ def _yaml(settings: dict[str, Any]) -> str:
 def _do(job: Job[Any, Any], run: Run[Any, Any]) -> None:
     runner = run.runner
     if job.has_units:
-        runner.store.sweep()
+        runner.store.clean_up()
     try:
         job.run(run)
         run.publish_all({draws.NAME: list(runner.draws.values())})

@@ -15,7 +15,7 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tiltmeter.cluster.dealing import evenly
+from tiltmeter.cluster.scheduling import evenly
 from tiltmeter.cluster.work import Tables
 from tiltmeter.jobs.embedding.config import EmbeddingConfig, EmbeddingsRun
 from tiltmeter.jobs.embedding.corpora import Corpus

@@ -35,7 +35,7 @@ from tiltmeter.storage.files.links import unlinked
 from tiltmeter.storage.files.retries import is_transient, with_retries
 from tiltmeter.storage.store import partial_files
 from tiltmeter.storage.store.identity import column_digests, digest
-from tiltmeter.storage.store.partial_files import FENCES, sweep_partial_files
+from tiltmeter.storage.store.partial_files import LEASES, clean_up_partial_files
 from tiltmeter.storage.store.probes import sweep_probes
 from tiltmeter.storage.store.tables import write_bytes, write_file, write_table
 
@@ -44,16 +44,16 @@ T = TypeVar("T")
 _PLAIN = r"\w[\w.-]{,199}"
 _PLACE = re.compile(rf"{_PLAIN}(/{_PLAIN})*")
 
-_FENCED = ("units", "ledger", "states")
+_LEASED = ("units", "ledger", "states")
 """Folders in which workers write."""
 
 ACCOUNTS = "accounts"
 """Folder of what was spent, which nothing may remove."""
 
-_UNFENCED = ("registry", "runs", ACCOUNTS)
+_UNLEASED = ("registry", "runs", ACCOUNTS)
 """Folders in which a run writes for itself."""
 
-FOLDERS = (*_FENCED, *_UNFENCED, "downloads")
+FOLDERS = (*_LEASED, *_UNLEASED, "downloads")
 
 MARK = "tiltmeter-store.json"
 """File that says that a folder is a store, and of which format."""
@@ -149,13 +149,13 @@ class Store:
     ``units/<operator>/<digest>/<table>.parquet`` holds the data, ``ledger/<operator>/<digest>.json`` says that all of
     it is there. The ledger row is written last: data without a row is redone. ``states/<operator>/<digest>.npz`` is how
     far a long unit has come. On a local disk the data is read-only, because the run directories share it.
-    What workers have half written lies in ``.fences`` of these folders (see :mod:`.partial_files`). Transient errors,
+    What workers have half written lies in ``.leases`` of these folders (see :mod:`.partial_files`). Transient errors,
     as of a server that is away, are waited for (see :mod:`.files.retries`). The root may be a symbolic link; none is
     followed below it, and what has not the name, the depth and the content of our files is never removed.
 
     Args:
         root: a local path, which may begin with ``~``, or a URI that Arrow knows (``s3://``, ``gs://``, ``file://``).
-        fence: name of the fence to write units in, as :meth:`fenced` gives it; None: each file is its process's own.
+        lease: name of the lease to write units in, as :meth:`leased` gives it; None: each file is its process's own.
 
     Attributes:
         root: the absolute path, or the URI as it was given, with credentials and options: what makes the same store.
@@ -165,8 +165,8 @@ class Store:
         StorageError: if the root is empty or of no known file system.
     """
 
-    def __init__(self, root: str, fence: str | None = None) -> None:
-        self._fence = fence
+    def __init__(self, root: str, lease: str | None = None) -> None:
+        self._lease = lease
         self.filesystem, self.path = filesystem_of(root)
         self._is_on_disk = isinstance(self.filesystem, fs.LocalFileSystem)
         # Workers have working directories of their own: they must receive an absolute path.
@@ -268,7 +268,7 @@ class Store:
                 path,
                 table,
                 setting=SETTING,
-                fence=self._fence_in("units"),
+                lease=self._lease_in("units"),
                 read_only=True,
                 split_numbers=True,
             )
@@ -277,8 +277,8 @@ class Store:
             del table
         finished = Finished(unit.place, unit.name, num_bytes, refs)
         row = json.dumps(dataclasses.asdict(finished), indent=1, ensure_ascii=False)
-        path, fence = self._ledger_path(unit.place), self._fence_in("ledger")
-        write_bytes(self.filesystem, path, row.encode(), setting=SETTING, fence=fence)
+        path, lease = self._ledger_path(unit.place), self._lease_in("ledger")
+        write_bytes(self.filesystem, path, row.encode(), setting=SETTING, lease=lease)
         self._drop_state(unit)
         return finished
 
@@ -289,8 +289,8 @@ class Store:
             StorageError: if the store can't be written; the former state then stays.
         """
         self._with_state.add(unit.place)
-        path, fence = self._state_path(unit.place), self._fence_in("states")
-        write_file(self.filesystem, path, partial(write_state, state), setting=SETTING, fence=fence)
+        path, lease = self._state_path(unit.place), self._lease_in("states")
+        write_file(self.filesystem, path, partial(write_state, state), setting=SETTING, lease=lease)
 
     def load_state(self, unit: Unit) -> dict[str, NDArray[Any]] | None:
         """The state that was saved last of a unit that is not finished; a damaged one is as good as none.
@@ -377,34 +377,34 @@ class Store:
         return self._table_path(ref.unit, ref.name)
 
     @contextmanager
-    def fenced(self) -> Iterator[str | None]:
-        """The name of a fence for the stores of workers: none of them leaves a half-written file after the block.
+    def leased(self) -> Iterator[str | None]:
+        """The name of a lease for the stores of workers: none of them leaves a half-written file after the block.
 
         Whoever is still at work then, because nobody knows of it any more, can write nothing. On an object store there
-        are no half-written files, and no fence.
+        are no half-written files, and no lease.
 
         Raises:
             StorageError: if the store can't be written.
         """
-        with ExitStack() as fences:
+        with ExitStack() as leases:
             try:
-                name = fences.enter_context(partial_files.fenced(self._folders(*_FENCED))) if self.local_path else None
+                name = leases.enter_context(partial_files.leased(self._folders(*_LEASED))) if self.local_path else None
             except OSError as error:
                 raise StorageError.writing(self.path, error, SETTING) from error
             yield name
 
-    def renew(self, fence: str) -> None:
-        """Show runs on other machines that this one is alive: they remove a fence that is ``ABANDONED``.
+    def renew(self, lease: str) -> None:
+        """Show runs on other machines that this one is alive: they remove a lease that is ``ABANDONED``.
 
         Raises:
-            StorageError: if the fence is gone, or can't be written.
+            StorageError: if the lease is gone, or can't be written.
         """
         try:
-            with_retries(lambda: partial_files.renew_fence(self._folders(*_FENCED), fence))
+            with_retries(lambda: partial_files.renew_lease(self._folders(*_LEASED), lease))
         except OSError as error:
             raise StorageError.writing(self.path, error, SETTING) from error
 
-    def sweep(self) -> int:
+    def clean_up(self) -> int:
         """Remove what killed processes left half-written, and states of finished units; returns their number.
 
         Nothing goes that is not in a marked store.
@@ -417,14 +417,14 @@ class Store:
         outlived = [state.path for place, state in finished if self.has_written(place, state.path)]
         for state in outlived:
             delete_file(self.filesystem, state)
-        num_partial = sweep_partial_files(self._folders(*_FENCED, *_UNFENCED)) if self.local_path else 0
+        num_partial = clean_up_partial_files(self._folders(*_LEASED, *_UNLEASED)) if self.local_path else 0
         return len(outlived) + num_partial + sweep_probes(self.filesystem, self.path)
 
     def _folders(self, *names: str) -> list[Path]:
-        return [Path(self.inside(f"{name}/{FENCES}")).parent for name in names]
+        return [Path(self.inside(f"{name}/{LEASES}")).parent for name in names]
 
-    def _fence_in(self, folder: str) -> str | None:
-        return self.inside(f"{folder}/{FENCES}/{self._fence}") if self._fence else None
+    def _lease_in(self, folder: str) -> str | None:
+        return self.inside(f"{folder}/{LEASES}/{self._lease}") if self._lease else None
 
     def _table_path(self, place: str, name: str) -> str:
         return self.inside(f"units/{place}/{name}.parquet")

@@ -38,7 +38,7 @@ class ReadOnlyStore(Store):
         """Refused."""
         raise _refusal(unit.name)
 
-    def sweep(self) -> int:
+    def clean_up(self) -> int:
         """Removes nothing."""
         return 0
 

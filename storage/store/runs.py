@@ -22,7 +22,7 @@ from tiltmeter.storage.files.links import unlinked
 from tiltmeter.storage.store.identity import digest
 from tiltmeter.storage.store.ledger import Store, TableRef
 from tiltmeter.storage.store.local_copies import fetch
-from tiltmeter.storage.store.partial_files import sweep_partial_files
+from tiltmeter.storage.store.partial_files import clean_up_partial_files
 from tiltmeter.storage.store.streaming import StreamedTable
 from tiltmeter.storage.store.tables import with_labels, write_bytes, write_file
 
@@ -146,7 +146,7 @@ class RunDirectory:
             existing = (place for place in self._places() if os.path.lexists(place))
             if foreign := next((place for place in existing if place not in published), None):
                 raise _foreign(self.path, foreign.name)
-            sweep_partial_files([self.path, self.path / _EXPORTS], is_recursive=False)
+            clean_up_partial_files([self.path, self.path / _EXPORTS], is_recursive=False)
             for target in published:
                 shutil.rmtree(target) if target.is_dir() else target.unlink(missing_ok=True)
 

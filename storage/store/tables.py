@@ -85,7 +85,7 @@ def write_table(
     table: pa.Table,
     *,
     setting: str,
-    fence: str | None = None,
+    lease: str | None = None,
     read_only: bool = False,
     split_numbers: bool = False,
 ) -> int:
@@ -100,7 +100,7 @@ def write_table(
         path: the file's path there.
         table: what to write.
         setting: what a user changes to move the file elsewhere, such as ``run_dir=<path>``; the error names it.
-        fence: on a local disk, the folder to write in; None: beside its place. See :mod:`.partial_files`.
+        lease: on a local disk, the folder to write in; None: beside its place. See :mod:`.partial_files`.
         read_only: on a local disk, whether to keep others from changing the file in place; it can be replaced.
         split_numbers: whether to store numbers byte by byte, which is several times as fast for numbers that rarely
             repeat, and which older readers of Parquet do not know for integers.
@@ -110,17 +110,17 @@ def write_table(
     """
     mode = _READ_ONLY if read_only else _WRITABLE
     write = partial(write_parquet, [table], split_numbers=split_numbers)
-    return _write_whole(filesystem, path, write, setting=setting, fence=fence, mode=mode)
+    return _write_whole(filesystem, path, write, setting=setting, lease=lease, mode=mode)
 
 
-def write_bytes(filesystem: fs.FileSystem, path: str, content: bytes, *, setting: str, fence: str | None = None) -> int:
+def write_bytes(filesystem: fs.FileSystem, path: str, content: bytes, *, setting: str, lease: str | None = None) -> int:
     """As :func:`write_table`, for a file of any content."""
-    return write_file(filesystem, path, lambda sink: sink.write(content), setting=setting, fence=fence)
+    return write_file(filesystem, path, lambda sink: sink.write(content), setting=setting, lease=lease)
 
 
-def write_file(filesystem: fs.FileSystem, path: str, write: Writer, *, setting: str, fence: str | None = None) -> int:
+def write_file(filesystem: fs.FileSystem, path: str, write: Writer, *, setting: str, lease: str | None = None) -> int:
     """As :func:`write_table`, for a file that a function writes."""
-    return _write_whole(filesystem, path, write, setting=setting, fence=fence, mode=_WRITABLE)
+    return _write_whole(filesystem, path, write, setting=setting, lease=lease, mode=_WRITABLE)
 
 
 def write_parquet(tables: Iterable[pa.Table], sink: IO[bytes] | pa.NativeFile, *, split_numbers: bool = False) -> None:
@@ -150,11 +150,11 @@ def _parquet_writer(schema: pa.Schema, sink: IO[bytes] | pa.NativeFile, split_nu
 
 
 def _write_whole(
-    filesystem: fs.FileSystem, path: str, write: Writer, *, setting: str, fence: str | None, mode: int
+    filesystem: fs.FileSystem, path: str, write: Writer, *, setting: str, lease: str | None, mode: int
 ) -> int:
     try:
         if isinstance(filesystem, fs.LocalFileSystem):
-            return with_retries(lambda: _write_and_rename(path, write, mode, fence))
+            return with_retries(lambda: _write_and_rename(path, write, mode, lease))
         # Closing a stream completes its upload, even after an error: everything that can fail comes before it opens.
         with _prepared(write) as content, ThreadPoolExecutor(1) as thread:
             # Nor does an interrupt, which comes to the main thread, end an upload in its midst.
@@ -186,9 +186,9 @@ def _upload(filesystem: fs.FileSystem, path: str, content: IO[bytes]) -> int:
     return content.tell()
 
 
-def _write_and_rename(path: str, write: Writer, mode: int, fence: str | None) -> int:
+def _write_and_rename(path: str, write: Writer, mode: int, lease: str | None) -> int:
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    with partial_file(path, mode, fence) as sink:
+    with partial_file(path, mode, lease) as sink:
         write(sink)
         sink.flush()
         os.fsync(sink.fileno())

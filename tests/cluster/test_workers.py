@@ -16,10 +16,10 @@ from rich.console import Console
 
 from tiltmeter.cluster import workers
 from tiltmeter.cluster.capacity import Room
-from tiltmeter.cluster.dealing import Deck
 from tiltmeter.cluster.progress import Display
+from tiltmeter.cluster.scheduling import Queue
 from tiltmeter.cluster.stages import Runner, Stage, UnitsFailed
-from tiltmeter.cluster.work import Death, Failure, Tick, each
+from tiltmeter.cluster.work import Failure, Heartbeat, WorkerDied, each
 from tiltmeter.cluster.workers import Pool, _unit_lost
 from tiltmeter.storage.store.ledger import Store, Unit
 from tiltmeter.storage.store.partial_files import temporary_path
@@ -47,7 +47,7 @@ def die_at_2(store, unit):
 
 
 def die_while_writing(store, unit):
-    Path(temporary_path("", store._fence_in("units"))).write_bytes(b"half")
+    Path(temporary_path("", store._lease_in("units"))).write_bytes(b"half")
     os.kill(os.getpid(), signal.SIGKILL)
     yield from square(store, unit)
 
@@ -105,17 +105,17 @@ def test_a_failing_unit_fails_alone_and_is_named(runner):
     assert (record.num_done, record.num_failed) == (7, 1)
 
 
-def test_a_pool_renews_its_fence_and_takes_what_killed_workers_have_half_written_with_it(tmp_path, lasting_workers):
+def test_a_pool_renews_its_lease_and_takes_what_killed_workers_have_half_written_with_it(tmp_path, lasting_workers):
     pool = lasting_workers(Store(str(tmp_path)), max_retries=1)
     with pool.started(1):
-        fences = [*tmp_path.glob("*/.fences/*")]
-        for fence in fences:
-            os.utime(fence, (0, 0))
-        outcomes = list(pool.run(each(die_while_writing), Deck([units([1])])))
-        assert [type(outcome) for outcome in outcomes if not isinstance(outcome, Tick)] == [Death, Failure]
+        leases = [*tmp_path.glob("*/.leases/*")]
+        for lease in leases:
+            os.utime(lease, (0, 0))
+        outcomes = list(pool.run(each(die_while_writing), Queue([units([1])])))
+        assert [type(outcome) for outcome in outcomes if not isinstance(outcome, Heartbeat)] == [WorkerDied, Failure]
         assert len([path for path in tmp_path.rglob("*") if path.is_file()]) == 2
-        assert len(fences) == 3
-        assert all(fence.stat().st_mtime for fence in fences)
+        assert len(leases) == 3
+        assert all(lease.stat().st_mtime for lease in leases)
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
@@ -147,7 +147,7 @@ def test_workers_that_die_as_they_start_are_given_up(ray_cluster, tmp_path, monk
     pool = Pool(Store(str(tmp_path)), max_retries=0)
     with pool.started(1):
         outcomes = [
-            outcome for outcome in pool.run(each(square), Deck([units([1, 2])])) if isinstance(outcome, Failure)
+            outcome for outcome in pool.run(each(square), Queue([units([1, 2])])) if isinstance(outcome, Failure)
         ]
     assert [outcome.unit.config for outcome in outcomes] == [unit.config for unit in units([1, 2])]
     assert outcomes[0].error.startswith("2 workers died as they started (raise cluster.max_retries, or give it more")

@@ -118,4 +118,4 @@ class Scene:
     def leftovers(self):
         """Half-written files, and states of finished units."""
         files = [file.path for file in files_below(self.seen.filesystem, self.seen.path) if file.is_file]
-        return [path for path in files if re.search(r"\.partial$|/\.fences/|/states/|/probe-", path)]
+        return [path for path in files if re.search(r"\.partial$|/\.leases/|/states/|/probe-", path)]

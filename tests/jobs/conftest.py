@@ -125,9 +125,9 @@ class PoolHere:
     def num_wide_workers(self, _):
         return 1
 
-    def run(self, work, deck, **_):
-        while deck:
-            for unit in deck.take(1):
+    def run(self, work, queue, **_):
+        while queue:
+            for unit in queue.take(1):
                 assert not isinstance(unit, WorkUnit) or num_bytes(unit) < MOST_BYTES, unit.name
                 try:
                     [(_, tables)] = work(self.store, [unit])
@@ -138,7 +138,7 @@ class PoolHere:
 
 @contextmanager
 def _started_here(workers):
-    with workers.store.fenced():
+    with workers.store.leased():
         yield PoolHere(workers.store)
 
 

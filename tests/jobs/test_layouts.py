@@ -132,7 +132,7 @@ def survive(tiltmeter, outcome_of, tmp_path, settings, victim, undisturbed):
         assert sum(stage["num_worker_deaths"] for stage in run.record["stages"]) <= 1
         assert run.record["units"] == {"done": num_units, "reused": 0, "failed": 0}
     files = [str(path) for path in tmp_path.rglob("*") if path.is_file()]
-    assert not [path for path in files if re.search(r"\.partial$|/\.fences/", path)]
+    assert not [path for path in files if re.search(r"\.partial$|/\.leases/", path)]
     assert run.digests == undisturbed.digests
 
 

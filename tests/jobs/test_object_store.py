@@ -102,17 +102,17 @@ def test_a_table_that_fails_half_way_uploads_nothing(store):
 
 
 def test_a_unit_whose_writer_dies_before_the_ledger_row_is_to_be_done(store):
-    class Death(BaseException):
+    class WorkerDied(BaseException):
         pass
 
     def tables_of(*, dies):
         yield "first", pa.table({"n": [1]})
         if dies:
-            raise Death
+            raise WorkerDied
         yield "second", pa.table({"n": [2]})
 
     unit, before = Unit("count/1", "", {"dies": True}), objects(store)
-    with pytest.raises(Death):
+    with pytest.raises(WorkerDied):
         store.commit(unit, tables_of(dies=True))
     assert {Path(path).name for path in objects(store) - before} == {"first.parquet"}
     assert store.find(unit) is None

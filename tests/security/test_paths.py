@@ -18,7 +18,7 @@ from tiltmeter.storage.errors import InputError, StorageError
 from tiltmeter.storage.files.downloads import _digest, _name, _place, _Remote
 from tiltmeter.storage.store.ledger import Store
 from tiltmeter.storage.store.marks import open_store, require_store
-from tiltmeter.storage.store.partial_files import sweep_partial_files
+from tiltmeter.storage.store.partial_files import clean_up_partial_files
 from tiltmeter.storage.store.processes import Process
 from tiltmeter.storage.store.pruning import remove, stored_units
 from tiltmeter.storage.store.registry import Registry
@@ -153,18 +153,18 @@ def test_a_store_one_of_whose_folders_is_a_link_is_refused(store, outside, name)
             use(store)
 
 
-@pytest.mark.parametrize("place", [".fences", ".fences/{fence}"])
-def test_no_fence_is_where_a_link_leads(store, outside, place):
-    fence = f"{replace(Process.current(), number=2**22 + 1).name}-0123abcd"
-    link = store.local_path / "units" / place.format(fence=fence)
-    (outside / fence).mkdir()
+@pytest.mark.parametrize("place", [".leases", ".leases/{lease}"])
+def test_no_lease_is_where_a_link_leads(store, outside, place):
+    lease = f"{replace(Process.current(), number=2**22 + 1).name}-0123abcd"
+    link = store.local_path / "units" / place.format(lease=lease)
+    (outside / lease).mkdir()
     link.parent.mkdir(parents=True)
     link.symlink_to(outside)
-    assert sweep_partial_files([link.parent.parent, link.parent]) == 0
-    (outside / fence).rmdir()
-    if link.name == ".fences":
-        with pytest.raises(StorageError, match=r"/units/\.fences: is a symbolic link"):
-            store.fenced().__enter__()
+    assert clean_up_partial_files([link.parent.parent, link.parent]) == 0
+    (outside / lease).rmdir()
+    if link.name == ".leases":
+        with pytest.raises(StorageError, match=r"/units/\.leases: is a symbolic link"):
+            store.leased().__enter__()
 
 
 def test_a_copy_of_a_download_is_not_written_where_a_link_leads(tmp_path, outside):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tiltmeter.cluster.capacity import ResourceRequest
-from tiltmeter.cluster.dealing import evenly
+from tiltmeter.cluster.scheduling import evenly
 from tiltmeter.jobs.classifiers.decoys import models, sessions
 from tiltmeter.jobs.classifiers.decoys.config import BenchmarkSources, DecoyBenchmarkRun, DecoyRun, find_sources
 from tiltmeter.jobs.classifiers.decoys.labels import contaminate

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tiltmeter.cluster.dealing import share_on_threads, threads_per_unit
+from tiltmeter.cluster.scheduling import share_on_threads, threads_per_unit
 from tiltmeter.cluster.start import Prospect
 from tiltmeter.jobs.runtime.rows import OK, Row, failed
 from tiltmeter.jobs.runtime.wording import listed

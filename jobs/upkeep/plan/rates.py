@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from tiltmeter.cluster.dealing import share_on_threads
+from tiltmeter.cluster.scheduling import share_on_threads
 from tiltmeter.jobs.changes.inputs import inputs as inputs_by_name
 from tiltmeter.jobs.changes.inputs import leaves
 from tiltmeter.jobs.embedding.config import EmbeddingConfig, EmbeddingsRun

@@ -108,7 +108,7 @@ def run(run: Run[PruneRun, NoSources]) -> None:
         run.directory.write_table("runs", _runs(runs, kept))
         run.directory.write_table("units", _units(units, num_uses, "removed" if config.remove else "unused"))
         if config.remove:
-            store.sweep()
+            store.clean_up()
             # The table was written first: it says what went, even of a removal that breaks off.
             if left := [*chain.from_iterable(remove(store, unit) for unit in unused)]:
                 run.console.print(_foreign(left), soft_wrap=True, highlight=False, markup=False)

@@ -23,7 +23,7 @@ class NotingPool(conftest.PoolHere):
     def num_wide_workers(self, num_cpus):
         return int(num_cpus == 1)
 
-    def run(self, work, deck, *, on_gpu=False, num_cpus=1):
+    def run(self, work, queue, *, on_gpu=False, num_cpus=1):
         assert (on_gpu, num_cpus) == (False, 1)
         asked = []
 
@@ -32,7 +32,7 @@ class NotingPool(conftest.PoolHere):
             came, of = pickle.loads(pickle.dumps((work, units)))
             return came(store, of)
 
-        for outcome in super().run(noted, deck):
+        for outcome in super().run(noted, queue):
             if isinstance(outcome, Report):
                 self.done.append((asked[-1], outcome.finished))
             yield outcome

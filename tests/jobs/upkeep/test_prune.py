@@ -134,6 +134,6 @@ def test_what_was_spent_of_an_account_is_never_removed_or_forgotten(store, prune
     removed = prune("job.forget=[survey/given]", "job.remove=true")
     assert [row["action"] for row in removed.rows("units")] == ["removed"]
     assert store.find(release) is None
-    store.sweep()
+    store.clean_up()
     assert enter(entry="second", amount={"epsilon": 3.0}) is None
     assert enter(entry="first", amount={"epsilon": 8.0}) == ([{"epsilon": 8.0}], False)

@@ -94,7 +94,7 @@ def test_what_a_killed_process_has_half_written_stops_nothing_and_goes(store):
     half = Path(f"{path}.{replace(Process.current(), number=2**22 + 1).name}-0123abcd.partial")
     half.write_bytes(b"")
     assert enter(store, "b", 1.0, 9.0) == (2.0, True)
-    assert store.sweep() == 1
+    assert store.clean_up() == 1
     assert not half.exists()
     assert enter(store, "c", 1.0, 9.0) == (3.0, True)
 

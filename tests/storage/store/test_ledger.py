@@ -277,9 +277,9 @@ def test_states_of_finished_units_are_swept(store, words):
     undone = Unit("count/1", "", {"n": 2})
     for unit in (UNIT, undone):
         Store(store.path).save_state(unit, {"n": np.arange(3)})
-    assert store.sweep() == 0
+    assert store.clean_up() == 0
     open_store(store)
-    assert store.sweep() == 1
+    assert store.clean_up() == 1
     assert [path for path in files(store.path) if path.startswith("states")] == [f"states/{undone.place}.npz"]
 
 

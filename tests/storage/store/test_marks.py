@@ -107,6 +107,6 @@ def test_a_run_in_a_folder_of_others_removes_nothing_of_theirs(tmp_path):
     entry = Registry(store).enter("survey", "a", run_dir="", settings={})
     open_store(store)
     put(store, f"registry/{entry.run.key}/notes.txt")
-    store.sweep()
+    store.clean_up()
     Registry(store).forget(entry.run)
     assert files(tmp_path) == sorted([*names, MARK, f"registry/{entry.run.key}/notes.txt"])

@@ -31,7 +31,7 @@ def write(sink):
     print("at work", flush=True)
     sys.stdin.read()
 
-with store.fenced():
+with store.leased():
     Registry(store).enter("survey", "nightly", run_dir="/there", settings={})
     write_file(fs.LocalFileSystem(), f"{store.path}/registry/words.txt", write, setting="")
 """
@@ -42,7 +42,7 @@ from tiltmeter.storage.store.ledger import Store
 from tiltmeter.storage.store.registry import Registry
 
 store = Store(sys.argv[1])
-print(store.sweep())
+print(store.clean_up())
 try:
     with Registry(store).pruning():
         print("pruning")
@@ -73,7 +73,7 @@ def at_work(store):
 
 def test_a_run_that_can_not_be_seen_keeps_its_files_and_its_units(store, at_work):
     before = sorted(path for path in Path(store.path).rglob("*"))
-    assert store.sweep() == 0
+    assert store.clean_up() == 0
     with pytest.raises(StorageError, match=r"can't be removed while runs are at work: survey on .* into /there; if"):
         Registry(store).pruning().__enter__()
     answer = elsewhere(LOOK, store).communicate()[0].splitlines()
@@ -92,10 +92,10 @@ def test_one_that_was_killed_holds_nothing_up(store, at_work):
     [child] = psutil.Process(at_work.pid).children()
     child.kill()
     at_work.wait()
-    assert store.sweep() == 1
+    assert store.clean_up() == 1
     assert elsewhere(LOOK, store).communicate()[0].splitlines() == ["0", "pruning"]
     assert not [
-        path for path in Path(store.path).rglob("*") if ".partial" in path.name or path.parent.name == ".fences"
+        path for path in Path(store.path).rglob("*") if ".partial" in path.name or path.parent.name == ".leases"
     ]
 
 

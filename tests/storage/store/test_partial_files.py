@@ -21,7 +21,7 @@ from tiltmeter.storage.files.filesystems import files_below
 from tiltmeter.storage.store import partial_files, processes
 from tiltmeter.storage.store.ledger import MARK, Store, Unit
 from tiltmeter.storage.store.marks import open_store
-from tiltmeter.storage.store.partial_files import sweep_partial_files, temporary_path
+from tiltmeter.storage.store.partial_files import clean_up_partial_files, temporary_path
 from tiltmeter.storage.store.processes import ABANDONED, Process
 from tiltmeter.storage.store.pruning import stored_units
 from tiltmeter.storage.store.tables import write_bytes, write_file
@@ -42,17 +42,17 @@ def write_all(place, *others):
         sink.flush()
         write_all(*others) if others else os.kill(os.getpid(), signal.SIGKILL)
 
-    write_file(fs.LocalFileSystem(), place, write, setting="", fence=sys.argv[1] or None)
+    write_file(fs.LocalFileSystem(), place, write, setting="", lease=sys.argv[1] or None)
 
 write_all(*sys.argv[2:])
 """
 
-FENCED = """
+LEASED = """
 import os, signal, sys
 from tiltmeter.storage.store.ledger import Store
 
-with Store(sys.argv[1]).fenced() as fence:
-    print(fence, flush=True)
+with Store(sys.argv[1]).leased() as lease:
+    print(lease, flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -68,8 +68,8 @@ def files(store):
     return [path for path in stores.files(store.path) if path != MARK]
 
 
-def fence_in(store, folder, name):
-    return f"{store.path}/{folder}/.fences/{name}"
+def lease_in(store, folder, name):
+    return f"{store.path}/{folder}/.leases/{name}"
 
 
 def test_files_of_dead_processes_are_swept_and_others_stay(tmp_path):
@@ -88,7 +88,7 @@ def test_files_of_dead_processes_are_swept_and_others_stay(tmp_path):
     for path in [*paths, *others]:
         path.touch()
     os.utime(paths[2], (long_ago, long_ago))
-    assert sweep_partial_files([folder]) == 4
+    assert clean_up_partial_files([folder]) == 4
     assert sorted(folder.iterdir()) == sorted([*paths[4:], *others])
 
 
@@ -116,7 +116,7 @@ def test_what_a_killed_process_has_half_written_is_swept_wherever_it_lies(store)
     for name, place in zip(files(store), places, strict=True):
         assert name.startswith(place)
         assert name.endswith(".partial")
-    assert store.sweep() == 4
+    assert store.clean_up() == 4
     assert files(store) == []
 
 
@@ -129,21 +129,21 @@ def test_probes_of_killed_processes_are_swept_and_others_stay(kind, store, reque
     swept, kept = (f"probe-{process.name}-{'0' * 16}" for process in (ended_process(), alive))
     for name in (swept, f"{swept}-node", f"{swept}.{alive.name}-0123abcd.partial", kept, "probe-7", f"runs/{swept}"):
         write_bytes(store.filesystem, f"{store.path}/{name}", b"", setting="")
-    assert store.sweep() == 3
+    assert store.clean_up() == 3
     left = [file.path.removeprefix(f"{store.path}/") for file in files_below(store.filesystem, store.path)]
     assert sorted(set(left) - {"runs"}) == sorted([kept, MARK, "probe-7", f"runs/{swept}"])
 
 
-# --- fences ---------------------------------------------------------------------------------------------------------
+# --- leases ---------------------------------------------------------------------------------------------------------
 
 
-def test_units_are_written_in_a_fence_as_without_one(store):
-    with store.fenced() as fence:
-        worker = Store(store.path, fence)
+def test_units_are_written_in_a_lease_as_without_one(store):
+    with store.leased() as lease:
+        worker = Store(store.path, lease)
         worker.save_state(UNIT, {"n": np.arange(3)})
         assert len(worker.load_state(UNIT)["n"]) == 3
         done = worker.commit(UNIT, [("words", TABLE)])
-        assert store.sweep() == 0
+        assert store.clean_up() == 0
         assert worker.commit(UNIT, [("words", TABLE)]) == done
     assert store.find(UNIT) == done
     assert store.read(done.tables["words"]) == TABLE
@@ -153,7 +153,7 @@ def test_units_are_written_in_a_fence_as_without_one(store):
 
 def test_a_worker_that_outlives_its_run_leaves_nothing(store):
     with ExitStack() as run:
-        worker = Store(store.path, run.enter_context(store.fenced()))
+        worker = Store(store.path, run.enter_context(store.leased()))
 
         def tables():
             run.close()
@@ -169,7 +169,7 @@ def test_a_worker_that_outlives_its_run_leaves_nothing(store):
 def test_nor_does_one_that_is_in_the_midst_of_a_file(store):
     place = f"{store.path}/units/words.parquet"
     with ExitStack() as run:
-        fence = fence_in(store, "units", run.enter_context(store.fenced()))
+        lease = lease_in(store, "units", run.enter_context(store.leased()))
 
         def write(sink):
             sink.write(b"half")
@@ -178,73 +178,73 @@ def test_nor_does_one_that_is_in_the_midst_of_a_file(store):
             sink.write(b"whole")
 
         with pytest.raises(StorageError, match=r"cannot write .*words\.parquet: No such file"):
-            write_file(fs.LocalFileSystem(), place, write, setting="", fence=fence)
+            write_file(fs.LocalFileSystem(), place, write, setting="", lease=lease)
     assert files(store) == []
 
 
 def test_nor_one_that_is_killed_in_the_midst_of_a_file(store):
-    with store.fenced() as name:
-        fence = fence_in(store, "units", name)
-        killed(HALF_WRITTEN, fence, f"{store.path}/units/words.parquet")
+    with store.leased() as name:
+        lease = lease_in(store, "units", name)
+        killed(HALF_WRITTEN, lease, f"{store.path}/units/words.parquet")
         [file] = files(store)
-        assert file.startswith(f"units/.fences/{name}/")
+        assert file.startswith(f"units/.leases/{name}/")
         assert stored_units(store) == []
     assert files(store) == []
 
 
-def test_the_fence_of_a_killed_run_is_swept_and_its_workers_can_write_no_more(store):
-    worker = Store(store.path, killed(FENCED, store.path))
-    Path(temporary_path("", worker._fence_in("units"))).touch()
-    with store.fenced() as fence:
-        assert store.sweep() == 1
-        Store(store.path, fence).commit(UNIT, [("words", TABLE)])
+def test_the_lease_of_a_killed_run_is_swept_and_its_workers_can_write_no_more(store):
+    worker = Store(store.path, killed(LEASED, store.path))
+    Path(temporary_path("", worker._lease_in("units"))).touch()
+    with store.leased() as lease:
+        assert store.clean_up() == 1
+        Store(store.path, lease).commit(UNIT, [("words", TABLE)])
     with pytest.raises(StorageError, match="No such file"):
         worker.commit(Unit("count/1", "", {"n": 2}), [("words", TABLE)])
     assert files(store) == [f"ledger/{UNIT.place}.json", f"units/{UNIT.place}/words.parquet"]
 
 
-def test_a_fence_of_another_machine_stays_while_it_is_renewed(store, monkeypatch):
-    with store.fenced() as fence:
-        worker = Store(store.path, fence)
-        fences = [Path(fence_in(store, folder, fence)) for folder in ("units", "ledger", "states")]
+def test_a_lease_of_another_machine_stays_while_it_is_renewed(store, monkeypatch):
+    with store.leased() as lease:
+        worker = Store(store.path, lease)
+        leases = [Path(lease_in(store, folder, lease)) for folder in ("units", "ledger", "states")]
         monkeypatch.setattr(processes, "_space", lambda: "0a1b.7")
         monkeypatch.setattr(partial_files, "examined", lambda _: nullcontext())
-        for path in fences:
+        for path in leases:
             os.utime(path, (0, 0))
-        store.renew(fence)
-        store.sweep()
+        store.renew(lease)
+        store.clean_up()
         worker.commit(UNIT, [("words", TABLE)])
         worker.save_state(UNIT, {"n": np.arange(3)})
-        for path in fences:
+        for path in leases:
             os.utime(path, (0, 0))
-        store.sweep()
-        assert not any(path.exists() for path in fences)
+        store.clean_up()
+        assert not any(path.exists() for path in leases)
         with pytest.raises(StorageError, match=r"cannot write .*store: No such file"):
-            store.renew(fence)
+            store.renew(lease)
 
 
-def test_a_removal_of_a_fence_that_broke_off_is_taken_up(store):
-    removed = Path(fence_in(store, "units", f"{Process.current().name}-0123abcd.removed"))
+def test_a_removal_of_a_lease_that_broke_off_is_taken_up(store):
+    removed = Path(lease_in(store, "units", f"{Process.current().name}-0123abcd.removed"))
     removed.mkdir(parents=True)
     for name in ("0" * 32, "thesis"):
         (removed / name).touch()
-    assert store.sweep() == 1
+    assert store.clean_up() == 1
     assert [path.name for path in removed.iterdir()] == ["thesis"]
     (removed / "thesis").unlink()
-    assert store.sweep() == 0
+    assert store.clean_up() == 0
     assert not removed.exists()
 
 
-def test_what_is_no_fence_is_left_alone(store, tmp_path):
-    fences, outside = Path(fence_in(store, "units", "")), tmp_path / "outside"
+def test_what_is_no_lease_is_left_alone(store, tmp_path):
+    leases, outside = Path(lease_in(store, "units", "")), tmp_path / "outside"
     outside.mkdir()
     (outside / "thesis").touch()
-    (fences / "notes").mkdir(parents=True)
-    (fences / f"{Process('elsewhere', 1, 2.5).name}-0123abcd").mkdir()
-    (fences / f"{replace(Process.current(), created=2.5).name}-0123abcd").symlink_to(outside)
-    before = sorted(fences.rglob("*"))
-    assert store.sweep() == 0
-    assert sorted(fences.rglob("*")) == before
+    (leases / "notes").mkdir(parents=True)
+    (leases / f"{Process('elsewhere', 1, 2.5).name}-0123abcd").mkdir()
+    (leases / f"{replace(Process.current(), created=2.5).name}-0123abcd").symlink_to(outside)
+    before = sorted(leases.rglob("*"))
+    assert store.clean_up() == 0
+    assert sorted(leases.rglob("*")) == before
     assert (outside / "thesis").exists()
 
 
@@ -254,18 +254,18 @@ def test_units_may_lie_on_another_disk_than_the_rest_of_the_store(store, small_d
     mounted = subprocess.run(["mount", "--bind", disk, store.local_path / "units"], check=False)
     assert mounted.returncode == 0
     request.addfinalizer(lambda: subprocess.run(["umount", store.local_path / "units"], check=True))
-    with store.fenced() as fence:
-        done = Store(store.path, fence).commit(UNIT, [("words", TABLE)])
+    with store.leased() as lease:
+        done = Store(store.path, lease).commit(UNIT, [("words", TABLE)])
     assert store.read(done.tables["words"]) == TABLE
     assert [path.name for path in disk.rglob("*") if path.is_file()] == ["words.parquet"]
 
 
-def test_where_no_fence_can_be_made_the_store_is_named(tmp_path):
+def test_where_no_lease_can_be_made_the_store_is_named(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(StorageError, match=r"cannot write .*file: Not a directory; .*store=<path or URI>"):
-        Store(str(tmp_path / "file")).fenced().__enter__()
+        Store(str(tmp_path / "file")).leased().__enter__()
 
 
-def test_a_bucket_has_no_half_written_files_and_no_fence():
-    with Store("s3://key:secret@bucket/x?region=us-east-1").fenced() as fence:
-        assert fence is None
+def test_a_bucket_has_no_half_written_files_and_no_lease():
+    with Store("s3://key:secret@bucket/x?region=us-east-1").leased() as lease:
+        assert lease is None

@@ -56,7 +56,7 @@ def test_whatever_would_write_is_refused_and_leaves_it_as_it_was(written, write)
 
 
 def test_it_sweeps_nothing_and_makes_no_folder(written, tmp_path):
-    assert ReadOnlyStore(written.root).sweep() == 0
+    assert ReadOnlyStore(written.root).clean_up() == 0
     assert ReadOnlyStore(str(tmp_path / "nowhere")).find(DONE) is None
     assert not (tmp_path / "nowhere").exists()
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tiltmeter.cluster.capacity import Room, num_wide_workers
-from tiltmeter.cluster.dealing import Deck, evenly, longest_first, simulate, threads_per_unit
+from tiltmeter.cluster.scheduling import Queue, evenly, longest_first, simulate, threads_per_unit
 from tiltmeter.storage.store.ledger import TableRef, Unit
 
 
@@ -29,14 +29,14 @@ def names(batches):
     return [[unit.name for unit in batch] for batch in batches]
 
 
-def dealt(deck, num_workers):
+def dealt(queue, num_workers):
     """What workers get who ask in turn."""
-    return [deck.take(num_workers) for _ in iter(lambda: len(deck), 0)]
+    return [queue.take(num_workers) for _ in iter(lambda: len(queue), 0)]
 
 
-def shares(deck, num_workers):
+def shares(queue, num_workers):
     """Of the time of each simulated worker, that in which it was busy."""
-    total, busy = simulate(deck, num_workers, seconds)
+    total, busy = simulate(queue, num_workers, seconds)
     return [spent / total for spent in busy]
 
 
@@ -67,28 +67,28 @@ def test_batches_of_a_group_are_even():
 
 
 def test_batches_shrink_as_the_end_comes_near():
-    deck = Deck(([unit] for unit in group("a", *[9] * 100)), joins=True)
+    queue = Queue(([unit] for unit in group("a", *[9] * 100)), joins=True)
     # An eighth of a half of 100 units are 6; of the 94 that are left 5, and so on down to one.
-    sizes = [len(batch) for batch in dealt(deck, 2)]
+    sizes = [len(batch) for batch in dealt(queue, 2)]
     assert sizes[:6] == [6, 5, 5, 5, 4, 4]
     assert sizes[-16:] == [1] * 16
     assert sum(sizes) == 100
-    many = Deck(([unit] for unit in group("a", *[1] * 10_000)), joins=True)
+    many = Queue(([unit] for unit in group("a", *[1] * 10_000)), joins=True)
     assert max(map(len, dealt(many, 1))) == 16
-    giant = Deck(longest_first([group("a", *[1] * 64, 10_000)], 1), joins=True)
+    giant = Queue(longest_first([group("a", *[1] * 64, 10_000)], 1), joins=True)
     assert names([giant.take(2)]) == [["a64"]], "it has a worker of its own"
 
 
 def test_what_belongs_together_is_neither_joined_nor_cut():
     batches = longest_first([group("a", *[1] * 9), group("b", 2)], 3)
-    assert dealt(Deck(batches), 1) == batches
+    assert dealt(Queue(batches), 1) == batches
 
 
 def test_what_is_given_back_is_dealt_last():
-    deck = Deck([group("a", 1)])
-    deck.add(group("b", 1, 1))
-    deck.add([])
-    assert (len(deck), names(dealt(deck, 1))) == (2, [["a0"], ["b0", "b1"]])
+    queue = Queue([group("a", 1)])
+    queue.add(group("b", 1, 1))
+    queue.add([])
+    assert (len(queue), names(dealt(queue, 1))) == (2, [["a0"], ["b0", "b1"]])
 
 
 @given(
@@ -99,8 +99,8 @@ def test_what_is_given_back_is_dealt_last():
 )
 def test_every_unit_is_dealt_once(lengths, num_workers, batch_size, joins):
     groups = [group(f"group {number} ", *numbers) for number, numbers in enumerate(lengths)]
-    deck = Deck(longest_first(groups, batch_size), joins=joins)
-    batches = dealt(deck, num_workers)
+    queue = Queue(longest_first(groups, batch_size), joins=joins)
+    batches = dealt(queue, num_workers)
     assert sorted(chain(*names(batches))) == sorted(unit.name for unit in chain(*groups))
     assert all(batches)
 
@@ -129,13 +129,13 @@ def test_threads_that_are_no_use_are_not_taken(num_units, rooms, most_threads):
 def test_sixteen_workers_are_busy_for_all_but_a_twentieth_of_the_time(joins):
     rng = random.Random(0)
     lengths = [round(10 * rng.lognormvariate(0, 1)) for _ in range(2000)]
-    deck = Deck(longest_first([group("a", *lengths)], 1), joins=joins)
-    assert min(shares(deck, 16)) > 0.95
+    queue = Queue(longest_first([group("a", *lengths)], 1), joins=joins)
+    assert min(shares(queue, 16)) > 0.95
 
 
 def test_the_order_is_what_keeps_workers_busy():
     lengths = [1] * 300 + [100]
-    in_order = Deck([unit] for unit in group("a", *lengths))
-    first = Deck(longest_first([group("a", *lengths)], 1))
+    in_order = Queue([unit] for unit in group("a", *lengths))
+    first = Queue(longest_first([group("a", *lengths)], 1))
     assert simulate(in_order, 4, seconds).seconds == 175
     assert simulate(first, 4, seconds).seconds == 100

@@ -1,6 +1,6 @@
 """Who gets which units when: the longest first, in batches that shrink, so that all workers work and end together.
 
-Nothing here runs anything, so that a simulation deals as a run does.
+Nothing here runs anything, so that a simulation schedules as a run does.
 """
 
 import heapq
@@ -21,13 +21,13 @@ _COST_OF_A_THREAD = 0.1
 """Two threads of a unit take 1.1 times half of the time of one, as measured; three 1.2 times a third, and so on."""
 
 
-class Deck:
+class Queue:
     """Batches of units that wait for a worker.
 
     Args:
-        batches: in the order in which they are dealt.
-        joins: whether several are dealt as one as long as they are less than an eighth of a worker's share of what
-            waits. So cheap units cost little to deal, and no worker is left with much when the others are done.
+        batches: in the order in which they are handed out.
+        joins: whether several are handed out as one as long as they are less than an eighth of a worker's share of what
+            waits. So cheap units cost little to hand out, and no worker is left with much when the others are done.
     """
 
     def __init__(self, batches: Iterable[Sequence[Unit]] = (), *, joins: bool = False) -> None:
@@ -120,12 +120,12 @@ class Simulated(NamedTuple):
     worker_seconds: Sequence[float]
 
 
-def simulate(deck: Deck, num_workers: int, seconds: Callable[[Unit], float]) -> Simulated:
-    """Deal a deck to workers that take so many seconds for each unit, and no time between them."""
+def simulate(queue: Queue, num_workers: int, seconds: Callable[[Unit], float]) -> Simulated:
+    """Hand a queue out to workers that take so many seconds for each unit, and no time between them."""
     free, busy, end = [(0.0, worker) for worker in range(num_workers)], [0.0] * num_workers, 0.0
-    while deck:
+    while queue:
         moment, worker = heapq.heappop(free)
-        spent = sum(map(seconds, deck.take(num_workers)))
+        spent = sum(map(seconds, queue.take(num_workers)))
         busy[worker] += spent
         end = max(end, moment + spent)
         heapq.heappush(free, (moment + spent, worker))
