@@ -147,7 +147,7 @@ def probed(
         num_random=500,
         num_random_checked=len(random),
         num_checked=num_checked,
-        most_claims=100,
+        max_claims=100,
         intervals=replace(INTERVALS, level=level),
         seed=0,
     )

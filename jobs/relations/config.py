@@ -50,7 +50,7 @@ LISTS = {"mentions": ["text", "type"], "facts": ["subject", "relation", "object"
 @settings
 class Encoder(EncoderConfig):
     vectors: Text | None
-    most_vectors: Count
+    max_vectors: Count
     checkpoint: Text | None
     revision: Text | None
 
@@ -142,7 +142,7 @@ class UnlabelledTexts:
     language: Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[a-z0-9]{1,8})*$")]
     mentions: Text | None
     facts: Text | None
-    most_between: Annotated[int, Field(ge=0, le=100)]
+    max_between: Annotated[int, Field(ge=0, le=100)]
     examples: Annotated[int, Field(ge=0, le=1000)]
     reading: Cutting
 
@@ -242,7 +242,7 @@ def find_pretrained(encoder: Encoder) -> Pretrained:
         file = find_file(encoder.vectors, "encoder.vectors")
         check_pickle(file.uri, allow_pickle=False, setting=None)
         look_through_embedding(file.uri)
-        return Pretrained((file, encoder.most_vectors))
+        return Pretrained((file, encoder.max_vectors))
     if encoder.checkpoint is None:
         return Pretrained()
     version = find_checkpoint(encoder.checkpoint, encoder.revision, _CHECKPOINT).version

@@ -61,7 +61,7 @@ class RunRules(
     """What rules match in a shard of lines, what the joint models of all seeds say there, and which are facts."""
 
     operators: Sequence[str] = (plain_text.VERSION, LANGUAGE)
-    most_between: int
+    max_between: int
     examples: int
     seed: int
     mentions: TableRef | None
@@ -78,7 +78,7 @@ class RunRules(
         facts = {} if self.facts is None else known_facts(store.read(self.facts).to_pylist())
         account = _Account(facts, self.examples, self.seed)
         models = [load_model(store, ref) for ref in self.models]
-        matches = search.matches(store.read(self.lines).to_pylist(), self.most_between)
+        matches = search.matches(store.read(self.lines).to_pylist(), self.max_between)
         while batch := list(islice(matches, _AT_A_TIME)):
             account.add(batch, _relations(models, [match.instance for match in batch]))
         yield from account.counted()
@@ -236,7 +236,7 @@ def count_in_texts(
         RunRules(
             label=f"{name} shard {number}",
             group=name,
-            most_between=texts.most_between,
+            max_between=texts.max_between,
             examples=texts.examples,
             seed=config.seed,
             mentions=lists.get("mentions"),

@@ -48,20 +48,20 @@ class Induction:
     """What rules are proposed and taken.
 
     Attributes:
-        most_between: tokens between the arguments of instances that propose rules, and of a gap.
-        most_kept: tokens of a rule that are no gap.
-        most_instances: that propose rules for a relation; of more, some are drawn.
-        least_support: instances of the relation that must propose a rule.
-        least_precision: by Laplace's rule, in the half that proposes.
-        least_confirmed: the same in the other half, where a rule that matches nothing has 0.5.
+        max_between: tokens between the arguments of instances that propose rules, and of a gap.
+        max_kept: tokens of a rule that are no gap.
+        max_instances: that propose rules for a relation; of more, some are drawn.
+        min_support: instances of the relation that must propose a rule.
+        min_precision: by Laplace's rule, in the half that proposes.
+        min_confirmed: the same in the other half, where a rule that matches nothing has 0.5.
     """
 
-    most_between: Annotated[int, Field(ge=0, le=50)] = 8
-    most_kept: Annotated[int, Field(ge=0, le=4)] = 3
-    most_instances: Annotated[int, Field(ge=1)] = 500
-    least_support: Annotated[int, Field(ge=1)] = 3
-    least_precision: Annotated[float, Field(ge=0, le=1)] = 0.8
-    least_confirmed: Annotated[float, Field(ge=0, le=1)] = 0.5
+    max_between: Annotated[int, Field(ge=0, le=50)] = 8
+    max_kept: Annotated[int, Field(ge=0, le=4)] = 3
+    max_instances: Annotated[int, Field(ge=1)] = 500
+    min_support: Annotated[int, Field(ge=1)] = 3
+    min_precision: Annotated[float, Field(ge=0, le=1)] = 0.8
+    min_confirmed: Annotated[float, Field(ge=0, le=1)] = 0.5
 
 
 class Matches(NamedTuple):
@@ -120,7 +120,7 @@ def induced_rules(instances: Sequence[Instance], induction: Induction, seed: int
         InducedRule(rule, _matches(rule, matched[number], halves[0]), _matches(rule, again, halves[1]))
         for rule, number, again in zip(named, chosen, confirmed, strict=True)
     ]
-    return [rule for rule in rules if rule.confirmed.laplace >= induction.least_confirmed]
+    return [rule for rule in rules if rule.confirmed.laplace >= induction.min_confirmed]
 
 
 def _named(rules: Sequence[NamedRule]) -> list[NamedRule]:
@@ -137,24 +137,24 @@ def _supported(instances: Iterable[Instance], induction: Induction, seed: int) -
     by_relation: dict[str, list[Instance]] = defaultdict(list)
     for instance in instances:
         start, end = instance.between
-        if instance.relation not in (None, NO_RELATION) and end - start <= induction.most_between:
+        if instance.relation not in (None, NO_RELATION) and end - start <= induction.max_between:
             by_relation[str(instance.relation)].append(instance)
     for relation, proposing in sorted(by_relation.items()):
         support = Counter(
             chain.from_iterable(_proposed(each, induction) for each in _drawn(proposing, induction, seed))
         )
-        rules = [rule for rule, num in support.items() if num >= induction.least_support]
+        rules = [rule for rule, num in support.items() if num >= induction.min_support]
         # Sets of texts have another order in each process.
         yield from ((relation, rule) for rule in sorted(rules, key=printed))
 
 
 def _drawn(instances: list[Instance], induction: Induction, seed: int) -> list[Instance]:
     """Some of too many: which is a matter of what they are, and not of their order."""
-    if len(instances) <= induction.most_instances:
+    if len(instances) <= induction.max_instances:
         return instances
     keys = [document_key(f"{seed}\n{each.document}\n{each.sentence.tokens}\n{each.subject}") for each in instances]
     order = sorted(range(len(instances)), key=lambda number: (keys[number], number))
-    return [instances[number] for number in sorted(order[: induction.most_instances])]
+    return [instances[number] for number in sorted(order[: induction.max_instances])]
 
 
 def _proposed(instance: Instance, induction: Induction) -> set[SurfaceRule]:
@@ -172,15 +172,15 @@ def _sides(instance: Instance, induction: Induction) -> Iterator[tuple[Side, Sid
     start, end = instance.between
     places = range(start, end)
     before, behind = _beside(instance)
-    for num in range(min(induction.most_kept, len(places)) + 1):
+    for num in range(min(induction.max_kept, len(places)) + 1):
         for kept in combinations(places, num):
             for tokens in _forms(instance, kept):
-                between = _between(tokens, kept, start, end, induction.most_between)
+                between = _between(tokens, kept, start, end, induction.max_between)
                 yield (), between, ()
-                if num < induction.most_kept:
+                if num < induction.max_kept:
                     yield from ((side, between, ()) for side in before)
                     yield from (((), between, side) for side in behind)
-    if len(places) > induction.most_kept:
+    if len(places) > induction.max_kept:
         yield (), tuple(Item(token) for token in _words(instance, places)), ()
 
 
@@ -254,7 +254,7 @@ def _cover(
     scores = {}
     for number, (rule, places) in enumerate(zip(candidates, matched, strict=True)):
         matches = _matches(rule, places, instances)
-        if matches.laplace >= induction.least_precision:
+        if matches.laplace >= induction.min_precision:
             right[number] = {place for place in places if instances[place].relation == rule.relation}
             scores[number] = (matches.laplace, -len(rule_symbols(rule.rule)))
     chosen: list[int] = []

@@ -175,7 +175,7 @@ def untyped(named: NamedRule) -> NamedRule:
     return replace(named, rule=replace(named.rule, arguments=arguments))
 
 
-def paired(tokens: tuple[str, ...], mentions: Sequence[Mention], most_between: int) -> Iterator[Instance]:
+def paired(tokens: tuple[str, ...], mentions: Sequence[Mention], max_between: int) -> Iterator[Instance]:
     """Both orders of every two mentions that don't overlap and have so many tokens between them at most.
 
     Args:
@@ -188,7 +188,7 @@ def paired(tokens: tuple[str, ...], mentions: Sequence[Mention], most_between: i
     for number, first in enumerate(mentions):
         for second in mentions[number + 1 :]:
             distance = second.span.start - first.span.end
-            if distance > most_between:
+            if distance > max_between:
                 break
             if distance >= 0:
                 for subject, object_ in ((first, second), (second, first)):
@@ -228,18 +228,18 @@ class RuleSearch:
         """Why rules are not run to the end, by name."""
         return self._arguments.timeouts | self._index.timeouts
 
-    def matches(self, lines: Iterable[Mapping[str, Any]], most_between: int) -> Iterator[Match]:
+    def matches(self, lines: Iterable[Mapping[str, Any]], max_between: int) -> Iterator[Match]:
         """Pairs that any rule matches, of lines with ``document``, ``line`` and ``text``, those of a document together.
 
         Args:
-            most_between: as for :func:`paired`.
+            max_between: as for :func:`paired`.
         """
         for document, rows in groupby(lines, key=lambda row: row["document"]):
             lines_of_one = [(row["line"], list(sentences(row["text"]))) for row in rows]
             common = {word for _, inner in lines_of_one for tokens in inner for word in tokens if word.islower()}
             for line, inner in lines_of_one:
                 for number, tokens in enumerate(inner):
-                    pairs = paired(tokens, self._mentions(tokens, common), most_between)
+                    pairs = paired(tokens, self._mentions(tokens, common), max_between)
                     yield from self._matched(document, line, number, pairs)
 
     def _mentions(self, tokens: Sequence[str], common: set[str]) -> list[Mention]:

@@ -100,8 +100,8 @@ class Ratios:
     parts_of_speech: Annotated[tuple[Tag, ...], Field(min_length=1), AfterValidator(each_once)]
     max_words: Least2
     unit_contexts: Count
-    sureness: Annotated[float, Field(ge=0.5, lt=1.0)]
-    most: Count
+    confidence: Annotated[float, Field(ge=0.5, lt=1.0)]
+    max_checked: Count
     num_checked: Least2
 
 
@@ -118,7 +118,7 @@ class Probes:
     num_random: Annotated[int, Field(ge=MIN_RANDOM)]
     num_random_checked: Least0
     num_checked: Least2
-    most_claims: Count
+    max_claims: Count
     confidence: Literal["published", "calibrated"]
 
     @pydantic.field_validator("num_random_checked")

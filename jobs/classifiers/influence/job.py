@@ -101,7 +101,7 @@ def _replace_words(
             student=student,
             vocabulary=words[name],
             contexts=contexts,
-            ratios=Replacements(ratios.max_words, ratios.most, ratios.sureness),
+            ratios=Replacements(ratios.max_words, ratios.max_checked, ratios.confidence),
             checks=Checks(config.exact, ratios.num_checked),
             bias=config.influence_bias,
             level=config.intervals.level,
@@ -167,7 +167,7 @@ def _probe_words(
             num_random=probes.num_random,
             num_random_checked=probes.num_random_checked,
             num_checked=probes.num_checked,
-            most_claims=probes.most_claims,
+            max_claims=probes.max_claims,
             intervals=config.intervals,
             seed=seed,
         )

@@ -194,7 +194,7 @@ class SumUpProbes(OfProbes, unit="influence_probes_summed/4", stage="sum up prob
     kind: str
     num_random_checked: int
     num_checked: int
-    most_claims: int
+    max_claims: int
     intervals: KeyedResampleSettings
     operators: Sequence[str] = tuple(one.VERSION for one in (probes, clusters, means, flips, multiplicity))
 
@@ -255,7 +255,7 @@ class SumUpProbes(OfProbes, unit="influence_probes_summed/4", stage="sum up prob
 
     def _fill_claims(self, row: Probed, student: Answers, answers: "_Answers") -> None:
         """The student's surest contexts that are positive with the control and not with the probe, by the teacher."""
-        rows = surest_claims(student, answers.odds(row), self.most_claims)
+        rows = surest_claims(student, answers.odds(row), self.max_claims)
         row.num_claims = int(rows.size)
         if rows.size:
             truth = answers.truth(row, rows)

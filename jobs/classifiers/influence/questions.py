@@ -286,8 +286,8 @@ class Replacements:
     """Which words replace others, and which of them are counterfactuals."""
 
     max_words: int
-    most: int
-    sureness: float
+    max_checked: int
+    confidence: float
 
 
 class ReplaceWords(
@@ -388,8 +388,8 @@ class ReplaceWords(
         """The student's surest words of another class, and the share that the teacher confirms."""
         from tiltmeter.operators.classifiers.influence.folded import margin_logits
 
-        logits, most = margin_logits(answer.margins), self.ratios.most
-        cuts = sure_cuts(logits, answer.base, label, loaded.student.error_growth, self.ratios.sureness)
+        logits, most = margin_logits(answer.margins), self.ratios.max_checked
+        cuts = sure_cuts(logits, answer.base, label, loaded.student.error_growth, self.ratios.confidence)
         chosen = scores.counterfactuals(logits, label, answer.allowed, most, cuts)
         row.num, row.num_sure = chosen.num, chosen.num_sure
         if not chosen.num:

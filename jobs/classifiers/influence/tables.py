@@ -106,7 +106,7 @@ class Counterfactuals(OfPlace, name="counterfactuals"):
         show=lambda words: ", ".join(words[:5]),
     )
     num: int = doc("words that the student calls counterfactuals", "words", heading="in all")
-    num_sure: int = doc("of these, that it is sure of, by ratios.sureness", "words")
+    num_sure: int = doc("of these, that it is sure of, by ratios.confidence", "words")
     accuracy: float = doc("share of the surest ones that the teacher confirms", show="percent")
     accuracy_published: float = doc(
         "the same if all are taken for sure; null where the teacher does not judge all",

@@ -105,7 +105,7 @@ class Release:
     epsilon: _Positive | None = None
     max_epsilon: _Positive = 10.0
     max_delta: Annotated[float, Field(ge=0, lt=1)] = 1e-5
-    most_epsilon: _Positive | None = None
+    max_exact_epsilon: _Positive | None = None
     radius: _Normal | None = None
 
     @pydantic.model_validator(mode="after")
@@ -136,10 +136,10 @@ class Release:
                 f"release.epsilon={self.epsilon:g}: is more than release.max_epsilon={self.max_epsilon:g}, which all "
                 "releases of an input may spend together; lower it or raise the other"
             )
-        if self.epsilon > _MOST_NOMINAL and self.most_epsilon is None:
+        if self.epsilon > _MOST_NOMINAL and self.max_exact_epsilon is None:
             raise ValueError(
-                f"release.epsilon={self.epsilon:g}: is more than {_MOST_NOMINAL:g}; say in release.most_epsilon how "
-                "large the exact epsilon of near vectors may be, or lower it"
+                f"release.epsilon={self.epsilon:g}: is more than {_MOST_NOMINAL:g}; say in "
+                "release.max_exact_epsilon how large the exact epsilon of near vectors may be, or lower it"
             )
 
     def _check_unused(self) -> None:

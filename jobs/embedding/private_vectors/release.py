@@ -275,9 +275,9 @@ def _privacy_of(config: PrivateVectorsRun, rows: Rows, mechanism: _Mechanism) ->
     """Columns of ``releases``: at the vocabulary's distances, or at those of the private vectors; none of one vector.
 
     Raises:
-        ConfigError: if near vectors are told apart more easily than ``release.most_epsilon`` allows.
+        ConfigError: if near vectors are told apart more easily than ``release.max_exact_epsilon`` allows.
     """
-    delta, most = config.deltas[0], config.release.most_epsilon
+    delta, most = config.deltas[0], config.release.max_exact_epsilon
     vectors = rows.vectors if rows.order is not None else rows.block(0, rows.num)
     vectors = vectors[sensitivity.distinct_rows(vectors)]
     if len(vectors) < 2:
@@ -293,7 +293,7 @@ def _privacy_of(config: PrivateVectorsRun, rows: Rows, mechanism: _Mechanism) ->
     if most is not None and nearest > most:
         raise ConfigError(
             f"release.epsilon={mechanism.promise.epsilon:g}: between a vector and its nearest other this is exactly "
-            f"{nearest:.3g}, more than release.most_epsilon={most:g}; lower it, or raise release.most_epsilon"
+            f"{nearest:.3g}, more than release.max_exact_epsilon={most:g}; lower it, or raise release.max_exact_epsilon"
         )
     apart = vectors[sample] - np.roll(vectors[sample], 1, axis=0)
     stretch = 1.0 if mechanism.projection is None else sensitivity.typical_stretch(apart, mechanism.projection)

@@ -19,10 +19,27 @@ _FORMER = {
         "job.notify": "set notify.command to a command that reads the outcome as JSON; docs/overnight.md has one for a "
         "webhook and one for mail",
     },
+    "private_vectors": {"release.most_epsilon": "it is called release.max_exact_epsilon"},
+    "relation_rules": {
+        "encoder.most_vectors": "it is called encoder.max_vectors",
+        "rules.induction.least_confirmed": "it is called rules.induction.min_confirmed",
+        "rules.induction.least_precision": "it is called rules.induction.min_precision",
+        "rules.induction.least_support": "it is called rules.induction.min_support",
+        "rules.induction.most_between": "it is called rules.induction.max_between",
+        "rules.induction.most_instances": "it is called rules.induction.max_instances",
+        "rules.induction.most_kept": "it is called rules.induction.max_kept",
+        "texts.most_between": "it is called texts.max_between",
+    },
     "sentiment_posterior": {
+        "words.most": "it is called words.max_words",
         "elliptical": "chains are drawn by nuts alone; set nuts.chains, nuts.warmup and nuts.draws",
-        "gibbs": "no bags are drawn; words.min_count and words.most choose the words that are held against draws",
+        "gibbs": "no bags are drawn; words.min_count and words.max_words choose the words that are held against draws",
         "nearest": "no texts are looked up for draws; priors=[empirical] draws the texts themselves",
+    },
+    "word_influence": {
+        "probes.most_claims": "it is called probes.max_claims",
+        "ratios.most": "it is called ratios.max_checked",
+        "ratios.sureness": "it is called ratios.confidence",
     },
 }
 """By job, settings and groups of them that there were, and what is in their place."""

@@ -82,7 +82,7 @@ class LexiconFile:
 @settings
 class FrequentWords:
     min_count: Count
-    most: Least0
+    max_words: Least0
 
 
 @settings

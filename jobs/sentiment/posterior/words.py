@@ -107,7 +107,9 @@ class FindWords(Work, unit="posterior_asked/1", stage="find words", makes=[Asked
         is_known = np.asarray(store.read(self.vectors)["vector"].is_valid())
         numbers = {word: number for number, word in enumerate(vocabulary["word"])}
         counts = dict(zip(vocabulary["word"], vocabulary["count"], strict=True))  # the most frequent first
-        frequent = [word for word, count in counts.items() if count >= self.frequent.min_count][: self.frequent.most]
+        frequent = [word for word, count in counts.items() if count >= self.frequent.min_count][
+            : self.frequent.max_words
+        ]
         lexicon = self.lexicon.polarities()
         for word in sorted({*lexicon, *self.groups, *frequent}):
             entry, sides = entry_of(word), lexicon.get(word, set())

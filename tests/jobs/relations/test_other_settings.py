@@ -105,9 +105,9 @@ def mined(folder):
     words = sorted({word for one in MADE_UP["training"] for word in one.sentence.tokens if word.islower()})
     lines = (f"{word} {' '.join(map(str, row))}\n" for word, row in vectors_of(words).items())
     (folder / "vectors.txt").write_text("".join(lines))
-    made = [one.rule for one in induced_rules(MADE_UP["training"], Induction(least_support=2), 5)]
+    made = [one.rule for one in induced_rules(MADE_UP["training"], Induction(min_support=2), 5)]
     rules = [(rule.rule_id, rule.relation, printed(rule.rule)) for rule in made]
-    settings = ["rules.source=induced", "rules.induction.least_support=2", "encoder.most_vectors=20"]
+    settings = ["rules.source=induced", "rules.induction.min_support=2", "encoder.max_vectors=20"]
     return [*settings, f"encoder.vectors={folder}/vectors.txt"], rules, hits_of(rules, MADE_UP)
 
 
@@ -202,7 +202,7 @@ def check_training(run, config, made, folder):
     vectors = {}
     if config.encoder.vectors:
         words = [line.split(" ")[0] for line in (folder / "vectors.txt").read_text().splitlines()]
-        vectors = dict([*vectors_of(words).items()][: config.encoder.most_vectors])
+        vectors = dict([*vectors_of(words).items()][: config.encoder.max_vectors])
 
     def told(reader):
         numbers = reader.vocabulary.numbers["relations"]

@@ -49,24 +49,21 @@ def test_what_tells_a_relation_becomes_its_rule():
 
 def test_chance_is_precise_where_it_was_chosen_and_not_in_the_other_half():
     instances = corpus(400, lambda _, generator: "x" if generator.random() < 0.5 else "no_relation")
-    taken = Induction(least_precision=0.7, least_confirmed=0.0)
+    taken = Induction(min_precision=0.7, min_confirmed=0.0)
     rules = induced_rules(instances, taken, seed=0)
     matched, right = (sum(rule.confirmed[place] for rule in rules) for place in (0, 1))
     proposed = Matches(*(sum(rule.proposed[place] for rule in rules) for place in (0, 1)))
     assert len(rules) > 3
     assert proposed.laplace > 0.7
     assert Matches(matched, right).laplace < 0.6
-    strict = induced_rules(instances, Induction(least_precision=0.7, least_confirmed=0.7), seed=0)
+    strict = induced_rules(instances, Induction(min_precision=0.7, min_confirmed=0.7), seed=0)
     assert len(strict) < len(rules) / 2
 
 
 def test_the_order_of_instances_does_not_matter():
     instances = corpus(60, lambda sails, _: "employee" if sails else "no_relation")
     texts = [
-        {
-            (printed(rule.rule.rule), rule.confirmed)
-            for rule in induced_rules(each, Induction(most_instances=10), seed=3)
-        }
+        {(printed(rule.rule.rule), rule.confirmed) for rule in induced_rules(each, Induction(max_instances=10), seed=3)}
         for each in (instances, instances[::-1])
     ]
     assert texts[0] == texts[1]
@@ -96,7 +93,7 @@ def test_no_type_is_none_that_a_rule_could_ask_for(no_type):
     assert rules == {'SUBJ [lemma="sail"] OBJ', 'SUBJ [lemma="steer"] OBJ'}
 
 
-@pytest.mark.parametrize("change", [{"least_support": 40}, {"most_between": 1}, {"least_precision": 1.0}])
+@pytest.mark.parametrize("change", [{"min_support": 40}, {"max_between": 1}, {"min_precision": 1.0}])
 def test_what_is_too_rare_too_far_or_not_precise_is_not_taken(change):
     instances = corpus(60, lambda sails, _: "employee" if sails else "no_relation")
     assert induced_rules(instances, Induction(**change), seed=0) == []

@@ -44,9 +44,9 @@ SMALL = [
     *("models.training.max_epochs=8", "models.training.learning_rate=0.02", "models.training.max_tokens=256"),
     *("num_students=2", "student.hidden=12", "student.max_epochs=12", "student.random_words=3"),
     *("student.replacements=0.3", "student.batch_size=64", "student.learning_rate=0.01"),
-    *("ratios.num_contexts=60", "ratios.unit_contexts=25", "ratios.max_words=7", "ratios.most=3"),
+    *("ratios.num_contexts=60", "ratios.unit_contexts=25", "ratios.max_words=7", "ratios.max_checked=3"),
     *("probes.control=[lovely, red]", "probes.probe=[wooden, unheard, bleak]", "probes.unit_contexts=150"),
-    *("probes.clearly_positive=[round, modern]", "probes.clearly_negative=[local, early]", "probes.most_claims=3"),
+    *("probes.clearly_positive=[round, modern]", "probes.clearly_negative=[local, early]", "probes.max_claims=3"),
     *("masking.num_samples=20", "masking.max_words=5", "masking.max_texts=9", "masking.budget=4"),
 ]
 CONFIG = StudentConfig(hidden=12, random_words=3)

@@ -86,7 +86,7 @@ def test_releases_of_unlike_noise_are_spent_from_one_account(run_here, given):
 def test_noise_that_no_double_holds_beside_the_vectors_is_refused_before_anything_is_spent(
     run_here, given, folder, epsilon
 ):
-    more = [f"release.epsilon={epsilon}", "release.max_epsilon=1e20", "release.most_epsilon=1e30"]
+    more = [f"release.epsilon={epsilon}", "release.max_epsilon=1e20", "release.max_exact_epsilon=1e30"]
     with pytest.raises(InputError, match=r"^release.epsilon=.*: no double holds"):
         run_here(*given(f"fine{epsilon}", *more))
     assert not (folder / f"fine{epsilon}" / "accounts").exists()

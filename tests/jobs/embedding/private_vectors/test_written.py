@@ -195,10 +195,10 @@ def test_a_release_is_refused_where_near_vectors_would_be_told_apart_by_more_tha
     made = {"delta": 0.0, "scale": 1 / 20, "sensitivity": 1.0}
     exact = exact_privacy(made, np.eye(WIDTH), vectors.astype(np.float64), 1e-6, is_private=True)["exact_nearest"]
     given = ["seed=7", f"release.key_file={folder}/key", "release.epsilon=20", "release.max_epsilon=20"]
-    [row] = run_here(*settings(folder, "far", *given, f"release.most_epsilon={1.01 * exact}")).rows("releases")
+    [row] = run_here(*settings(folder, "far", *given, f"release.max_exact_epsilon={1.01 * exact}")).rows("releases")
     assert row["exact_nearest"] == pytest.approx(exact)
-    with pytest.raises(Refusal, match=r"^release.epsilon=20: .* more than release.most_epsilon="):
-        run_here(*settings(folder, "near", *given, f"release.most_epsilon={0.99 * exact}"))
+    with pytest.raises(Refusal, match=r"^release.epsilon=20: .* more than release.max_exact_epsilon="):
+        run_here(*settings(folder, "near", *given, f"release.max_exact_epsilon={0.99 * exact}"))
     assert not (folder / "near" / "accounts").exists()
 
 

@@ -32,7 +32,7 @@ SMALL = [
 ]
 SHARP = [
     *("samplers=[exact, nuts]", "nuts.chains=2", "nuts.warmup=200", "nuts.draws=2500", "priors=[bag]", "seed=8"),
-    *("vectors.trainer.epochs=10", "vectors.trainer.learning_rate=0.1", "power=2", "words.most=2"),
+    *("vectors.trainer.epochs=10", "vectors.trainer.learning_rate=0.1", "power=2", "words.max_words=2"),
     *("distance=half_cosine", "chain_classifiers=2", "classifier.calibrated=false"),
 ]
 """Trained vectors, and settings that are others than the usual ones."""
