@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from benchmarks.calibration.registry import Claim, Exemption, Experiment, Outcome, ends, holds
 from tiltmeter.jobs.changes.differences import Draws, _groups, _judgement, corrected
-from tiltmeter.jobs.changes.tables import DIFFERENCES
+from tiltmeter.jobs.changes.tables import Differences
 from tiltmeter.jobs.classifiers.intervals import mean_of_texts
 from tiltmeter.jobs.runtime.draws import ORDER
 from tiltmeter.jobs.upkeep.compare import logs
@@ -71,7 +71,7 @@ def _judged(draws: list[tuple[Draws, Draws]], numbers: list[tuple[float, float]]
         for kind, rows in _groups(before, after).items()
     ]
     table = frame.join(pl.concat(parts), on="pair").drop("pair").to_dicts()
-    return list(corrected(pa.Table.from_pylist(table, DIFFERENCES)).to_pylist())
+    return list(corrected(pa.Table.from_pylist(table, Differences.schema())).to_pylist())
 
 
 def _nights(repetition: int, num_texts: int, other: float) -> dict[str, Outcome]:

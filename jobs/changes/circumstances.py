@@ -5,7 +5,7 @@ from typing import Any
 
 from tiltmeter.jobs.changes.inputs import Input, inputs, leaves
 from tiltmeter.jobs.changes.past_runs import PastRun
-from tiltmeter.jobs.changes.tables import Change
+from tiltmeter.jobs.changes.tables import Changes
 from tiltmeter.jobs.changes.wording import as_text, change_text, value_text
 
 _PLACES = {"run_dir", "series", "store"}
@@ -14,7 +14,7 @@ _PLACES = {"run_dir", "series", "store"}
 _MOST_ITEMS = 5
 
 
-def circumstances(before: PastRun, after: PastRun) -> list[Change]:
+def circumstances(before: PastRun, after: PastRun) -> list[Changes]:
     """Settings, inputs and versions that differ between two runs."""
     return [
         *_changes("setting", _settings(before), _settings(after)),
@@ -32,14 +32,14 @@ def _versions(run: PastRun) -> dict[str, Any]:
     return {".".join(path): value for path, value in leaves(run.record["versions"] | known)}
 
 
-def _changes(kind: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Change]:
+def _changes(kind: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Changes]:
     """One for each name whose value came, is gone or differs, in the order of the later run."""
     for name in dict.fromkeys([*after, *before]):
         if name in before and name in after and before[name] == after[name]:
             continue
-        texts = [_text(side[name]) if name in side else None for side in (before, after)]
+        was, now = (_text(side[name]) if name in side else None for side in (before, after))
         sentence = f"{kind} {name} {_moved(name, before, after)}."
-        yield {"kind": kind, "item": name, "text_before": texts[0], "text_after": texts[1], "sentence": sentence}
+        yield Changes(kind=kind, item=name, text_before=was, text_after=now, sentence=sentence)
 
 
 def _moved(name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> str:

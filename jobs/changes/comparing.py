@@ -16,9 +16,11 @@ from tiltmeter.jobs.changes.differences import DrawsOfRuns, Limits, difference_r
 from tiltmeter.jobs.changes.matching import Matched, UnmatchableError, match
 from tiltmeter.jobs.changes.numbers import decided, judged_column, number_changes
 from tiltmeter.jobs.changes.past_runs import PastRun
-from tiltmeter.jobs.changes.tables import DIFFERENCES, Change, change_table
+from tiltmeter.jobs.changes.tables import Changes, Differences
 from tiltmeter.jobs.changes.values import changed_values, status_changed, status_changes, value_changes
 from tiltmeter.jobs.runtime.columns import SPREAD, interval_columns
+from tiltmeter.jobs.runtime.rows import Row
+from tiltmeter.jobs.runtime.table import table_from
 from tiltmeter.jobs.runtime.wording import plural
 
 NO_ROW = "no row of it is in both runs"
@@ -43,7 +45,7 @@ class Comparison:
         self._detail, self._draws = detail or Detail(), DrawsOfRuns(before, after)
 
     @cached_property
-    def _tables(self) -> list["_ComparedTable | Change"]:
+    def _tables(self) -> list["_ComparedTable | Changes"]:
         """Those that differ, and what is said of those that can't be compared row by row."""
         names = dict.fromkeys([*self.after.tables, *self.before.tables])
         return [table for name in names for table in _table(name, self.before, self.after, self._detail, self._draws)]
@@ -67,12 +69,12 @@ class Comparison:
         changes = circumstances(self.before, self.after)
         for table in self._tables:
             changes += table.changes(limit, self._detail) if isinstance(table, _ComparedTable) else [table]
-        return change_table(changes)
+        return table_from(changes, Changes, pa.Table.from_pylist)
 
     def differences(self) -> pa.Table:
         """The table ``differences``, without ``q``, and with verdicts of those numbers only that have no p-value."""
         rows = [row for table in self._compared for row in table.differences()]
-        return pa.Table.from_pylist(rows, DIFFERENCES)
+        return table_from(rows, Differences, pa.Table.from_pylist)
 
 
 def compare(before: PastRun, after: PastRun, detail: Detail | None = None) -> pa.Table:
@@ -87,7 +89,7 @@ def common_tables(before: PastRun, after: PastRun) -> list[str]:
 
 def _table(
     name: str, before: PastRun, after: PastRun, detail: Detail, draws: DrawsOfRuns
-) -> list["_ComparedTable | Change"]:
+) -> list["_ComparedTable | Changes"]:
     entries = before.tables.get(name), after.tables.get(name)
     if entries[0] is None or entries[1] is None:
         return [_came_or_went(name, *entries)]
@@ -106,24 +108,24 @@ def _table(
     return [_ComparedTable(name, matched, _labels(tables[1].schema), draws)]
 
 
-def _came_or_went(name: str, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> Change:
+def _came_or_went(name: str, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> Changes:
     was, now = (None if entry is None else plural(entry["rows"], "row") for entry in (before, after))
     verdict = f"is new, with {now}" if before is None else f"is gone; it had {was}"
-    rows = {"before": before and before["rows"], "after": after and after["rows"]}
-    texts = {"text_before": was, "text_after": now, "sentence": f"table {name} {verdict}."}
-    return {"kind": "table", "table": name} | rows | texts
+    change = Changes(kind="table", table=name, text_before=was, text_after=now, sentence=f"table {name} {verdict}.")
+    change.before, change.after = (None if entry is None else entry["rows"] for entry in (before, after))
+    return change
 
 
 def _differs(
     name: str, before: int, after: int, verdict: str, num_beyond: int | None = None, num_judged: int | None = None
-) -> Change:
+) -> Changes:
     """That a table differs; without numbers of numbers if its rows could not be compared."""
     rows = f"{plural(before, 'row')} as before" if before == after else f"{plural(after, 'row')}, before {before:,}"
-    numbers = {"before": before, "after": after, "difference": after - before}
-    counts = {"num_changed": num_beyond, "num_compared": num_judged}
-    texts = {"text_before": plural(before, "row"), "text_after": plural(after, "row")}
-    sentence = f"table {name} differs ({rows}): {verdict}."
-    return {"kind": "table", "table": name, "sentence": sentence} | numbers | counts | texts
+    change = Changes(kind="table", table=name, before=before, after=after, difference=after - before)
+    change.num_changed, change.num_compared = num_beyond, num_judged
+    change.text_before, change.text_after = plural(before, "row"), plural(after, "row")
+    change.sentence = f"table {name} differs ({rows}): {verdict}."
+    return change
 
 
 def _labels(schema: pa.Schema) -> set[str]:
@@ -155,7 +157,7 @@ class _ComparedTable:
             for column, interval in self._comparable[0].items()
         }
 
-    def changes(self, most_p: float, detail: Detail) -> list[Change]:
+    def changes(self, most_p: float, detail: Detail) -> list[Changes]:
         """What differs in its rows, after a row that says that it differs."""
         name, matched, hidden = self.name, self.matched, status_changed(self.matched)
         changes = [*_columns(name, matched), *_gone_and_come(name, matched, detail)]
@@ -168,9 +170,9 @@ class _ComparedTable:
         for column in self._comparable[1]:
             differing = changed_values(matched, column, hidden, is_label=column in self.labels)
             changes += value_changes(matched, differing, {"table": name, "column": column}, detail)
-        return [self._verdict(sum(change.get("beyond") is True for change in changes), num_judged), *changes]
+        return [self._verdict(sum(change.beyond is True for change in changes), num_judged), *changes]
 
-    def _verdict(self, num_beyond: int, num_judged: int) -> Change:
+    def _verdict(self, num_beyond: int, num_judged: int) -> Changes:
         verdict = f"{num_beyond:,} of {plural(num_judged, 'number')} with an interval moved beyond it"
         if not num_judged:
             is_apart = self.matched.pairs.is_empty() and self.matched.gone.len() and self.matched.came.len()
@@ -178,12 +180,11 @@ class _ComparedTable:
         heights = self.matched.before.height, self.matched.after.height
         return _differs(self.name, *heights, verdict, num_beyond, num_judged)
 
-    def differences(self) -> Iterator[dict[str, Any]]:
-        """Rows of the table ``differences``: of every number with an interval."""
-        judged = [column for column, interval in self._comparable[0].items() if interval]
-        for column in judged:
-            where = {"table": self.name, "column": column}
-            yield from (where | row for row in difference_rows(self.matched, column, self.numbers[column]))
+    def differences(self) -> Iterator[Differences]:
+        """Of every number with an interval."""
+        for column, interval in self._comparable[0].items():
+            if interval:
+                yield from difference_rows(self.matched, self.name, column, self.numbers[column])
 
 
 def _advice(matched: Matched) -> str:
@@ -219,7 +220,7 @@ def _are_numbers(name: str, kinds: list[pl.Schema]) -> bool:
     return all(kind[name].is_numeric() for kind in kinds)
 
 
-def _columns(name: str, matched: Matched) -> Iterator[Change]:
+def _columns(name: str, matched: Matched) -> Iterator[Changes]:
     """Columns that came, are gone or are of another type."""
     before, after = matched.before.schema, matched.after.schema
     for column in dict.fromkeys([*after, *before]):
@@ -229,11 +230,12 @@ def _columns(name: str, matched: Matched) -> Iterator[Change]:
         verdict = (
             "is new" if kinds[0] is None else "is gone" if kinds[1] is None else f"was {kinds[0]}, is {kinds[1]} now"
         )
-        texts = {"text_before": kinds[0], "text_after": kinds[1], "sentence": f"{name}: column {column} {verdict}."}
-        yield {"kind": "column", "table": name, "column": column} | texts
+        change = Changes(kind="column", table=name, column=column, text_before=kinds[0], text_after=kinds[1])
+        change.sentence = f"{name}: column {column} {verdict}."
+        yield change
 
 
-def _gone_and_come(name: str, matched: Matched, detail: Detail) -> Iterator[Change]:
+def _gone_and_come(name: str, matched: Matched, detail: Detail) -> Iterator[Changes]:
     """Rows that only one of the tables has: each if they are few, or else one row for all that went or came."""
     for rows, named, has_come in ((matched.gone, matched.named_gone, False), (matched.came, matched.named_came, True)):
         num_listed = rows.len() if rows.len() <= detail.max_listed else 1
@@ -242,8 +244,8 @@ def _gone_and_come(name: str, matched: Matched, detail: Detail) -> Iterator[Chan
             yield _row(name, named(row), num, has_come)
 
 
-def _row(name: str, row: dict[str, str], num: int, has_come: bool) -> Change:
+def _row(name: str, row: Row, num: int, has_come: bool) -> Changes:
     what = f"row {row['row']}" if num == 1 else f"{plural(num, 'row')}, such as {row['row']},"
-    text = {"text_after" if has_come else "text_before": row["row"]}
+    text: Row = {"text_after" if has_come else "text_before": row["row"]}
     verb = "came" if has_come else "is gone" if num == 1 else "are gone"
-    return {"kind": "row", "table": name, "num_changed": num, "sentence": f"{name}: {what} {verb}."} | row | text
+    return Changes(kind="row", table=name, num_changed=num, sentence=f"{name}: {what} {verb}.", **row, **text)

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from tiltmeter.jobs.changes.matching import Matched
 from tiltmeter.jobs.changes.past_runs import PastRun
+from tiltmeter.jobs.changes.tables import Differences
 from tiltmeter.jobs.runtime.draws import NUM_ITEMS, ORDER, Scheme
-from tiltmeter.jobs.runtime.rows import Row
 from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.statistics.differences import Centre, paired_difference, paired_means, unpaired_difference
 from tiltmeter.operators.statistics.multiplicity import benjamini_hochberg
@@ -184,24 +184,27 @@ def _padded(draws: Sequence[Draws], size: int) -> FloatArray:
     return padded
 
 
-def difference_rows(matched: Matched, column: str, judged: pl.DataFrame) -> Iterator[Row]:
-    """Rows of the table ``differences``, but for the names of table and column and what is corrected.
+def difference_rows(matched: Matched, table: str, column: str, judged: pl.DataFrame) -> Iterator[Differences]:
+    """Rows of the table ``differences``, but for what is corrected.
 
     Args:
         matched: the rows of both runs.
-        column: of numbers that have an interval.
+        table, column: of numbers that have an interval.
         judged: of all pairs, as :meth:`DrawsOfRuns.judged` gives them.
     """
     for number in judged.drop_nulls(["before", "after"]).to_dicts():
-        verdict = None if number["beyond"] is None else MOVED if number["beyond"] else STAYED
-        row = {name: number[name] for name in ("before", "after", "difference", *JUDGEMENT)} | {"verdict": verdict}
-        yield row | {"paired_by": number["paired_by"] or "none"} | matched.named(number["pair"])
+        known = {name: number[name] for name in ("before", "after", "difference", *JUDGEMENT)}
+        row = Differences(table=table, column=column, **known, **matched.named(number["pair"]))
+        row.verdict = None if number["beyond"] is None else MOVED if number["beyond"] else STAYED
+        row.paired_by = row.paired_by or "none"
+        yield row
     for side, rows, name in (("before", matched.gone, matched.named_gone), ("after", matched.came, matched.named_came)):
         frame = getattr(matched, side)
         verdict = "gone" if side == "before" else "came"
         for place, row in enumerate(rows):
             if (value := frame[column][row]) is not None:
-                yield {side: float(value), "paired_by": "none", "verdict": verdict} | name(place)
+                known = {side: float(value), "paired_by": "none", "verdict": verdict}
+                yield Differences(table=table, column=column, **known, **name(place))
 
 
 # --- all numbers of two runs, or of a night -------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from tiltmeter.jobs.changes.detail import Detail
 from tiltmeter.jobs.changes.differences import Limits
 from tiltmeter.jobs.changes.past_runs import PastRun, run_under_way
 from tiltmeter.jobs.changes.sections import changes_since
-from tiltmeter.jobs.changes.tables import CHANGES
+from tiltmeter.jobs.changes.tables import Changes
 from tiltmeter.jobs.report.html.elements import Section
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.storage.store.ledger import Store
@@ -40,7 +40,7 @@ class History:
 
     def changes(self, limits: Limits | None = None) -> pa.Table:
         """See :meth:`.comparing.Comparison.changes`."""
-        return CHANGES.empty_table() if self.comparison is None else self.comparison.changes(limits)
+        return Changes.schema().empty_table() if self.comparison is None else self.comparison.changes(limits)
 
 
 def history(store: Store, registered: RegisteredRun, run: PastRun) -> History:

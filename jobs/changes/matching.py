@@ -9,6 +9,7 @@ import polars as pl
 import pyarrow as pa
 
 from tiltmeter.jobs.changes.wording import row_name
+from tiltmeter.jobs.runtime.rows import Row
 from tiltmeter.jobs.runtime.wording import plural
 from tiltmeter.storage.store.tables import key_columns
 
@@ -74,19 +75,19 @@ class Matched:
             }
         )
 
-    def named(self, pair: int) -> dict[str, str]:
+    def named(self, pair: int) -> Row:
         """Columns ``row`` and ``key`` of the table of changes, for a pair by its number."""
         return self._named(self.after, self.pairs["after"][pair])
 
-    def named_gone(self, number: int) -> dict[str, str]:
+    def named_gone(self, number: int) -> Row:
         """The same for a row of ``gone``."""
         return self._named(self.before, self.gone[number])
 
-    def named_came(self, number: int) -> dict[str, str]:
+    def named_came(self, number: int) -> Row:
         """The same for a row of ``came``."""
         return self._named(self.after, self.came[number])
 
-    def _named(self, table: pl.DataFrame, row: int) -> dict[str, str]:
+    def _named(self, table: pl.DataFrame, row: int) -> Row:
         shown = {name: table[name][row] for name in self._telling}
         return {"row": row_name(shown), "key": self._key(table, row)}
 

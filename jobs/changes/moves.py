@@ -30,10 +30,9 @@ class Moves:
 
     def row(self, number: dict[str, Any]) -> str:
         """The row of a number of ``numbers``, in words."""
-        by_key = (
-            self.matched.named_gone(number["gone"]) if number["pair"] is None else self.matched.named(number["pair"])
-        )
-        return by_key["row"]
+        matched, pair = self.matched, number["pair"]
+        by_key = matched.named_gone(number["gone"]) if pair is None else matched.named(pair)
+        return str(by_key["row"])
 
 
 def moves(before: PastRun, after: PastRun, table: str, column: str, limits: Limits | None = None) -> Moves:

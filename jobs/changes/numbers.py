@@ -1,14 +1,15 @@
 """Which numbers moved, and which of them beyond their interval."""
 
-from typing import Any, cast
+from typing import cast
 
 import polars as pl
 
 from tiltmeter.jobs.changes.detail import Detail
 from tiltmeter.jobs.changes.matching import Matched
-from tiltmeter.jobs.changes.tables import Change
+from tiltmeter.jobs.changes.tables import Changes
 from tiltmeter.jobs.changes.wording import amount, is_exact, widths, with_interval
 from tiltmeter.jobs.runtime.columns import ENDS
+from tiltmeter.jobs.runtime.rows import Row
 from tiltmeter.jobs.runtime.wording import plural
 
 _ROUNDING = 1e-9
@@ -88,8 +89,8 @@ def decided(judged: pl.DataFrame, most_p: float) -> pl.DataFrame:
 
 
 def number_changes(
-    matched: Matched, verdicts: pl.DataFrame, where: dict[str, str], hidden: pl.Series, detail: Detail
-) -> list[Change]:
+    matched: Matched, verdicts: pl.DataFrame, where: Row, hidden: pl.Series, detail: Detail
+) -> list[Changes]:
     """The changes of a column of numbers, the largest first.
 
     Those that moved beyond their interval are listed each, those within theirs are one row; those without an interval
@@ -116,19 +117,20 @@ def number_changes(
     ]
 
 
-def _listed(matched: Matched, row: dict[str, Any], where: dict[str, str], num_compared: int) -> Change:
-    name = matched.named(row["pair"])
-    sentence = f"{where['table']}: {where['column']} of {name['row']} {_move(row)}."
-    counts = {"num_changed": 1, "num_compared": num_compared}
-    return {"kind": "number", "sentence": sentence} | where | name | _columns(row) | counts
+def _listed(matched: Matched, row: Row, where: Row, num_compared: int) -> Changes:
+    change = _change(matched, row, where)
+    change.num_changed, change.num_compared = 1, num_compared
+    change.sentence = f"{change.table}: {change.column} of {change.row} {_move(row)}."
+    return change
 
 
-def _columns(row: dict[str, Any]) -> dict[str, Any]:
+def _change(matched: Matched, row: Row, where: Row) -> Changes:
     ends = {f"difference_{end}": row[end] for end in ENDS}
-    return {name: row.get(name) for name in _NUMBERS} | ends
+    numbers: Row = {name: row.get(name) for name in _NUMBERS}
+    return Changes(kind="number", **where, **matched.named(row["pair"]), **numbers, **ends)
 
 
-def _move(row: dict[str, Any]) -> str:
+def _move(row: Row) -> str:
     before, after = (
         with_interval(row[side], row.get(f"{side}_low"), row.get(f"{side}_high")) for side in ("before", "after")
     )
@@ -142,21 +144,22 @@ def _move(row: dict[str, Any]) -> str:
     return f"went from {before} to {after}"
 
 
-def _pairing(row: dict[str, Any]) -> str:
+def _pairing(row: Row) -> str:
     draws = plural(row["num_draws"], "draw")
     return f"over {draws} of each run" if row["paired_by"] == "unpaired" else f"over {draws} that both runs share"
 
 
-def _summed(matched: Matched, rows: pl.DataFrame, where: dict[str, str], num_compared: int) -> Change:
+def _summed(matched: Matched, rows: pl.DataFrame, where: Row, num_compared: int) -> Changes:
     sizes = rows.select(size=pl.col("difference").abs())["size"]
     largest = rows.row(sizes.arg_max() or 0, named=True)
-    name = matched.named(largest["pair"])
-    sentence = (
-        f"{where['table']}: {where['column']} changed in {rows.height:,} of {plural(num_compared, 'row')}"
-        f"{' within its interval' if largest['beyond'] is False else ''}{spread(sizes)}, the most in {name['row']}."
+    change = _change(matched, largest, where)
+    change.num_changed, change.num_compared = rows.height, num_compared
+    change.median_difference = cast(float, sizes.median())
+    change.sentence = (
+        f"{change.table}: {change.column} changed in {rows.height:,} of {plural(num_compared, 'row')}"
+        f"{' within its interval' if largest['beyond'] is False else ''}{spread(sizes)}, the most in {change.row}."
     )
-    counts = {"num_changed": rows.height, "num_compared": num_compared, "median_difference": sizes.median()}
-    return {"kind": "number", "sentence": sentence} | where | name | _columns(largest) | counts
+    return change
 
 
 def spread(sizes: pl.Series) -> str:

@@ -222,23 +222,17 @@ def _numbers(beyond: pl.DataFrame) -> list[Block]:
     if beyond.is_empty():
         return []
     half_widths = cell("half-widths", half_widths_text, is_numeric=True)
-    row, both = text("row", names=isolated), (_side("before"), _side("after"))
+    row, both = text("row", names=isolated), (_number("before"), _number("after"))
     caption = (
         "How far they moved, in half widths of the earlier interval, unless that was exact; with the intervals of both "
         "runs in brackets."
     )
-    differences = [_difference(), text("paired_by", "paired by")] if beyond["p"].count() else []
+    differences = [_number("difference"), text("paired_by", "paired by")] if beyond["p"].count() else []
     return [grid(caption, beyond, "table", "column", row, *both, *differences, half_widths, most=_MOST_NUMBERS)]
 
 
-def _difference() -> Column:
-    """With the interval that judged it."""
-    ends = ("difference", "difference_low", "difference_high")
-    return cell("difference", lambda row: with_interval(*(row[end] for end in ends)), is_numeric=True)
-
-
-def _side(name: str) -> Column:
-    """A number of one of the runs, with its interval."""
+def _number(name: str) -> Column:
+    """Of one of the runs, or the difference, with its interval."""
     ends = (name, f"{name}_low", f"{name}_high")
     return cell(name, lambda row: with_interval(*(row[end] for end in ends)), is_numeric=True)
 

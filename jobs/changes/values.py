@@ -8,8 +8,9 @@ import polars as pl
 from tiltmeter.jobs.changes.detail import Detail
 from tiltmeter.jobs.changes.matching import Matched
 from tiltmeter.jobs.changes.numbers import spread
-from tiltmeter.jobs.changes.tables import Change
+from tiltmeter.jobs.changes.tables import Changes
 from tiltmeter.jobs.changes.wording import as_text, change_text
+from tiltmeter.jobs.runtime.rows import Row
 from tiltmeter.jobs.runtime.wording import plural
 
 
@@ -20,7 +21,7 @@ def status_changed(matched: Matched) -> pl.Series:
     return matched.both("status").select(pl.col("before").ne_missing(pl.col("after"))).to_series()
 
 
-def status_changes(matched: Matched, table: str, detail: Detail) -> list[Change]:
+def status_changes(matched: Matched, table: str, detail: Detail) -> list[Changes]:
     """Rows of another status, with the reason: each if they are few, or else one row for each change of status."""
     changed = status_changed(matched)
     if not changed.any():
@@ -34,16 +35,16 @@ def status_changes(matched: Matched, table: str, detail: Detail) -> list[Change]
     return [_status(matched, table, row, row["num"]) for row in groups.iter_rows(named=True)]
 
 
-def _status(matched: Matched, table: str, row: dict[str, Any], num: int) -> Change:
+def _status(matched: Matched, table: str, row: dict[str, Any], num: int) -> Changes:
     name, reason = matched.named(row["pair"]), _reason(matched, row["pair"])
     before, after = row["before"], row["after"]
     what = f"{name['row']} was {before} and is {after} now"
     if num > 1:
         what = f"{plural(num, 'row')} were {before} and are {after} now, such as {name['row']}"
-    sentence = f"{table}: {what}{': ' if reason else ''}{reason}."
-    counts = {"num_changed": num, "num_compared": matched.pairs.height}
-    texts = {"text_before": before, "text_after": after, "sentence": sentence}
-    return {"kind": "status", "table": table, "column": "status"} | name | counts | texts
+    change = Changes(kind="status", table=table, column="status", text_before=before, text_after=after, **name)
+    change.num_changed, change.num_compared = num, matched.pairs.height
+    change.sentence = f"{table}: {what}{': ' if reason else ''}{reason}."
+    return change
 
 
 def _reason(matched: Matched, pair: int) -> str:
@@ -81,7 +82,7 @@ def _other_company(both: pl.DataFrame, matched: Matched) -> pl.Series:
     return both.with_columns(**kinds).select((before != common) | (after != common)).to_series()
 
 
-def value_changes(matched: Matched, values: pl.DataFrame, where: dict[str, str], detail: Detail) -> list[Change]:
+def value_changes(matched: Matched, values: pl.DataFrame, where: Row, detail: Detail) -> list[Changes]:
     """Values that differ: each if they are few, or else summed up in one row.
 
     Args:
@@ -94,22 +95,23 @@ def value_changes(matched: Matched, values: pl.DataFrame, where: dict[str, str],
     if values.height <= detail.max_listed:
         return list(_each(matched, values, sizes, where))
     [example] = _each(matched, values.head(1), sizes, where)
-    sentence = (
+    example.num_changed = values.height
+    example.difference, example.median_difference = cast(float, sizes.max()), cast(float, sizes.median())
+    example.sentence = (
         f"{where['table']}: {where['column']} changed in {values.height:,} of {plural(matched.pairs.height, 'row')}"
-        f"{spread(sizes)}, such as {example['row']}."
+        f"{spread(sizes)}, such as {example.row}."
     )
-    counts = {"num_changed": values.height, "difference": sizes.max(), "median_difference": sizes.median()}
-    return [example | counts | {"sentence": sentence}]
+    return [example]
 
 
-def _each(matched: Matched, values: pl.DataFrame, sizes: pl.Series, where: dict[str, str]) -> Iterator[Change]:
-    counts = {"num_changed": 1, "num_compared": matched.pairs.height}
+def _each(matched: Matched, values: pl.DataFrame, sizes: pl.Series, where: Row) -> Iterator[Changes]:
     for row, size in zip(values.iter_rows(named=True), sizes, strict=False):
-        name, before, after = matched.named(row["pair"]), as_text(row["before"]), as_text(row["after"])
-        texts = {"text_before": before, "text_after": after, "difference": size}
+        change = Changes(kind="text", difference=size, num_changed=1, **where, **matched.named(row["pair"]))
+        change.num_compared = matched.pairs.height
+        change.text_before, change.text_after = as_text(row["before"]), as_text(row["after"])
         verdict = change_text(row["before"], row["after"])
-        sentence = f"{where['table']}: {where['column']} of {name['row']} {verdict}."
-        yield {"kind": "text", "sentence": sentence} | where | name | texts | counts
+        change.sentence = f"{change.table}: {change.column} of {change.row} {verdict}."
+        yield change
 
 
 def _distances(values: pl.DataFrame) -> pl.Series:

@@ -1,6 +1,6 @@
 """Vectors of listed words in all embeddings of a corpus, and numbers with their intervals: what every measure needs."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tiltmeter.jobs.embedding.tables import with_interval
+from tiltmeter.jobs.embedding.tables import OF_REPLICAS, Uncertain
 from tiltmeter.jobs.embedding.vectors import matrix
 from tiltmeter.jobs.runtime.draws import Scheme, draws_of
 from tiltmeter.jobs.runtime.rows import OK, Row, failed
-from tiltmeter.jobs.runtime.table import Column, Number
+from tiltmeter.jobs.runtime.table import Column
 from tiltmeter.jobs.runtime.work import Subject
 from tiltmeter.operators.embedding.bootstrap import ORIGINAL
 from tiltmeter.operators.statistics.intervals import LINEAR, IntervalSettings, Scale, percentile_interval, shift
@@ -134,7 +134,7 @@ class Lookup:
 
 
 def estimate(name: str, values: Replicated, intervals: IntervalSettings, scale: Scale = LINEAR) -> Row:
-    """The columns of :func:`.columns.with_interval` of one number: its value, interval, percentiles, spread and draws.
+    """The columns of :data:`.tables.OF_REPLICAS` of one number: its value, interval, percentiles, spread and draws.
 
     Args:
         name: of the number.
@@ -158,18 +158,15 @@ def estimate(name: str, values: Replicated, intervals: IntervalSettings, scale: 
     }
 
 
-class OfReplicas(Number):
+class OfReplicas(Uncertain):
     """A number of a corpus, its interval, the percentiles of its replicas, what moves it, and its draws."""
+
+    others = OF_REPLICAS
 
     def __init__(self, values: Replicated, intervals: IntervalSettings, scale: Scale = LINEAR) -> None:
         """Args: as of :func:`estimate`."""
         self._cells = estimate("", values, intervals, scale)
         self.resamples = self._cells.pop("_draws")
-
-    @classmethod
-    def fields(cls, about: Column) -> Iterable[pa.Field]:
-        """As :func:`.tables.with_interval` has them."""
-        return with_interval(about.name, about.sentence, about.unit)
 
     def cells(self, about: Column) -> Row:
         """By column."""

@@ -1,9 +1,11 @@
 """Public tables of what was read and trained, and the columns that all measures of embeddings share."""
 
+from collections.abc import Iterable, Mapping
+from typing import ClassVar
+
 import pyarrow as pa
 
-from tiltmeter.jobs.runtime.columns import interval, number
-from tiltmeter.jobs.runtime.table import Int16, Table, doc, key, label, schemas
+from tiltmeter.jobs.runtime.table import Column, Int16, Number, Table, doc, key, label, schemas
 from tiltmeter.storage.store.tables import column
 
 WORD = "the word as the tokeniser writes it; a phrase has spaces inside"
@@ -95,43 +97,53 @@ TABLES = schemas(Corpora, CorpusSlices, Vocabulary, TrainingLosses) | {"embeddin
 """Of what every job on corpora publishes; vectors have as many numbers as the trainer has dimensions."""
 
 
-# --- columns of a number with the intervals of replicas -------------------------------------------------------------
+# --- numbers with the intervals of replicas -------------------------------------------------------------------------
 
 
-def with_interval(name: str, sentence: str, unit: str = "", original: str = "") -> list[pa.Field]:
-    """A number of a corpus, its interval and what moves it, as :func:`.lookup.estimate` fills the columns.
+class Uncertain(Number):
+    """A number of a corpus with further columns that say how sure it is: how their names end, and their sentences, in
+    which ``{}`` is its name."""
 
-    Args:
-        original: the number of the original corpus, where ``name`` is itself a mean of the replicas.
-    """
-    return [
-        number(name, sentence, unit),
-        *interval(name, f"interval of {name} for this corpus drawn again, by job.interval", unit),
-        shift(name, original or name),
-        *spread(name, f"replicas' values of {name}", unit),
-    ]
+    others: ClassVar[Mapping[str, str]]
 
-
-def spread(name: str, whose: str, unit: str = "") -> list[pa.Field]:
-    """The percentiles of the replicas, and what moves a number."""
-    return [
-        *percentiles(name, whose, unit),
-        number(f"{name}_sd_training", f"standard deviation of {name} over random starts; null for one start", unit),
-        number(f"{name}_sd_sampling", "that over replicas, less what training adds; null for one start", unit),
-    ]
+    @classmethod
+    def fields(cls, about: Column) -> Iterable[pa.Field]:
+        """The number itself, and the others."""
+        yield column(about.name, pa.float64(), about.sentence, about.unit)
+        for ending, sentence in cls.others.items():
+            unit = "standard deviations of the replicas" if ending == "_shift" else about.unit
+            yield column(f"{about.name}{ending}", pa.float64(), sentence.format(about.name), unit)
 
 
-def shift(name: str, subject: str) -> pa.Field:
-    """What resampling alone does to a number."""
+def interval(sentence: str, ending: str = "") -> dict[str, str]:
+    """Both ends of one, such as ``percentile interval of the replicas' values of {}``."""
+    return {f"{ending}_low": f"lower end of the {sentence}", f"{ending}_high": f"upper end of the {sentence}"}
+
+
+def shift(subject: str) -> dict[str, str]:
+    """What resampling alone does to a number; the subject is that of the original corpus."""
     sentence = f"mean of the replicas less {subject}, on the scale of the interval: what resampling alone does to it"
-    return number(f"{name}_shift", sentence, "standard deviations of the replicas")
+    return {"_shift": sentence}
 
 
-def percentiles(name: str, whose: str, unit: str = "") -> list[pa.Field]:
+def percentiles(whose: str) -> dict[str, str]:
     """The interval of the papers, whatever the method of the other."""
-    return interval(f"{name}_percentile", f"percentile interval of the {whose}", unit)
+    return interval(f"percentile interval of the {whose}", "_percentile")
 
 
-def monte_carlo(name: str, unit: str = "") -> list[pa.Field]:
-    """How well a mean over replicas is known, which shrinks with their number."""
-    return interval(f"{name}_monte_carlo", f"Monte Carlo interval of {name}: how well so many replicas fix it", unit)
+def spread(whose: str) -> dict[str, str]:
+    """The percentiles of the replicas, and what moves a number."""
+    return {
+        **percentiles(whose),
+        "_sd_training": "standard deviation of {} over random starts; null for one start",
+        "_sd_sampling": "that over replicas, less what training adds; null for one start",
+    }
+
+
+DRAWN_AGAIN = interval("interval of {} for this corpus drawn again, by job.interval")
+
+OF_REPLICAS = DRAWN_AGAIN | shift("{}") | spread("replicas' values of {}")
+"""As :func:`.lookup.estimate` fills them."""
+
+MONTE_CARLO = interval("Monte Carlo interval of {}: how well so many replicas fix it", "_monte_carlo")
+"""How well a mean over replicas is known, which shrinks with their number."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from tiltmeter.jobs.embedding.lookup import OfReplicas
-from tiltmeter.jobs.embedding.tables import MISSING_WORDS, NUM_REPLICAS, WORD, OfModel, with_interval
+from tiltmeter.jobs.embedding.tables import MISSING_WORDS, NUM_REPLICAS, WORD, OfModel
 from tiltmeter.jobs.runtime.draws import draws_of
 from tiltmeter.jobs.runtime.rows import Row
 from tiltmeter.jobs.runtime.table import Column, Int32, Number, Table, doc, key, label, schemas
@@ -35,10 +35,9 @@ class Weighted(Number):
     @classmethod
     def fields(cls, about: Column) -> Iterable[pa.Field]:
         """Of the number by the weights that were asked for, and by all."""
-        name, unit = about.name, about.unit
-        each = {f"{name}_by_{weights}": f"{name}, {what}" for weights, what in _BY.items()}
-        for column, sentence in {name: about.sentence, **each}.items():
-            yield from with_interval(column, sentence, unit)
+        each = {f"{about.name}_by_{weights}": f"{about.name}, {what}" for weights, what in _BY.items()}
+        for column, sentence in {about.name: about.sentence, **each}.items():
+            yield from OfReplicas.fields(replace(about, name=column, sentence=sentence))
 
     def cells(self, about: Column) -> Row:
         """By column, with the draws of each."""

@@ -1,31 +1,31 @@
 """The tables of the psychophysics."""
 
-from collections.abc import Iterable
-
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from tiltmeter.jobs.association.tables import Associations, Validation
 from tiltmeter.jobs.embedding.tables import (
+    DRAWN_AGAIN,
+    MONTE_CARLO,
     NUM_REPLICAS,
+    OF_REPLICAS,
     WOMEN,
     WORD,
     OfModel,
-    monte_carlo,
+    Uncertain,
+    interval,
     percentiles,
     shift,
     spread,
-    with_interval,
 )
-from tiltmeter.jobs.runtime.columns import interval, number
 from tiltmeter.jobs.runtime.rows import Row
-from tiltmeter.jobs.runtime.table import Column, Int32, Number, doc, key, schemas
+from tiltmeter.jobs.runtime.table import Column, Int32, doc, key, schemas
 
 _CUE = "the {} cue of the pair: the {} one of a gender pair"
+_OTHER_REPLICAS = "interval of {} for other replicas of this corpus, by job.interval"
 
 
-class OfRow(Number):
+class OfRow(Uncertain):
     """A number and its intervals, which an operator's results or its replicas gave to the row, by column."""
 
     def __init__(self, cells: Row, resamples: NDArray[np.float64] | None = None) -> None:
@@ -39,49 +39,30 @@ class OfRow(Number):
 class Jnd(OfRow):
     """With its intervals by resampling the replicas, as it is itself how far these spread."""
 
-    @classmethod
-    def fields(cls, about: Column) -> Iterable[pa.Field]:
-        """The number, and its interval by the method and by percentiles."""
-        name, unit, again = about.name, about.unit, "for other replicas of this corpus, by job.interval"
-        ends = interval(name, f"interval of {name} {again}", unit)
-        return [number(name, about.sentence, unit), *ends, *percentiles(name, f"resamples' {name}", unit)]
+    others = interval(_OTHER_REPLICAS) | percentiles("resamples' {}")
 
 
 class FittedPse(OfRow):
     """With its interval for the corpus, and how well so many replicas fix it."""
 
-    @classmethod
-    def fields(cls, about: Column) -> Iterable[pa.Field]:
-        """The number and its two intervals."""
-        name, unit = about.name, about.unit
-        again = interval(name, f"interval of {name} for this corpus drawn again, by job.interval", unit)
-        return [number(name, about.sentence, unit), *again, *monte_carlo(name, unit)]
+    others = DRAWN_AGAIN | MONTE_CARLO
 
 
 class Pse(OfRow):
     """A mean of the replicas' own flips, beside which the original corpus has its flip."""
 
-    @classmethod
-    def fields(cls, about: Column) -> Iterable[pa.Field]:
-        """All that is said of a number with replicas, and how well so many fix it."""
-        of_replicas = with_interval(about.name, about.sentence, about.unit, original="flip_original")
-        return [*of_replicas, *monte_carlo(about.name, about.unit)]
+    others = OF_REPLICAS | shift("flip_original") | MONTE_CARLO
 
 
 class PooledPse(OfRow):
     """A mean over cue pairs, with an interval for other pairs too."""
 
-    @classmethod
-    def fields(cls, about: Column) -> Iterable[pa.Field]:
-        """The number, its two intervals, and what is said of the replicas."""
-        name, unit, whose = about.name, about.unit, f"interval of {about.name} for"
-        return [
-            number(name, about.sentence, unit),
-            *interval(name, f"{whose} this corpus drawn again and other cue pairs, by the model", unit),
-            *interval(f"{name}_cues", f"{whose} other cue pairs, with these replicas for observers", unit),
-            shift(name, "the original corpus' mean over the pairs"),
-            *spread(name, "the replicas' own means over the pairs", unit),
-        ]
+    others = (
+        interval("interval of {} for this corpus drawn again and other cue pairs, by the model")
+        | interval("interval of {} for other cue pairs, with these replicas for observers", "_cues")
+        | shift("the original corpus' mean over the pairs")
+        | spread("the replicas' own means over the pairs")
+    )
 
 
 class OfPair(OfModel):

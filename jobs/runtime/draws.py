@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tiltmeter.jobs.runtime.columns import text
 from tiltmeter.jobs.runtime.rows import Row, table_of
 from tiltmeter.storage.store.tables import column, key_columns
 
@@ -19,11 +18,12 @@ _SCHEME = "draws_scheme"
 
 DRAWS = pa.schema(
     [
-        text("table", "table of the number", key=True),
-        text("key", "key columns of its row as a JSON object", key=True),
-        text("column", "column of the number", key=True),
-        text(
+        column("table", pa.string(), "table of the number", key=True),
+        column("key", pa.string(), "key columns of its row as a JSON object", key=True),
+        column("column", pa.string(), "column of the number", key=True),
+        column(
             "scheme",
+            pa.string(),
             "what the draws are keyed by, as a JSON object: numbers of one scheme rest on the same draws; null if "
             "nobody knows",
         ),

@@ -13,7 +13,7 @@ A row names its keys; any other column that it leaves out is null, and so is a n
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from types import NoneType, UnionType
 from typing import Annotated, Any, ClassVar, Self, Union, dataclass_transform, get_args, get_origin
 
@@ -144,10 +144,17 @@ def doc(
 
 
 def key(
-    sentence: str, unit: str = "", *, heading: str | None = None, show: Look = None, digits: int | None = None
+    sentence: str,
+    unit: str = "",
+    *,
+    heading: str | None = None,
+    show: Look = None,
+    digits: int | None = None,
+    default: Any = MISSING,
 ) -> Any:
-    """A column that tells rows apart, with others of its kind: every row has it. Arguments as of :func:`doc`."""
-    return field(metadata={"column": Column(sentence, unit, heading, show, digits, is_key=True)})
+    """A column that tells rows apart, with others of its kind: every row has it, unless it has a default. Other
+    arguments as of :func:`doc`."""
+    return field(default=default, metadata={"column": Column(sentence, unit, heading, show, digits, is_key=True)})
 
 
 def label(sentence: str, *, heading: str | None = None) -> Any:
@@ -203,6 +210,15 @@ class Table:
 def schemas(*tables: type[Table]) -> dict[str, pa.Schema]:
     """By the name of the table, as a job declares what it may publish."""
     return {table.table_name: table.schema() for table in tables}
+
+
+def table_from(
+    rows: Iterable[Table],
+    kind: type[Table],
+    made: Callable[[Sequence[dict[str, Any]], pa.Schema], pa.Table] = table_of,
+) -> pa.Table:
+    """Rows as the table that a run publishes; arguments as of :func:`tables_of`."""
+    return made([cells_of(row) for row in rows], kind.schema())
 
 
 def tables_of(

@@ -17,16 +17,17 @@ from tiltmeter.cluster.stages import Stage, UnitsFailed
 from tiltmeter.cluster.start import Workers
 from tiltmeter.cluster.work import each
 from tiltmeter.jobs.execute import execute
-from tiltmeter.jobs.runtime.columns import count
 from tiltmeter.jobs.runtime.config import CommonConfig, CommonReading
 from tiltmeter.jobs.runtime.job import Job
 from tiltmeter.storage.bad_records import BadRecords, collect
 from tiltmeter.storage.errors import InputError, LimitExceeded
 from tiltmeter.storage.store.ledger import Store, Unit
 from tiltmeter.storage.store.registry import Registry
+from tiltmeter.storage.store.tables import column
 
 SECRET = "s3://key:hunter2@bucket/folder?token=hunter2"
-TABLES = {"squares": pa.schema([count("n", "a number", key=True), count("square", "its square")])}
+COLUMNS = [column("n", pa.int64(), "a number", key=True), column("square", pa.int64(), "its square")]
+TABLES = {"squares": pa.schema(COLUMNS)}
 
 
 @dataclasses.dataclass(frozen=True)

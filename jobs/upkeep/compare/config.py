@@ -4,39 +4,29 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import pydantic
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from tiltmeter.jobs.changes.detail import Detail
 from tiltmeter.jobs.runtime.config import CommonConfig
+from tiltmeter.jobs.runtime.settings.fields import Words, settings
 from tiltmeter.jobs.upkeep.compare.logs import Logs
 
-_Path = Annotated[str, Field(min_length=1)]
 
-
-@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+@settings
 class CompareJob(Detail):
-    """``job=compare``
+    """``job=compare``"""
 
-    Attributes:
-        allow_failed: whether the runs may have failed; their tables lack what failed.
-    """
-
-    name: Literal["compare"] = "compare"
-    allow_failed: bool = False
+    name: Literal["compare"]
+    allow_failed: bool
 
 
-@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
+@settings
 class ComparisonRun(CommonConfig):
-    """A run of ``compare``.
-
-    Attributes:
-        runs: two run directories, the earlier one first; none where logs are compared.
-        logs: of two systems on the same items, instead of runs.
-    """
+    """A run of ``compare``: of two runs, or of logs of two systems on the same items."""
 
     job: CompareJob
-    runs: Annotated[tuple[_Path, ...], Field(examples=[["nights/1", "nights/2"]])] = ()
-    logs: Logs = Field(default_factory=Logs)
+    runs: Annotated[Words, Field(examples=[["nights/1", "nights/2"]])]
+    logs: Logs
 
     @property
     def places(self) -> list[Path]:

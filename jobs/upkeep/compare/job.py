@@ -6,11 +6,12 @@ from typing import Any
 from tiltmeter.jobs.changes.comparing import Comparison
 from tiltmeter.jobs.changes.differences import corrected
 from tiltmeter.jobs.changes.past_runs import PastRun, past_run
-from tiltmeter.jobs.changes.tables import CHANGES, DIFFERENCES
+from tiltmeter.jobs.changes.tables import Changes, Differences
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.job import Job
+from tiltmeter.jobs.runtime.table import schemas
 from tiltmeter.jobs.upkeep.compare.config import ComparisonRun
-from tiltmeter.jobs.upkeep.compare.logs import SYSTEMS, TwoLogs, compare_logs, find_logs
+from tiltmeter.jobs.upkeep.compare.logs import Systems, TwoLogs, compare_logs, find_logs
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ JOB = Job(
     ComparisonRun,
     find_sources,
     run,
-    {"changes": CHANGES, "differences": DIFFERENCES, "systems": SYSTEMS},
+    schemas(Changes, Differences, Systems),
     "tiltmeter.jobs.upkeep.compare.page:page",
     has_units=False,
 )

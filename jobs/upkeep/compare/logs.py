@@ -10,8 +10,8 @@ import pyarrow as pa
 import pydantic
 from pydantic import ConfigDict, Field
 
-from tiltmeter.jobs.runtime.columns import REASON, STATUS, count, interval, number, text
-from tiltmeter.jobs.runtime.rows import OK, Row, failed, table_of
+from tiltmeter.jobs.runtime.settings.fields import Words
+from tiltmeter.jobs.runtime.table import Estimate, Table, doc, key, table_from
 from tiltmeter.jobs.runtime.wording import plural, verb
 from tiltmeter.operators.statistics.multiplicity import benjamini_hochberg
 from tiltmeter.operators.statistics.paired_items import paired_items
@@ -20,48 +20,38 @@ from tiltmeter.storage.corpora.sources import FoundFile, find_files
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.item_logs import ItemLog, LogColumns, label_in, number_in, read_item_log, task_of
 
-_Path = Annotated[str, Field(min_length=1)]
 _NO_TASK = "items"
 
-SYSTEMS = pa.schema(
-    [
-        text("task", "that the items are of, by the names of files of lm-evaluation-harness; or items", key=True),
-        text("score", "column of the scores", key=True),
-        count("num_items", "that both systems have a score for", "items"),
-        count("num_clusters", "clusters of them, which are the units; items, where they have none", "clusters"),
-        number("first", "mean score of the first system"),
-        number("second", "mean score of the second system"),
-        number("difference", "second less first"),
-        *interval("difference", "interval of difference, paired by item, over clusters"),
-        number(
-            "p",
-            "two-sided, by signs of clusters: either system is as likely to be ahead in each; null if under 6 differ",
-        ),
-        number("q", "p adjusted for the number of scores, by Benjamini and Hochberg"),
-        count("first_only", "items that the first system alone gets right; null unless all scores are 0 or 1", "items"),
-        count("second_only", "items that the second system alone gets right", "items"),
-        number("mcnemar_p", "p, which is that of McNemar's exact test where all scores are 0 or 1; null elsewhere"),
-        STATUS,
-        REASON,
-    ]
-)
+
+class Systems(Table, name="systems"):
+    task: str = key("that the items are of, by the names of files of lm-evaluation-harness; or items")
+    score: str = key("column of the scores")
+    num_items: int = doc("that both systems have a score for", "items")
+    num_clusters: int = doc("clusters of them, which are the units; items, where they have none", "clusters")
+    first: float = doc("mean score of the first system")
+    second: float = doc("mean score of the second system")
+    difference: Estimate = doc(
+        "second less first", interval="the interval of difference, paired by item, over clusters"
+    )
+    p: float = doc(
+        "two-sided, by signs of clusters: either system is as likely to be ahead in each; null if under 6 differ"
+    )
+    q: float = doc("p adjusted for the number of scores, by Benjamini and Hochberg")
+    first_only: int | None = doc(
+        "items that the first system alone gets right; null unless all scores are 0 or 1", "items"
+    )
+    second_only: int | None = doc("items that the second system alone gets right", "items")
+    mcnemar_p: float | None = doc(
+        "p, which is that of McNemar's exact test where all scores are 0 or 1; null elsewhere"
+    )
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid", coerce_numbers_to_str=True))
 class Logs:
-    """Logs of two systems, as JSON lines; a column within others is named with dots, such as ``doc.template``.
+    """Logs of two systems, as JSON lines; a column within others is named with dots, such as ``doc.template``."""
 
-    Attributes:
-        first, second: files of each system; folders and wildcards too.
-        item: column that tells items apart.
-        score: columns of scores, which are numbers, true or false.
-        cluster: column of what items share, such as their template; None: every item stands for itself.
-        only: by column, the value of the lines that are read, where a log has several lines for each item.
-        level: nominal coverage of the intervals.
-    """
-
-    first: tuple[_Path, ...] = ()
-    second: tuple[_Path, ...] = ()
+    first: Words = ()
+    second: Words = ()
     item: str = "doc_id"
     score: Annotated[tuple[str, ...], Field(min_length=1)] = ("acc",)
     cluster: str | None = None
@@ -129,12 +119,13 @@ def compare_logs(logs: Logs, files: TwoLogs) -> pa.Table:
     _check_items(first, second)
     both = first.rows.join(second.rows.drop("cluster"), on=["task", "item"], suffix="_second", maintain_order="left")
     rows = [
-        _row(of_task, logs, place) | {"task": task}
+        _row(task, of_task, logs, place)
         for (task,), of_task in both.partition_by("task", maintain_order=True, as_dict=True).items()
         for place in range(len(logs.score))
     ]
-    q = benjamini_hochberg(np.array([row["p"] for row in rows], dtype=np.float64))
-    return table_of([row | {"q": float(value)} for row, value in zip(rows, q, strict=True)], SYSTEMS)
+    for row, q in zip(rows, benjamini_hochberg(np.array([row.p for row in rows], dtype=np.float64)), strict=True):
+        row.q = float(q)
+    return table_from(rows, Systems)
 
 
 # --- reading --------------------------------------------------------------------------------------------------------
@@ -192,22 +183,23 @@ def _check_items(first: _System, second: _System) -> None:
 # --- comparing ------------------------------------------------------------------------------------------------------
 
 
-def _row(both: pl.DataFrame, logs: Logs, place: int) -> Row:
+def _row(task: str, both: pl.DataFrame, logs: Logs, place: int) -> Systems:
     clusters = both["cluster"].to_list()
     units = units_of(clusters, f"value of {logs.cluster}") if logs.cluster else each(both.height, "item")
     first, second = (both[f"score_{place}{ending}"].to_numpy() for ending in ("", "_second"))
     comparison = paired_items(first, second, units, logs.level)
-    return {
-        "score": logs.score[place],
-        "num_items": first.size,
-        "num_clusters": units.num,
-        "first": float(first.mean()),
-        "second": float(second.mean()),
-        "difference": comparison.difference.value,
-        "difference_low": comparison.difference.low,
-        "difference_high": comparison.difference.high,
-        "p": comparison.difference.p,
-        "first_only": comparison.first_only,
-        "second_only": comparison.second_only,
-        "mcnemar_p": comparison.mcnemar_p,
-    } | (failed("too_few_units", comparison.difference.reason) if comparison.difference.too_few else OK)
+    difference = comparison.difference
+    row = Systems(
+        task=task,
+        score=logs.score[place],
+        num_items=first.size,
+        num_clusters=units.num,
+        first=float(first.mean()),
+        second=float(second.mean()),
+        difference=Estimate(difference.value, difference.low, difference.high),
+        p=difference.p,
+        first_only=comparison.first_only,
+        second_only=comparison.second_only,
+        mcnemar_p=comparison.mcnemar_p,
+    )
+    return row.fail("too_few_units", difference.reason) if difference.too_few else row

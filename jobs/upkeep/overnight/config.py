@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from os.path import abspath
 from typing import Annotated, Any, Literal, NamedTuple
 
-import pydantic
 import yaml
 from hydra._internal.utils import get_args_parser
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from tiltmeter.jobs.composing import compose, further_folders
 from tiltmeter.jobs.runtime.config import CommonConfig, ConfigError
+from tiltmeter.jobs.runtime.settings.fields import Text, settings
 from tiltmeter.jobs.runtime.settings.hydra_limits import quoted
 from tiltmeter.jobs.upkeep.overnight.gates import Gate, check_gates
 from tiltmeter.jobs.upkeep.overnight.notifying import check_command
@@ -28,39 +28,29 @@ _RESERVED = ("run_dir", "series", "store")
 _NOT_NIGHTLY = ("compare", "overnight")
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+@settings
 class OvernightJob:
-    """``job=overnight``
+    """``job=overnight``"""
 
-    Attributes:
-        max_hours: of a job of the list; one that takes longer is stopped, and has failed.
-    """
-
-    name: Literal["overnight"] = "overnight"
-    max_hours: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
+    name: Literal["overnight"]
+    max_hours: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+@settings
 class Notify:
-    """``command``: its words; it reads what came of the night. None: nobody is told."""
+    """Who is told what came of the night."""
 
-    command: Annotated[str, Field(min_length=1)] | None = None
+    command: Text | None
 
 
-@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
+@settings
 class OvernightRun(CommonConfig):
-    """A run of ``overnight``.
-
-    Attributes:
-        jobs: YAML file with a name for each job, and the words that follow ``tiltmeter`` on its command line.
-        fail_if: gates: numbers that may move only so far.
-        notify: who is told what came of the night.
-    """
+    """A run of ``overnight``."""
 
     job: OvernightJob
-    jobs: Annotated[str, Field(min_length=1)]
-    fail_if: Annotated[tuple[Gate, ...], Field(examples=[[{"table": "psychometrics", "column": "pse"}]])] = ()
-    notify: Notify = Notify()
+    jobs: Text
+    fail_if: Annotated[tuple[Gate, ...], Field(examples=[[{"table": "psychometrics", "column": "pse"}]])]
+    notify: Notify
 
 
 class ListedJob(NamedTuple):
@@ -184,12 +174,12 @@ def _settings(words: Sequence[str], where: str, folders: Sequence[str]) -> list[
     options, others = get_args_parser().parse_known_args(words)
     if unknown := [word for word in words if word.startswith("-") and not word.startswith(_FOLDER_OPTIONS)]:
         raise ConfigError(f"{where}: {unknown[0]}: of all options, a line of a night has --config-dir alone")
-    settings = [*options.overrides, *others]
+    overrides = [*options.overrides, *others]
     named = [f"file://{abspath(options.config_dir)}"] if options.config_dir else []
     places = list(dict.fromkeys([*named, *folders]))
-    if not places or any(word.partition("=")[0] == _FOLDERS for word in settings):
-        return settings
-    return [*settings, f"{_FOLDERS}=[{','.join(map(quoted, places))}]"]
+    if not places or any(word.partition("=")[0] == _FOLDERS for word in overrides):
+        return overrides
+    return [*overrides, f"{_FOLDERS}=[{','.join(map(quoted, places))}]"]
 
 
 _FOLDERS = "hydra.searchpath"

@@ -18,6 +18,7 @@ from tiltmeter.jobs.changes.wording import amount
 from tiltmeter.jobs.runtime.columns import interval_columns
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.wording import plural
+from tiltmeter.jobs.upkeep.overnight.tables import Gates
 from tiltmeter.storage.errors import choices
 
 _Word = Annotated[str, Field(min_length=1)]
@@ -153,7 +154,7 @@ def verdicts(
     history: History,
     status: str,
     limits: Limits | None = None,
-) -> list[dict[str, Any]]:
+) -> list[Gates]:
     """What the gates say of a job: rows of the table ``gates``.
 
     A gate that can't be judged, as the rows of the table can't be matched, has failed: nothing says that its numbers
@@ -170,41 +171,40 @@ def verdicts(
     rows = []
     for gate in gates:
         if gate.name in (None, name) and gate.table in tables:
-            place = {"name": name, "table": gate.table, "column": gate.column, "fails_if": f"a number {gate.limit}"}
-            rows.append(
-                place | (_verdict(gate, history, limits) if status == "ok" else _not_judged(f"the job {status}"))
-            )
+            row = Gates(name=name, table=gate.table, column=gate.column, fails_if=f"a number {gate.limit}")
+            row.verdict, row.sentence = "not_compared", f"the job {status}"
+            if status == "ok":
+                _judge(row, gate, history, limits)
+            rows.append(row)
     return rows
 
 
-def _not_judged(reason: str) -> dict[str, Any]:
-    return {"verdict": "not_compared", "sentence": reason}
-
-
-def _verdict(gate: Gate, history: History, limits: Limits | None) -> dict[str, Any]:
+def _judge(row: Gates, gate: Gate, history: History, limits: Limits | None) -> None:
     if history.runs is None:
-        return _not_judged("there is no earlier run to compare with")
+        row.sentence = "there is no earlier run to compare with"
+        return
     try:
         moved = moves(*history.runs, gate.table, gate.column, limits)
     except UnmatchableError as error:
-        return {"verdict": "failed", "sentence": f"can't be judged: {error}"}
+        row.verdict, row.sentence = "failed", f"can't be judged: {error}"
+        return
     judged = moved.numbers.with_columns(exceeds=gate.exceeds())
     failing = judged.filter("exceeds").sort(
         "is_gone", "half_widths", pl.col("difference").abs(), descending=True, nulls_last=True, maintain_order=True
     )
-    counts = {"num_failed": failing.height, "num_compared": judged.height}
+    row.num_failed, row.num_compared = failing.height, judged.height
     if failing.is_empty():
-        return {"verdict": "passed", "sentence": ""} | counts
+        row.verdict, row.sentence = "passed", ""
+        return
     worst = failing.row(0, named=True)
-    numbers = {key: worst[key] for key in ("before", "difference", "half_widths")}
-    numbers["after"] = None if worst["is_gone"] else worst["after"]
-    row = moved.row(worst)
+    row.before, row.difference, row.half_widths = worst["before"], worst["difference"], worst["half_widths"]
+    row.after = None if worst["is_gone"] else worst["after"]
     others = f", the largest move of {plural(failing.height, 'number')}" if failing.height > 1 else ""
     unknown = (
         ", and had no interval" if gate.needs_interval and worst["beyond"] is None and not worst["is_gone"] else ""
     )
-    reason = f"{gate.table}: {gate.column} of {row} {_move(worst)}{unknown}{others}."
-    return {"verdict": "failed", "sentence": reason, "row": row} | numbers | counts
+    row.verdict, row.row = "failed", moved.row(worst)
+    row.sentence = f"{gate.table}: {gate.column} of {row.row} {_move(worst)}{unknown}{others}."
 
 
 def _move(number: Mapping[str, Any]) -> str:

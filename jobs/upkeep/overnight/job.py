@@ -1,8 +1,7 @@
 """Job `overnight`: a list of jobs, one after the other, and what moved since each of them last succeeded."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,14 +12,15 @@ from tiltmeter.jobs.changes.differences import Limits, corrected, limits_of
 from tiltmeter.jobs.changes.history import History, as_past_run, history
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.job import Job
+from tiltmeter.jobs.runtime.table import table_from
 from tiltmeter.jobs.runtime.wording import left_out_sentences, plural
-from tiltmeter.jobs.upkeep.overnight import tables
 from tiltmeter.jobs.upkeep.overnight.child import INTERRUPTED, Ended, run_job
 from tiltmeter.jobs.upkeep.overnight.config import JobList, ListedJob, OvernightRun, find_jobs
 from tiltmeter.jobs.upkeep.overnight.gates import verdicts
 from tiltmeter.jobs.upkeep.overnight.junit import junit_xml
 from tiltmeter.jobs.upkeep.overnight.notifying import NotificationFailed, notify
 from tiltmeter.jobs.upkeep.overnight.outcome import as_json, failure_of, moves, outcome, sentences
+from tiltmeter.jobs.upkeep.overnight.tables import TABLES, Changes, Differences, Gates, Jobs, OfJob
 from tiltmeter.storage.store.ledger import Store
 from tiltmeter.storage.store.registry import Registry
 from tiltmeter.storage.store.runs import read_run_table
@@ -43,14 +43,16 @@ def run(run: Run[OvernightRun, JobList]) -> None:
         changed = past.changes(limits)
         rows.append(_row(listed, ended, past, changed))
         gates += _verdicts(run, listed, ended, past, limits)
-        changes.append(_named(listed, changed, tables.CHANGES))
+        changes.append(_named(listed, changed, Changes))
         _print_changes(run, rows[-1])
-    run.directory.write_table("jobs", pa.Table.from_pylist(rows, tables.JOBS))
-    run.directory.write_table("gates", pa.Table.from_pylist(gates, tables.GATES))
+    ended_jobs, judged = table_from(rows, Jobs), table_from(gates, Gates, pa.Table.from_pylist)
+    run.directory.write_table("jobs", ended_jobs)
+    run.directory.write_table("gates", judged)
     run.directory.write_table("changes", pa.concat_tables(changes))
     run.directory.write_table("differences", _differences(nights))
-    run.directory.export_bytes("junit.xml", junit_xml(rows, gates))
-    run.directory.export_bytes("outcome.json", as_json(outcome(run.directory.path, rows, gates)))
+    of_night = ended_jobs.to_pylist(), judged.to_pylist()
+    run.directory.export_bytes("junit.xml", junit_xml(*of_night))
+    run.directory.export_bytes("outcome.json", as_json(outcome(run.directory.path, *of_night)))
 
 
 _Night = tuple[ListedJob, Ended, History]
@@ -74,15 +76,16 @@ def _not_begun(run: Run[OvernightRun, JobList], listed: ListedJob) -> Ended:
     return Ended(INTERRUPTED, "the night was interrupted before it began", None, 0.0, run_dir)
 
 
-def _named(listed: ListedJob, table: pa.Table, schema: pa.Schema) -> pa.Table:
-    return table.add_column(0, schema.field("name"), pa.array([listed.name] * table.num_rows, pa.string()))
+def _named(listed: ListedJob, table: pa.Table, kind: type[OfJob]) -> pa.Table:
+    return table.add_column(0, kind.schema().field("name"), pa.repeat(listed.name, table.num_rows))
 
 
 def _differences(nights: Sequence[_Night]) -> pa.Table:
     """Of all jobs, corrected together."""
-    schema = tables.DIFFERENCES
-    parts = [_named(listed, past.comparison.differences(), schema) for listed, _, past in nights if past.comparison]
-    return corrected(pa.concat_tables([schema.empty_table(), *parts]))
+    parts = [
+        _named(listed, past.comparison.differences(), Differences) for listed, _, past in nights if past.comparison
+    ]
+    return corrected(pa.concat_tables([Differences.schema().empty_table(), *parts]))
 
 
 def _run(run: Run[OvernightRun, JobList], listed: ListedJob) -> Ended:
@@ -100,32 +103,32 @@ def _since_last_time(store: Store, listed: ListedJob) -> History:
 
 def _verdicts(
     run: Run[OvernightRun, JobList], listed: ListedJob, ended: Ended, past: History, limits: Limits
-) -> list[dict[str, Any]]:
+) -> list[Gates]:
     if not run.config.fail_if:
         return []
     return verdicts(run.config.fail_if, listed.name, job(listed.job).tables, past, ended.status, limits)
 
 
-def _row(listed: ListedJob, ended: Ended, past: History, changes: pa.Table) -> dict[str, Any]:
+def _row(listed: ListedJob, ended: Ended, past: History, changes: pa.Table) -> Jobs:
     units = ended.record.get("units", {})
     p_values = [numbers["p"].count() for numbers in past.comparison.p_values] if past.comparison else []
     moved = changes.filter(pc.and_(pc.fill_null(changes["beyond"], False), pc.is_valid(changes["p"])))
-    return {
-        "name": listed.name,
-        "job": listed.job,
-        "status": ended.status,
-        "reason": ended.reason,
-        "exit_status": ended.exit_status,
-        "seconds": ended.seconds,
+    row = Jobs(
+        name=listed.name,
+        job=listed.job,
+        status=ended.status,
+        reason=ended.reason,
+        exit_status=ended.exit_status,
+        seconds=ended.seconds,
         **{f"num_{name}": units.get(name, 0) for name in ("done", "reused", "failed")},
-        "compared_with": past.since,
-        "num_changes": changes.num_rows if past.since else None,
-        "num_judged": sum(p_values) if past.since else None,
-        "num_moved": moved.num_rows if past.since else None,
-        "num_beyond": pc.sum(changes["beyond"]).as_py() or 0 if past.since else None,
-        "left_out": "\n".join(left_out_sentences(ended.record.get("left_out", []))),
-        "run_dir": str(ended.run_dir),
-    }
+        compared_with=past.since,
+        left_out="\n".join(left_out_sentences(ended.record.get("left_out", []))),
+        run_dir=str(ended.run_dir),
+    )
+    if past.since:
+        row.num_changes, row.num_judged, row.num_moved = changes.num_rows, sum(p_values), moved.num_rows
+        row.num_beyond = pc.sum(changes["beyond"]).as_py() or 0
+    return row
 
 
 def _print_outcome(run: Run[OvernightRun, JobList], ended: Ended) -> None:
@@ -135,13 +138,13 @@ def _print_outcome(run: Run[OvernightRun, JobList], ended: Ended) -> None:
     _print(run, "\n  ".join([*lines, *ended.reason.splitlines()]))
 
 
-def _print_changes(run: Run[OvernightRun, JobList], row: Mapping[str, Any]) -> None:
+def _print_changes(run: Run[OvernightRun, JobList], row: Jobs) -> None:
     """Once all have run, as what moved depends on the numbers of the whole night."""
-    if row["compared_with"]:
-        changes = f"{plural(row['num_changes'], 'change')} since {row['compared_with']}"
-        _print(run, f"{row['name']}: {changes}; {moves(row)}")
-    elif row["num_done"] + row["num_reused"] > 0 and row["status"] == "ok":
-        _print(run, f"{row['name']}: no earlier run to compare with")
+    if row.compared_with:
+        changes = f"{plural(row.num_changes or 0, 'change')} since {row.compared_with}"
+        _print(run, f"{row.name}: {changes}; {moves(vars(row))}")
+    elif row.num_done + row.num_reused > 0 and row.status == "ok":
+        _print(run, f"{row.name}: no earlier run to compare with")
 
 
 def _print(run: Run[OvernightRun, JobList], line: str) -> None:
@@ -174,7 +177,7 @@ JOB = Job(
     OvernightRun,
     find_jobs,
     run,
-    tables.TABLES,
+    TABLES,
     "tiltmeter.jobs.upkeep.overnight.page:page",
     check=_conclude,
     has_units=False,

@@ -1,13 +1,11 @@
 """The config of `plan`: the config of another job, which is planned and not run, or of a list of jobs."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, NamedTuple, Self
-
-import pydantic
-from pydantic import ConfigDict, Field
+from typing import Any, Literal, NamedTuple, Self
 
 from tiltmeter.jobs.catalogue import job, names
 from tiltmeter.jobs.runtime.config import CommonConfig, CommonReading, ConfigError
+from tiltmeter.jobs.runtime.settings.fields import Text, settings
 from tiltmeter.jobs.runtime.settings.known import meant
 
 _CHOICE, _OF = "job", "job.of"
@@ -17,21 +15,17 @@ NIGHT = "overnight"
 """The job that runs those of a list, each of which is planned."""
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+@settings
 class PlanJob:
     """``job=plan``; ``planned``: the job that ``job.of`` names."""
 
-    name: Literal["plan"] = "plan"
-    planned: Annotated[str, Field(min_length=1)] = "survey"
+    name: Literal["plan"]
+    planned: Text
 
 
-@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
+@settings
 class PlanRun(CommonConfig):
-    """A run of ``plan``.
-
-    Attributes:
-        planned: the config of the planned job, as it would be run.
-    """
+    """A run of ``plan``; ``planned``: the config of the planned job, as it would be run."""
 
     job: PlanJob
     planned: Any
@@ -46,7 +40,7 @@ class PlanRun(CommonConfig):
         if reason := why_not(config):
             raise ConfigError(f"{_OF}={config.job.name}: {reason}; leave out release.key_file")
         return cls(
-            job=PlanJob(planned=config.job.name),
+            job=PlanJob(name="plan", planned=config.job.name),
             planned=config,
             cluster=config.cluster,
             store=config.store,

@@ -8,8 +8,9 @@ from typing import Any
 import polars as pl
 
 from tiltmeter.jobs.runtime import draws
-from tiltmeter.jobs.runtime.rows import OK, Row, failed
+from tiltmeter.jobs.runtime.rows import Row
 from tiltmeter.jobs.upkeep.plan.rates import EarlierRun
+from tiltmeter.jobs.upkeep.plan.tables import Differences
 from tiltmeter.operators.statistics.differences import Centre, smallest_paired, smallest_unpaired
 from tiltmeter.storage.store.ledger import Store
 
@@ -23,7 +24,7 @@ _ALONE = "no second run shares draws with it, so that the spread of paired diffe
 _EQUAL = "the two runs that share draws have the same numbers"
 
 
-def difference_rows(store: Store, runs: Sequence[EarlierRun], job: str, planned: int | None) -> Iterator[Row]:
+def difference_rows(store: Store, runs: Sequence[EarlierRun], job: str, planned: int | None) -> Iterator[Differences]:
     """Rows of the table `plan_differences`.
 
     Args:
@@ -75,7 +76,7 @@ def _paired(later: pl.DataFrame, earlier: pl.DataFrame) -> pl.DataFrame:
     return both.select(*_KEY, (after - before).list.std().alias("sd_paired"))
 
 
-def _rows(spread: Row, planned: int | None, one: EarlierRun, other: EarlierRun | None) -> Iterator[Row]:
+def _rows(spread: Row, planned: int | None, one: EarlierRun, other: EarlierRun | None) -> Iterator[Differences]:
     scheme: dict[str, Any] = json.loads(spread["scheme"]) if spread["scheme"] else {}
     is_of_items = scheme.get("paired_by") == "items"
     centre: Centre = "centred" if is_of_items else "averaged"
@@ -85,20 +86,22 @@ def _rows(spread: Row, planned: int | None, one: EarlierRun, other: EarlierRun |
     reason = "" if paired else _EQUAL if spread["sd_paired"] == 0.0 else _ALONE
     basis = f"the run of {one.moment}" + (f", and that of {other.moment}" if paired and other else "")
     for num in sorted({usual, *(() if is_of_items else _OTHERS)}):
-        yield {
+        yield Differences(
             **{name: spread[name] for name in ("table", "column", "num_numbers", "sd")},
-            "replicas": num,
-            "is_planned": num == usual,
-            "sd_paired": paired,
-            "smallest_unpaired": smallest_unpaired(spread["sd"], num, centre=centre, num_items=num_items),
-            "smallest_paired": smallest_paired(paired, num, centre=centre, num_items=num_items) if paired else None,
-            "basis": basis,
-            **OK | {"reason": reason},
-        }
+            replicas=num,
+            is_planned=num == usual,
+            sd_paired=paired,
+            smallest_unpaired=smallest_unpaired(spread["sd"], num, centre=centre, num_items=num_items),
+            smallest_paired=smallest_paired(paired, num, centre=centre, num_items=num_items) if paired else None,
+            basis=basis,
+            reason=reason,
+        )
 
 
-def _before_a_first_run(planned: int | None) -> Iterator[Row]:
-    unit = {"table": "", "column": "", "num_numbers": 0, "sd": 1.0, "sd_paired": 1.0, "basis": "one standard deviation"}
+def _before_a_first_run(planned: int | None) -> Iterator[Differences]:
     for num in sorted({*_OTHERS, *([planned] if planned else [])}):
-        smallest = {"smallest_unpaired": smallest_unpaired(1.0, num), "smallest_paired": smallest_paired(1.0, num)}
-        yield unit | smallest | {"replicas": num, "is_planned": num == planned} | failed("unknown", _UNKNOWN)
+        row = Differences(table="", column="", replicas=num, is_planned=num == planned, num_numbers=0)
+        row.sd = row.sd_paired = 1.0
+        row.smallest_unpaired, row.smallest_paired = smallest_unpaired(1.0, num), smallest_paired(1.0, num)
+        row.basis = "one standard deviation"
+        yield row.fail("unknown", _UNKNOWN)

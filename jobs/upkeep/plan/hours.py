@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from tiltmeter.cluster.scheduling import share_on_threads, threads_per_unit
 from tiltmeter.cluster.start import Prospect
-from tiltmeter.jobs.runtime.rows import OK, Row, failed
 from tiltmeter.jobs.runtime.wording import listed
 from tiltmeter.jobs.upkeep.plan.counting import Counted, CountedStage
 from tiltmeter.jobs.upkeep.plan.rates import EarlierRun, Rate
+from tiltmeter.jobs.upkeep.plan.tables import Plan
 
 EARLIER, FIRST = "earlier runs in this store", "rates for a first run"
 _DIGITS = {EARLIER: 2, FIRST: 1}
@@ -56,7 +56,7 @@ class Known:
         return total, basis, f"{remark}, as if none of them was done"
 
 
-def stage_rows(counted: Counted, known: Known, cluster: Prospect) -> Iterator[Row]:
+def stage_rows(counted: Counted, known: Known, cluster: Prospect) -> Iterator[Plan]:
     """Rows of the table `plan`.
 
     Args:
@@ -70,36 +70,38 @@ def stage_rows(counted: Counted, known: Known, cluster: Prospect) -> Iterator[Ro
     yield from (_row(stage, known, cluster) for stage in counted.stages if stage.num_units)
     if counted.reason and (later := known.later(counted)):
         rate, basis, remark = later
-        row = {"stage": LATER, **failed("unknown", f"could not be counted: {counted.reason}; {remark}")}
-        row |= {"num_workers": cluster.num_workers, "memory_bytes": cluster.found.worker_bytes}
-        yield row | _amounts(rate, 1 / cluster.num_workers, basis)
+        row = Plan(stage=LATER, num_workers=cluster.num_workers, memory_bytes=cluster.found.worker_bytes)
+        row.fail("unknown", f"could not be counted: {counted.reason}; {remark}")
+        yield _with_amounts(row, rate, 1 / cluster.num_workers, basis)
 
 
-def _row(stage: CountedStage, known: Known, cluster: Prospect) -> Row:
+def _row(stage: CountedStage, known: Known, cluster: Prospect) -> Plan:
     num = stage.num_missing
-    row: Row = {"stage": stage.name, "num_done": stage.num_done, "num_missing": num, "basis": "", **OK}
+    row = Plan(stage=stage.name, num_done=stage.num_done, num_missing=num, basis="")
     if stage.without:
-        row |= failed("at_least", f"without units of {listed([*stage.without])}")
+        row.fail("at_least", f"without units of {listed([*stage.without])}")
     if not num:
-        return row | {"worker_seconds": 0.0, "seconds": 0.0, "stored_bytes": 0.0}
-    threads, workers, asked = 1, cluster.num_workers, cluster.found.worker_bytes
+        row.worker_seconds = row.seconds = row.stored_bytes = 0.0
+        return row
+    row.num_threads, row.num_workers, row.memory_bytes = 1, cluster.num_workers, cluster.found.worker_bytes
     if stage.on_gpu:
-        workers, asked = max(1, min(workers, cluster.found.num_gpus)), cluster.found.gpu_worker_bytes
+        row.num_workers = max(1, min(row.num_workers, cluster.found.num_gpus))
+        row.memory_bytes = cluster.found.gpu_worker_bytes
     else:
-        threads = threads_per_unit(num, cluster.num_wide_workers, stage.most_threads)
-        workers = cluster.num_wide_workers(threads)
-    row |= {"num_workers": workers, "num_threads": threads, "memory_bytes": asked}
+        row.num_threads = threads_per_unit(num, cluster.num_wide_workers, stage.most_threads)
+        row.num_workers = cluster.num_wide_workers(row.num_threads)
     rate, basis, remark = known.unit(stage)
-    row["reason"] = "; ".join(filter(None, [row["reason"], remark]))
-    total = rate and Rate(rate.worker_seconds * share_on_threads(threads), rate.num_bytes).times(num)
+    row.reason = "; ".join(filter(None, [row.reason, remark]))
+    total = rate and Rate(rate.worker_seconds * share_on_threads(row.num_threads), rate.num_bytes).times(num)
     # Units are taken to be alike, and each worker does one after the other.
-    return row | _amounts(total, -(-num // workers) / num, basis)
+    return _with_amounts(row, total, -(-num // row.num_workers) / num, basis)
 
 
-def _amounts(rate: Rate | None, share: float, basis: str) -> Row:
+def _with_amounts(row: Plan, rate: Rate | None, share: float, basis: str) -> Plan:
     """What units take, all together, rounded; a worker takes its share of the seconds."""
-    if rate is None:
-        return {}
-    seconds, stored = rate
-    amounts = {"worker_seconds": seconds, "seconds": share * seconds, "stored_bytes": stored}
-    return {name: float(f"{value:.{_DIGITS[basis]}g}") for name, value in amounts.items()} | {"basis": basis}
+    if rate:
+        amounts = (rate.worker_seconds, share * rate.worker_seconds, rate.num_bytes)
+        rounded = (float(f"{value:.{_DIGITS[basis]}g}") for value in amounts)
+        row.worker_seconds, row.seconds, row.stored_bytes = rounded
+        row.basis = basis
+    return row

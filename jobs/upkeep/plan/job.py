@@ -1,9 +1,10 @@
 """Job `plan`: what a job, or a list of jobs, would take before any work: units, hours, memory, disk, and what its
 replicas can show."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from itertools import chain
 from typing import Any
 
 from tiltmeter.cluster.stages import UnitsFailed
@@ -15,7 +16,7 @@ from tiltmeter.jobs.embedding.sources import Sources, Text
 from tiltmeter.jobs.runtime import context
 from tiltmeter.jobs.runtime.config import CommonConfig, recorded_settings
 from tiltmeter.jobs.runtime.job import Job
-from tiltmeter.jobs.runtime.rows import Row, failed, table_of
+from tiltmeter.jobs.runtime.table import tables_of
 from tiltmeter.jobs.upkeep.overnight.child import words_of_night
 from tiltmeter.jobs.upkeep.overnight.config import JobList, ListedJob, OvernightRun, find_list
 from tiltmeter.jobs.upkeep.plan.config import NIGHT, NO_UNITS, PlanRun, read_command, why_not
@@ -23,7 +24,7 @@ from tiltmeter.jobs.upkeep.plan.counting import count_units
 from tiltmeter.jobs.upkeep.plan.detecting import difference_rows
 from tiltmeter.jobs.upkeep.plan.hours import Known, stage_rows
 from tiltmeter.jobs.upkeep.plan.rates import earlier_runs, first_rates
-from tiltmeter.jobs.upkeep.plan.tables import TABLES
+from tiltmeter.jobs.upkeep.plan.tables import TABLES, Differences, OfJob, Plan
 from tiltmeter.storage.corpora.corpora import nothing_copied
 from tiltmeter.storage.errors import Refusal
 from tiltmeter.storage.files.filesystems import check_bucket
@@ -50,7 +51,7 @@ class PlannedJob:
 class PlannedSources:
     """What is planned: one job, or those of a list, of which some have only a row that says why they can't be."""
 
-    jobs: Sequence[PlannedJob | Row]
+    jobs: Sequence[PlannedJob | Plan]
     listed: JobList | None = None
 
     def record(self) -> dict[str, Any]:
@@ -85,7 +86,7 @@ def _planned(name: str, config: CommonConfig) -> PlannedJob:
         return PlannedJob(name, config, job(config.job.name).find_sources(config))
 
 
-def _of_list(listed: ListedJob, night: OvernightRun) -> PlannedJob | Row:
+def _of_list(listed: ListedJob, night: OvernightRun) -> PlannedJob | Plan:
     """A job of a list, on the night's cluster and in its store."""
     try:
         command = read_command(words_of_night(listed, night.cluster))
@@ -98,12 +99,11 @@ def _of_list(listed: ListedJob, night: OvernightRun) -> PlannedJob | Row:
         return _unplanned(listed.name, "refused", redacted_text(str(error)))
 
 
-def _unplanned(name: str, status: str, reason: str) -> Row:
-    return {"name": name, "stage": "", **failed(status, reason)}
+def _unplanned(name: str, status: str, reason: str) -> Plan:
+    return Plan(name=name, stage="").fail(status, reason)
 
 
-Plan = Mapping[str, Sequence[Row]]
-"""Rows of both tables, by the table's name."""
+Rows = Iterable[OfJob]
 
 
 def run(run: context.Run[PlanRun, PlannedSources]) -> None:
@@ -117,28 +117,28 @@ def run(run: context.Run[PlanRun, PlannedSources]) -> None:
     check_bucket(store.filesystem, store.path, store.name)
     plan = _planner(ReadOnlyStore(run.config.store))
     plans = [_or_reason(job, plan) for job in sources.jobs] if sources.listed else [*map(plan, sources.planned)]
-    for name, schema in TABLES.items():
-        run.directory.write_table(name, table_of([row for tables in plans for row in tables[name]], schema))
+    for name, table in tables_of(chain.from_iterable(plans), [Plan, Differences]):
+        run.directory.write_table(name, table)
     scratch = max((scratch_bytes(job.config, job.texts) for job in sources.planned), default=0.0)
     run.directory.record["planned"] = run.config.job.planned
     run.directory.record["disk"] = {"free_bytes": store.free_bytes, "scratch_bytes": scratch}
 
 
-def _or_reason(planned: PlannedJob | Row, plan: Callable[[PlannedJob], Plan]) -> Plan:
+def _or_reason(planned: PlannedJob | Plan, plan: Callable[[PlannedJob], Rows]) -> Rows:
     """What is refused of one job of a list leaves the others alone, as in the night."""
     if isinstance(planned, PlannedJob):
         try:
             return plan(planned)
         except (Refusal, UnitsFailed) as error:
             planned = _unplanned(planned.name, "refused", redacted_text(str(error)))
-    return {"plan": [planned], "plan_differences": []}
+    return [planned]
 
 
-def _planner(store: ReadOnlyStore) -> Callable[[PlannedJob], Plan]:
+def _planner(store: ReadOnlyStore) -> Callable[[PlannedJob], Rows]:
     """What counts a job's units in a store as it is now, and reckons what they take and what they can show."""
     registered, nodes_of = Registry(store).runs(), cache(nodes_before)
 
-    def plan(planned: PlannedJob) -> Plan:
+    def plan(planned: PlannedJob) -> Rows:
         config, sources, name = planned.config, planned.sources, planned.config.job.name
         cluster = Prospect(config.cluster, partial(job(name).resources, config, sources), nodes_of)
         inputs = redacted_values(sources.record())
@@ -146,9 +146,8 @@ def _planner(store: ReadOnlyStore) -> Callable[[PlannedJob], Plan]:
         known = Known(name, runs, first_rates(config, planned.texts), partial(_share, planned.texts))
         counted = count_units(job(name), config, sources, cluster)
         replicas = getattr(getattr(config, "embedding", None), "num_replicas", None)
-        differences = difference_rows(store, runs, name, replicas)
-        tables = {"plan": stage_rows(counted, known, cluster), "plan_differences": differences}
-        return {table: [{"name": planned.name} | row for row in rows] for table, rows in tables.items()}
+        rows = [*stage_rows(counted, known, cluster), *difference_rows(store, runs, name, replicas)]
+        return [replace(row, name=planned.name) for row in rows]
 
     return plan
 

@@ -13,7 +13,7 @@ from tiltmeter.jobs.report.page import Body
 from tiltmeter.jobs.report.wording import DASH, listed, number, plural, verb
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.published import Frames
-from tiltmeter.jobs.upkeep.plan.tables import DIFFERENCES
+from tiltmeter.jobs.upkeep.plan.tables import Differences
 
 _MEGA, _GIGA, _HOUR = 1e6, 1e9, 3600.0
 _UNPLANNED = {"refused": "would be refused", "not_planned": "is not planned"}
@@ -124,7 +124,7 @@ def _stages(stages: pl.DataFrame) -> Iterator[Block]:
 def _differences(differences: pl.DataFrame) -> Section:
     """What replicas can show: as many as are planned, or before a first run other numbers of them too."""
     shown = differences.filter(pl.col("is_planned")) if differences["num_numbers"].sum() else differences
-    blocks = [Paragraph(_SMALLEST), *table_blocks(shown, DIFFERENCES)]
+    blocks = [Paragraph(_SMALLEST), *table_blocks(shown, Differences.schema())]
     return Section("differences", "What so many replicas can show", blocks)
 
 

@@ -1,46 +1,38 @@
 """The tables of `plan`."""
 
-import pyarrow as pa
+from tiltmeter.jobs.runtime.table import Table, doc, key, schemas
 
-from tiltmeter.jobs.runtime.columns import REASON, STATUS, count, number, text
-from tiltmeter.storage.store.tables import column
 
-_NAME = text("name", "the job's name in the list of a night; of a plan of one job, that job", key=True)
+class OfJob(Table):
+    """A column of both tables, which whoever plans a job does not know."""
 
-PLAN = pa.schema(
-    [
-        _NAME,
-        text("stage", "what is done, or all that comes after it; empty: of a job that could not be planned", key=True),
-        count("num_done", "units that the store has; null: not known", "units"),
-        count("num_missing", "units that would be done; null: not known", "units"),
-        number("worker_seconds", "about what workers would be at them, all together; null: not known", "seconds"),
-        number("seconds", "about what that takes on the workers of this cluster; null: not known", "seconds"),
-        count("num_workers", "workers that there would be", "workers"),
-        count("num_threads", "of each of them", "threads"),
-        count("memory_bytes", "that each worker asks for, as the largest of all stages does", "bytes"),
-        number("stored_bytes", "about what they would take in the store; null: not known", "bytes"),
-        text("basis", "what estimates come from: 'earlier runs in this store', 'rates for a first run' or empty"),
-        STATUS,
-        REASON,
-    ]
-)
+    name: str = key("the job's name in the list of a night; of a plan of one job, that job", default="")
 
-DIFFERENCES = pa.schema(
-    [
-        _NAME,
-        text("table", "table of the numbers; empty before a first run", key=True),
-        text("column", "the numbers; empty before a first run: any number, in its own standard deviation", key=True),
-        count("replicas", "replicas or resamples of each side", key=True),
-        column("is_planned", pa.bool_(), "whether it is as many as are planned"),
-        count("num_numbers", "numbers with draws in the earlier run", "numbers"),
-        number("sd", "standard deviation of a number's draws, the middle one of all numbers"),
-        number("sd_paired", "the same of the difference of draws that two runs share; null: not known"),
-        number("smallest_unpaired", "found in 4 of 5 cases between runs that share no draws; infinite: none is"),
-        number("smallest_paired", "the same between runs that share draws; null: not known"),
-        text("basis", "runs that the standard deviations come from, or 'one standard deviation'"),
-        STATUS,
-        REASON,
-    ]
-)  # fmt: skip
 
-TABLES = {"plan": PLAN, "plan_differences": DIFFERENCES}
+class Plan(OfJob, name="plan"):
+    stage: str = key("what is done, or all that comes after it; empty: of a job that could not be planned")
+    num_done: int | None = doc("units that the store has; null: not known", "units")
+    num_missing: int | None = doc("units that would be done; null: not known", "units")
+    worker_seconds: float | None = doc("about what workers would be at them, all together; null: not known", "seconds")
+    seconds: float | None = doc("about what that takes on the workers of this cluster; null: not known", "seconds")
+    num_workers: int = doc("workers that there would be", "workers")
+    num_threads: int = doc("of each of them", "threads")
+    memory_bytes: int = doc("that each worker asks for, as the largest of all stages does", "bytes")
+    stored_bytes: float | None = doc("about what they would take in the store; null: not known", "bytes")
+    basis: str = doc("what estimates come from: 'earlier runs in this store', 'rates for a first run' or empty")
+
+
+class Differences(OfJob, name="plan_differences"):
+    table: str = key("table of the numbers; empty before a first run")
+    column: str = key("the numbers; empty before a first run: any number, in its own standard deviation")
+    replicas: int = key("replicas or resamples of each side")
+    is_planned: bool = doc("whether it is as many as are planned")
+    num_numbers: int = doc("numbers with draws in the earlier run", "numbers")
+    sd: float = doc("standard deviation of a number's draws, the middle one of all numbers")
+    sd_paired: float | None = doc("the same of the difference of draws that two runs share; null: not known")
+    smallest_unpaired: float = doc("found in 4 of 5 cases between runs that share no draws; infinite: none is")
+    smallest_paired: float | None = doc("the same between runs that share draws; null: not known")
+    basis: str = doc("runs that the standard deviations come from, or 'one standard deviation'")
+
+
+TABLES = schemas(Plan, Differences)

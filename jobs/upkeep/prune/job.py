@@ -1,94 +1,78 @@
 """Job `prune`: which units of the store no kept run refers to; removes them when told to."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from datetime import datetime
 from itertools import chain
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import pyarrow as pa
-import pydantic
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from tiltmeter.jobs.report.wording import some
 from tiltmeter.jobs.runtime.config import CommonConfig, ConfigError
 from tiltmeter.jobs.runtime.context import Run
+from tiltmeter.jobs.runtime.files import Files
 from tiltmeter.jobs.runtime.job import Job
+from tiltmeter.jobs.runtime.settings.fields import Count, settings
+from tiltmeter.jobs.runtime.table import Table, doc, key, schemas, tables_of
 from tiltmeter.storage.store.ledger import Store
 from tiltmeter.storage.store.marks import open_store, require_store
 from tiltmeter.storage.store.pruning import StoredUnit, kept_runs, remove, stored_units
 from tiltmeter.storage.store.registry import RegisteredRun, Registry
-from tiltmeter.storage.store.tables import column
 
-_RUNS = pa.schema(
-    [
-        column("series", pa.string(), "runs that ask the same: <job>/<series>", key=True),
-        column("started", pa.timestamp("us", tz="UTC"), "when it started", key=True),
-        column("status", pa.string(), "running, succeeded or failed; a run that was killed says running for ever"),
-        column("host", pa.string(), "the machine that ran it"),
-        column("run_dir", pa.string(), "its run directory there"),
-        column("num_units", pa.int64(), "units that it used", "units"),
-        column("is_kept", pa.bool_(), "whether its units stay"),
-    ]
-)
-
-_UNITS = pa.schema(
-    [
-        column("place", pa.string(), "what the unit is: operator, version and digest", key=True),
-        column("operator", pa.string(), "operator and version"),
-        column("num_bytes", pa.int64(), "of all its files", "bytes"),
-        column("modified", pa.timestamp("us", tz="UTC"), "when the last of its files was written"),
-        column("is_finished", pa.bool_(), "whether the ledger has it"),
-        column("num_runs", pa.int64(), "kept runs that use it", "runs"),
-        column("action", pa.string(), "kept; unused: no kept run uses it; removed"),
-    ]
-)
+_Moment = Annotated[datetime, pa.timestamp("us", tz="UTC")]
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class Runs(Table, name="runs", has_status=False):
+    series: str = key("runs that ask the same: <job>/<series>")
+    started: _Moment = key("when it started")
+    status: str = doc("running, succeeded or failed; a run that was killed says running for ever")
+    host: str = doc("the machine that ran it")
+    run_dir: str = doc("its run directory there")
+    num_units: int = doc("units that it used", "units")
+    is_kept: bool = doc("whether its units stay")
+
+
+class Units(Table, name="units", has_status=False):
+    place: str = key("what the unit is: operator, version and digest")
+    operator: str = doc("operator and version")
+    num_bytes: int = doc("of all its files", "bytes")
+    modified: _Moment = doc("when the last of its files was written")
+    is_finished: bool = doc("whether the ledger has it")
+    num_runs: int = doc("kept runs that use it", "runs")
+    action: str = doc("kept; unused: no kept run uses it; removed")
+
+
+@settings
 class PruneJob:
-    """``job=prune``
+    """``job=prune``"""
 
-    Attributes:
-        keep: successful runs of each series that are kept, with every run since.
-        forget: series of which no run is kept: ``<job>/<series>``, as the table ``runs`` names them.
-        remove: whether to remove what no kept run refers to, or only to list it.
-    """
-
-    name: Literal["prune"] = "prune"
-    keep: Annotated[int, Field(ge=1)] = 1
-    forget: tuple[Annotated[str, Field(pattern=r"^\w+/\w[\w.-]*$")], ...] = ()
-    remove: bool = False
+    name: Literal["prune"]
+    keep: Count
+    forget: tuple[Annotated[str, Field(pattern=r"^\w+/\w[\w.-]*$")], ...]
+    remove: bool
 
 
-@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
+@settings
 class PruneRun(CommonConfig):
     """A run of ``prune``."""
 
     job: PruneJob
 
 
-@dataclass(frozen=True)
-class NoSources:
-    """The store itself is what this job is about."""
-
-    def record(self) -> dict[str, Any]:
-        """No inputs."""
-        return {}
-
-
-def find_nothing(config: PruneRun) -> NoSources:
-    """There is nothing to look for; the store is to be one.
+def find_nothing(config: PruneRun) -> Files:
+    """There is nothing to look for, as the store itself is what this job is about; it is to be one.
 
     Raises:
         StorageError: if it is none.
     """
     require_store(Store(config.store))
-    return NoSources()
+    return Files({})
 
 
-def run(run: Run[PruneRun, NoSources]) -> None:
+def run(run: Run[PruneRun, Files]) -> None:
     """List runs and units, remove those that are not kept if told to; publish tables.
 
     Raises:
@@ -105,8 +89,9 @@ def run(run: Run[PruneRun, NoSources]) -> None:
         num_uses = Counter(chain.from_iterable(runs[entry] for entry in kept))
         units = stored_units(store)
         unused = [unit for unit in units if unit.place not in num_uses]
-        run.directory.write_table("runs", _runs(runs, kept))
-        run.directory.write_table("units", _units(units, num_uses, "removed" if config.remove else "unused"))
+        rows = [*_runs(runs, kept), *_units(units, num_uses, "removed" if config.remove else "unused")]
+        for name, table in tables_of(rows, [Runs, Units]):
+            run.directory.write_table(name, table)
         if config.remove:
             store.clean_up()
             # The table was written first: it says what went, even of a removal that breaks off.
@@ -133,43 +118,37 @@ def _series(entry: RegisteredRun) -> str:
     return f"{entry.job}/{entry.series}"
 
 
-def _runs(runs: Mapping[RegisteredRun, Collection[str]], kept: Collection[RegisteredRun]) -> pa.Table:
-    rows = [
-        {
-            "series": _series(entry),
-            "started": entry.started,
-            "status": entry.status,
-            "host": entry.process.host,
-            "run_dir": entry.run_dir,
-            "num_units": len(places),
-            "is_kept": entry in kept,
-        }
-        for entry, places in runs.items()
-    ]
-    return pa.Table.from_pylist(rows, _RUNS)
+def _runs(runs: Mapping[RegisteredRun, Collection[str]], kept: Collection[RegisteredRun]) -> Iterator[Runs]:
+    for entry, places in runs.items():
+        yield Runs(
+            series=_series(entry),
+            started=entry.started,
+            status=entry.status,
+            host=entry.process.host,
+            run_dir=entry.run_dir,
+            num_units=len(places),
+            is_kept=entry in kept,
+        )
 
 
-def _units(units: Sequence[StoredUnit], num_uses: Mapping[str, int], otherwise: str) -> pa.Table:
-    rows = [
-        {
-            "place": unit.place,
-            "operator": unit.place.rpartition("/")[0],
-            "num_bytes": unit.num_bytes,
-            "modified": unit.modified,
-            "is_finished": unit.is_finished,
-            "num_runs": num_uses[unit.place],
-            "action": "kept" if unit.place in num_uses else otherwise,
-        }
-        for unit in units
-    ]
-    return pa.Table.from_pylist(rows, _UNITS)
+def _units(units: Sequence[StoredUnit], num_uses: Mapping[str, int], otherwise: str) -> Iterator[Units]:
+    for unit in units:
+        yield Units(
+            place=unit.place,
+            operator=unit.place.rpartition("/")[0],
+            num_bytes=unit.num_bytes,
+            modified=unit.modified,
+            is_finished=unit.is_finished,
+            num_runs=num_uses[unit.place],
+            action="kept" if unit.place in num_uses else otherwise,
+        )
 
 
 JOB = Job(
     PruneRun,
     find_nothing,
     run,
-    {"runs": _RUNS, "units": _UNITS},
+    schemas(Runs, Units),
     "tiltmeter.jobs.upkeep.prune.page:page",
     has_units=False,
 )

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tiltmeter.jobs.changes.comparing import compare
 from tiltmeter.jobs.changes.detail import Detail
 from tiltmeter.jobs.changes.numbers import judged
-from tiltmeter.jobs.changes.tables import CHANGES
+from tiltmeter.jobs.changes.tables import Changes
 
 NUMBERS = st.none() | st.floats(width=32) | st.sampled_from([0.0, -0.0])
 ROW = st.fixed_dictionaries(
@@ -72,4 +72,4 @@ def test_a_number_within_the_earlier_interval_is_never_beyond(numbers):
 
 
 def test_runs_of_no_tables_have_no_changes(history):
-    assert compare(history.run({}), history.run({}), Detail()).schema.equals(CHANGES)
+    assert compare(history.run({}), history.run({}), Detail()).schema.equals(Changes.schema())

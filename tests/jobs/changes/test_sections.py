@@ -6,11 +6,11 @@ import pytest
 from tests.fixtures.history import past, rows
 from tiltmeter.jobs.changes.comparing import compare
 from tiltmeter.jobs.changes.sections import change_findings, changes_since, move_of
-from tiltmeter.jobs.changes.tables import CHANGES
+from tiltmeter.jobs.changes.tables import Changes
 from tiltmeter.jobs.report.html.elements import Page, render
 
 MOMENT = "2026-11-20 22:00:00 UTC"
-NONE = pl.DataFrame(CHANGES.empty_table())
+NONE = pl.DataFrame(Changes.schema().empty_table())
 ONE = rows({"a": {}})
 RARE = {"status": "too_rare", "reason": "it occurs twice", "d": None}
 WORDS = {f"word{at}": {} for at in range(30)}

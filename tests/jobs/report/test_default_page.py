@@ -11,27 +11,24 @@ from tests.fixtures.reports import reported
 from tests.jobs.report.test_models import shown
 from tiltmeter.jobs.report.default_page import page_of
 from tiltmeter.jobs.report.html.elements import Chart
-from tiltmeter.jobs.runtime.columns import REASON, STATUS, count, interval, number, text
-from tiltmeter.storage.store.tables import column
+from tiltmeter.jobs.runtime.table import Estimate, Table, doc, key
 
-SCHEMA = pa.schema(
-    [
-        text("word", "the word", key=True),
-        number("lean", "how far it leans", "degrees"),
-        *interval("lean", "interval of lean", "degrees"),
-        count("num_texts", "texts with the word", "texts"),
-        column("is_rare", pa.bool_(), "whether it is rare"),
-        column("forms", pa.list_(pa.string()), "how it is spelled"),
-        STATUS,
-        REASON,
-    ]
-)
+
+class Leanings(Table):
+    word: str = key("the word")
+    lean: Estimate = doc("how far it leans", "degrees", interval="the interval of lean")
+    num_texts: int = doc("texts with the word", "texts")
+    is_rare: bool = doc("whether it is rare")
+    forms: list[str] = doc("how it is spelled")
+
+
+SCHEMA = Leanings.schema()
 ROWS = [
     {"word": "a", "lean": 1.5, "lean_low": 1.0, "lean_high": 2.0, "num_texts": 1200, "is_rare": False, "forms": ["a"]},
     {"word": "b", "lean": -0.5, "lean_low": -1.0, "lean_high": 0.0, "num_texts": 3, "is_rare": True, "forms": [*"bB"]},
     {"word": "c", "lean": 9.0, "num_texts": 0, "status": "absent", "reason": "it does not occur"},
 ]
-TABLES = {"leanings": SCHEMA, "never": pa.schema([text("x", "never published")])}
+TABLES = {"leanings": SCHEMA, "never": pa.schema([])}
 
 
 def test_it_shows_findings_tables_with_units_and_a_dot_plot_of_each_number_with_an_interval():

@@ -7,13 +7,22 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tiltmeter.jobs.runtime.columns import count, number, text
 from tiltmeter.jobs.runtime.draws import DRAWS, draws_of, rekeyed, with_draws, without_number
 from tiltmeter.jobs.runtime.rows import table_of
+from tiltmeter.storage.store.tables import column
 
-WORDS = pa.schema([text("word", "a word", key=True), number("bias", "its bias"), number("size", "its size")])
-MODELS = pa.schema([count("seed", "a seed", key=True), text("model", "a model", key=True), number("loss", "its loss")])
 NAN = math.nan
+
+
+def schema(keys, *numbers):
+    known = [column(name, kind, f"a {name}", key=True) for name, kind in keys.items()]
+    return pa.schema([*known, *(column(name, pa.float64(), f"its {name}") for name in numbers)])
+
+
+WORDS, MODELS = (
+    schema({"word": pa.string()}, "bias", "size"),
+    schema({"seed": pa.int64(), "model": pa.string()}, "loss"),
+)
 
 
 def test_each_number_with_a_finite_draw_has_a_row_with_its_key_its_scheme_and_all_its_draws():

@@ -6,7 +6,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tiltmeter.jobs.runtime.columns import number
 from tiltmeter.jobs.runtime.draws import NAME
 from tiltmeter.jobs.runtime.table import (
     Column,
@@ -22,6 +21,7 @@ from tiltmeter.jobs.runtime.table import (
     tables_of,
 )
 from tiltmeter.storage.store.ledger import Unit
+from tiltmeter.storage.store.tables import column
 
 
 class Spread(Number):
@@ -32,7 +32,8 @@ class Spread(Number):
 
     @classmethod
     def fields(cls, about: Column) -> Iterable[pa.Field]:
-        return [number(about.name, about.sentence), number(f"{about.name}_width", f"width of {about.name}")]
+        sentences = {about.name: about.sentence, f"{about.name}_width": f"width of {about.name}"}
+        return [column(name, pa.float64(), sentence) for name, sentence in sentences.items()]
 
     def cells(self, about):
         return {about.name: (self.low + self.high) / 2, f"{about.name}_width": self.high - self.low}

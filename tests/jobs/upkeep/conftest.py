@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -29,7 +30,7 @@ def gates(judged):
     before, after = {"a": {}}, {"a": {"d": 9.0}}
     found = judged(before, after, Gate("tests", "d"), Gate("tests", "d", difference=100.0))
     [skipped] = judged(before, after, Gate("tests", "count", difference=1), status="refused")
-    return [*found, skipped | {"name": "lost"}]
+    return [vars(row) for row in (*found, replace(skipped, name="lost"))]
 
 
 @pytest.fixture

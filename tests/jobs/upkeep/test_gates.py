@@ -32,7 +32,7 @@ from tiltmeter.jobs.upkeep.overnight.gates import Gate, check_gates, verdicts
 )
 def test_how_far_and_which_way_a_number_may_move(judged, after, limits, fails):
     [verdict] = judged({"a": {}}, {"a": {"d": after}}, Gate("tests", "d", **limits))
-    assert (verdict["verdict"] == "failed") is fails
+    assert (verdict.verdict == "failed") is fails
 
 
 @pytest.mark.parametrize(("scheme", "fails"), [({"num_blocks": 4}, True), ({}, False)])
@@ -51,8 +51,8 @@ def test_a_gate_may_ask_what_moved_in_these_texts(history, scheme, fails):
         *(Gate("tests", "d", in_these_texts=True, direction=way) for way in ("either", "down")),
     ]
     found = verdicts(gates, "bias", {"tests": history.schema}, History("yesterday", runs, compare(*runs), 1), "ok")
-    assert [row["verdict"] == "failed" for row in found] == [False, fails, False]
-    assert found[1]["fails_if"] == "a number moves beyond its interval or in these texts"
+    assert [row.verdict == "failed" for row in found] == [False, fails, False]
+    assert found[1].fails_if == "a number moves beyond its interval or in these texts"
 
 
 ONE, TWO = rows({"a": {}}), rows({"a": {}, "b": {}})
@@ -86,11 +86,14 @@ CASES = {
 }
 
 
+SHOWN = ("column", "row", "before", "difference", "half_widths", "after", "num_failed", "num_compared")
+
+
 def _said(before, after, *gates):
     runs = tuple(past({} if table is None else {"tests": table}) for table in (before, after))
     for row in verdicts(gates, "bias", {"tests": SCHEMA}, History("yesterday", runs, compare(*runs), 1), "ok"):
-        yield f"{row.pop('fails_if')}: {row.pop('verdict')}: {row.pop('sentence')}"
-        known = {name: value for name, value in row.items() if value is not None and name not in ("name", "table")}
+        yield f"{row.fails_if}: {row.verdict}: {row.sentence}"
+        known = {name: value for name in SHOWN if (value := getattr(row, name)) is not None}
         shown = {name: f"{value:.9g}" if isinstance(value, float) else value for name, value in known.items()}
         yield f"  {'; '.join(f'{name}: {value}' for name, value in shown.items())}"
 
@@ -102,9 +105,9 @@ def test_what_gates_say_of_numbers():
 
 def test_gates_of_a_first_night_and_of_a_job_that_failed_are_not_compared(judged, history):
     [first] = verdicts([D], "bias", {"tests": history.schema}, History(), "ok")
-    assert (first["verdict"], first["sentence"]) == ("not_compared", "there is no earlier run to compare with")
+    assert (first.verdict, first.sentence) == ("not_compared", "there is no earlier run to compare with")
     [failed] = judged({"a": {}}, {"a": {}}, D, status="refused")
-    assert (failed["verdict"], failed["sentence"]) == ("not_compared", "the job refused")
+    assert (failed.verdict, failed.sentence) == ("not_compared", "the job refused")
 
 
 @pytest.mark.parametrize(

@@ -223,8 +223,8 @@ def past_night(history, tmp_path):
             directory.write_record(status="succeeded")
 
     def make(name, versions, words):
-        jobs = pa.Table.from_pylist([{"name": job, "status": "ok"} for job in versions], tables.JOBS)
-        made = {"jobs": jobs, "changes": tables.CHANGES.empty_table()}
+        jobs = pa.Table.from_pylist([{"name": job, "status": "ok"} for job in versions], tables.Jobs.schema())
+        made = {"jobs": jobs, "changes": tables.Changes.schema().empty_table()}
         write(tmp_path / name, "overnight", made, "jobs: night.yaml", {})
         for job, version in versions.items():
             inputs = {"pairs": {"name": f"{job}.csv", "bytes": 9, "version": version}}

@@ -8,13 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tiltmeter.jobs.runtime.columns import number, text
 from tiltmeter.jobs.runtime.draws import draws_of, with_draws
 from tiltmeter.jobs.upkeep.plan.detecting import difference_rows
 from tiltmeter.jobs.upkeep.plan.rates import EarlierRun
 from tiltmeter.operators.statistics.differences import noncentrality
+from tiltmeter.storage.store.tables import column
 
-SCHEMA = pa.schema([text("word", "the word", key=True), number("bias", "its bias")])
+SCHEMA = pa.schema([column("word", pa.string(), "the word", key=True), column("bias", pa.float64(), "its bias")])
 REPLICAS = {"paired_by": "replicas", "seed": 0}
 
 NURSE, KING, QUEEN = [1.0, 2.0, 3.0, 4.0], [0.0, 0.0, 4.0, 4.0], [0.0, 0.0, 6.0]
@@ -35,7 +35,7 @@ def ran(values, scheme=REPLICAS, job="association", status="succeeded", hour=22)
 
 
 def rows(*runs, planned=4):
-    return {row["replicas"]: row for row in difference_rows(None, runs, "association", planned)}
+    return {row.replicas: vars(row) for row in difference_rows(None, runs, "association", planned)}
 
 
 def test_one_run_says_what_runs_show_that_share_no_draws():

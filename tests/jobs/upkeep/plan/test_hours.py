@@ -57,7 +57,8 @@ def cluster(*asks, **settings):
 
 
 def rows(counted, known, *asks, **settings):
-    return list(stage_rows(counted, known, cluster(*asks, **settings)))
+    made = stage_rows(counted, known, cluster(*asks, **settings))
+    return [{name: value for name, value in vars(row).items() if name != "name" and value is not None} for row in made]
 
 
 def with_embedding(**settings):

@@ -110,8 +110,8 @@ def test_a_line_may_have_a_folder_of_settings(confined, configured, night, line,
         *night(ours=f"job=bootstrap --config-dir {tmp_path} corpus=ours", usual="job=bootstrap corpus=ours")
     )
     ours, usual = find_planned(config).jobs
-    assert ours["reason"].startswith("corpus.path=nowhere.txt: there is no file")
-    assert usual["reason"] != ours["reason"]
+    assert ours.reason.startswith("corpus.path=nowhere.txt: there is no file")
+    assert usual.reason != ours.reason
 
 
 def test_a_list_that_makes_no_sense_is_refused_as_the_night_refuses_it(configured, night):
