@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from benchmarks.calibration.registry import Claim, Exemption, Experiment, Held, Outcome, Ref, ends, holds
 from tiltmeter.jobs.association.config import AssociationConfig
-from tiltmeter.jobs.association.tables import Associations, Validation, WordAssociations
+from tiltmeter.jobs.association.measures import measured
+from tiltmeter.jobs.association.tables import Associations, Measures, Validation, WordAssociations
 from tiltmeter.jobs.association.weat import associate
 from tiltmeter.jobs.association.wefat import associate_words
 from tiltmeter.jobs.embedding import lookup
@@ -26,6 +27,8 @@ from tiltmeter.jobs.gender.config import GenderConfig
 from tiltmeter.jobs.gender.languages import BothLists, CompareSets, CorrelateLanguages, MeasureGender
 from tiltmeter.jobs.runtime.table import tables_of
 from tiltmeter.jobs.runtime.work import Work
+from tiltmeter.operators.association.measures import BiasMeasure, Groups
+from tiltmeter.operators.embedding.similarity import pairwise
 from tiltmeter.operators.statistics.intervals import IntervalSettings
 from tiltmeter.operators.text import wordsets
 
@@ -136,9 +139,19 @@ _OCCUPATIONS = tuple(f"job{number:02d}" for number in range(30))
 _TEST, _WEFAT = wordsets.Association("made up", _X, _Y, _A, _B), wordsets.Wefat("made up", _A, _B)
 _ASSOCIATIONS: Turns = {
     "associations": [["score"], ["effect_size"]],
+    "measures": [["value"]],
     "word_associations": [["effect_size"]],
     "validation": [["pearson", "spearman"]],
 }
+
+
+def _nearer(groups: Groups) -> NDArray[np.float64]:
+    to_a, to_b = (pairwise(groups.x, side, "euclidean").mean(axis=(1, 2)) for side in (groups.a, groups.b))
+    return to_b - to_a
+
+
+_DIFFERENCE = BiasMeasure("difference/1", "the words of X lie nearer to A than to B", _nearer)
+"""Stands for a measure of another package, on a scale without borders."""
 
 
 def _leaning(rng: np.random.Generator, lean: float, num_occupations: int = 30) -> Words:
@@ -162,7 +175,8 @@ def _associations(vectors: Vectors, num_occupations: int = 30) -> dict[str, pa.T
     words = associate_words(
         words_of, key | {"test": "made up", "similarity": "cosine"}, _WEFAT, occupations, "cosine", config
     )
-    return dict(tables_of([*tests, *words], [Associations, WordAssociations, Validation]))
+    other = measured(words_of, key | {"measure": "difference", "query": "made up"}, _DIFFERENCE, _TEST, config)
+    return dict(tables_of([*tests, other, *words], [Associations, Measures, WordAssociations, Validation]))
 
 
 @cache

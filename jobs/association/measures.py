@@ -15,6 +15,7 @@ from tiltmeter.jobs.embedding.models import Model
 from tiltmeter.jobs.embedding.sources import Sources
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.draws import Scheme
+from tiltmeter.jobs.runtime.rows import Row
 from tiltmeter.jobs.runtime.work import Work
 from tiltmeter.operators.association.measures import BiasMeasure, Groups
 from tiltmeter.operators.text.wordsets import Association
@@ -47,30 +48,46 @@ class MeasureBias(Work, unit="bias_measure/1", stage="measures", makes=[Measures
 
     def rows(self, store: Store) -> Iterator[Measures]:
         lookup, brought = Lookup(store, self.model.inputs), find_measure(self.measure, self.version)
-        present = [lookup.present(getattr(self.test, side).words) for side in SIDES]
-        row = Measures(
-            **self.model.key,
-            measure=self.measure,
-            query=self.query,
-            larger=brought.larger,
-            neutral=brought.neutral,
-            num_words=sum(map(len, present)),
-            num_replicas=0,
-            missing_words=lookup.missing([word for side in SIDES for word in getattr(self.test, side).words]),
+        key = self.model.key | {"measure": self.measure, "query": self.query}
+        yield measured(lookup, key, brought, self.test, self.settings)
+
+
+def measured(
+    lookup: Lookup, key: Row, brought: BiasMeasure, test: Association, settings: AssociationConfig
+) -> Measures:
+    """The row of a measure.
+
+    Args:
+        lookup: the vectors.
+        key: the model, its language, the measure and the query.
+        brought: the measure.
+        test: the sets of words of the query.
+        settings: how many words of a set must be left, and how intervals are made.
+
+    Raises:
+        ValueError: if the measure gives another number of numbers than there are embeddings.
+    """
+    present = [lookup.present(getattr(test, side).words) for side in SIDES]
+    row = Measures(
+        **key,
+        larger=brought.larger,
+        neutral=brought.neutral,
+        num_words=sum(map(len, present)),
+        num_replicas=0,
+        missing_words=lookup.missing([word for side in SIDES for word in getattr(test, side).words]),
+    )
+    if reason := unusable(lookup, test, present, settings):
+        return row.fail(**reason)
+    values = np.asarray(brought.measure(Groups(*map(lookup, present))), dtype=np.float64)
+    if values.shape != (lookup.num_embeddings,):
+        raise ValueError(
+            f"{SETTING}={row.measure}: gives numbers of shape {list(values.shape)} for {lookup.num_embeddings} "
+            "embeddings, and must give one for each"
         )
-        if reason := unusable(lookup, self.test, present, self.settings):
-            yield row.fail(**reason)
-            return
-        values = np.asarray(brought.measure(Groups(*map(lookup, present))), dtype=np.float64)
-        if values.shape != (lookup.num_embeddings,):
-            raise ValueError(
-                f"{SETTING}={self.measure}: gives numbers of shape {list(values.shape)} for {lookup.num_embeddings} "
-                "embeddings, and must give one for each"
-            )
-        row.value = OfReplicas(lookup.taken_apart(values), self.settings, brought.scale)
-        for column, cell in lookup.basis(values).items():
-            setattr(row, column, cell)
-        yield row
+    row.value = OfReplicas(lookup.taken_apart(values), settings, brought.scale)
+    for column, cell in lookup.basis(values).items():
+        setattr(row, column, cell)
+    return row
 
 
 def find_sources(config: MeasuredRun) -> Sources:

@@ -63,8 +63,8 @@ def test_a_large_file_an_unreadable_one_and_a_lonely_small_one_are_parts_as_befo
     files = [replace(large, uri=str(tmp_path / "a")), _file(4), bad, _file(5), _file(6), other]
     parts = _parts(files)
     assert [[source.name[6] for source in part.sources] for part in parts] == [["1"], ["4"], ["2"], ["5", "6"], ["3"]]
-    assert [part.identity.keys() for part in parts] == [{"source", "span"}] * 3 + [{"sources"}, {"source", "span"}]
-    assert parts[1].identity == {"source": files[1], "span": Span(0, 60)}
+    assert [part.identity.keys() for part in parts] == [{"sources", "span"}] * 5
+    assert parts[1].identity == {"sources": [files[1]], "span": Span(0, 60)}
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ def test_every_setting_of_every_job_has_a_shape_or_none(job):
     shapes = {field.name: example_at(config, [field.name]) for field in dataclasses.fields(config)}
     assert shapes["cluster"] == "{kind: local}"
     assert shapes["seed"] is None
-    assert not any(shape and re.search("object at|class|typing", shape) for shape in shapes.values())
+    assert not any(shape and re.search("object at|<class|typing", shape) for shape in shapes.values())
 
 
 @pytest.mark.parametrize(
