@@ -188,7 +188,7 @@ def by_threshold(graphs: pl.DataFrame, column: str, title: str, scale: float = 1
         scale: by which numbers are multiplied.
     """
     value = scale * pl.col(column)
-    ends = {"lowerlease": 0.0, "q1": 0.25, "median": 0.5, "q3": 0.75, "upperlease": 1.0}
+    ends = {"lowerfence": 0.0, "q1": 0.25, "median": 0.5, "q3": 0.75, "upperfence": 1.0}
     quantiles = [value.quantile(share, "linear").alias(name) for name, share in ends.items()]
     groups = graphs.drop_nulls(column).group_by("threshold").agg(*quantiles, value.mean().alias("mean"))
     boxes = groups.sort("threshold", nulls_last=False)

@@ -69,7 +69,7 @@ def test_thresholds_have_quartiles_ends_and_mean_and_none_comes_first():
     rows = [(threshold, value) for threshold, of in values.items() for value in of]
     (box,) = drawn(by_threshold(pl.DataFrame(rows, ["threshold", "f1"], orient="row"), "f1", "F1 (%)", 100.0)).data
     assert list(box.x) == ["none", "−0.3", "0.2"]
-    assert [list(part) for part in (box.lowerlease, box.q1, box.median, box.q3, box.upperlease, box.mean)] == [
+    assert [list(part) for part in (box.lowerfence, box.q1, box.median, box.q3, box.upperfence, box.mean)] == [
         [0.0, 75.0, 25.0],
         [25.0, 75.0, 25.0],
         [50.0, 75.0, 25.0],
