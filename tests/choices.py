@@ -32,6 +32,7 @@ _WITH_DEVICES = (
     "jobs.classifiers.influence.config.Teachers",
     "jobs.embedding.config.EmbeddingConfig",
     "jobs.embedding.config.EncoderEmbedding",
+    "jobs.sentiment.rating.systems.PackageSystem",
     "jobs.sentiment.rating.systems.TransformerSystem",
     "jobs.sentiment.translation.round_trips.MarianTranslator",
 )
@@ -40,6 +41,7 @@ _TRANSFORMER = "tests/jobs/relations/test_relation_rules.py::test_a_transformer_
 ELSEWHERE = {
     **{f'{record}.device="cuda"': "is refused without a GPU" for record in _WITH_DEVICES},
     **{f'{_VICTIM}="{system}"': "is refused: it scores no new text" for system in ("AnnotatorsSystem", "ScoresSystem")},
+    f'{_VICTIM}="PackageSystem"': "is refused: victims of other packages are not taken yet",
     **{f'{_ENCODER}.{setting}="str"': _TRANSFORMER for setting in ("checkpoint", "revision")},
 }
 """Choices that no quick test runs, with the slow test that does, or why none can."""

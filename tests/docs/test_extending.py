@@ -173,10 +173,16 @@ def test_a_measure_a_reader_and_a_classifier_of_another_package(joining, tmp_pat
 
     (place / "said.csv").write_text("text,gender\nI am glad.,male\nsad and angry,male\nso so,female\n")
     words = ["sentiment=[package]", "sentiment.package.name=keywords", "sentences=file", "sentences.path=said.csv"]
+    worth = "kind:package,name:keywords,device:auto,labels:{negative:-0.5,positive:1}"
+    words += [f"+sentiment.{score}={{{worth},score:{score}}}" for score in ("top", "confidence")]
     words += ["sentences.columns.gender=gender", "translator=[]", "run_dir=rated", "store=store"]
     run(place, ["job=sentiment_rating", *words, *joining])
-    scores = pq.read_table(place / "rated/scores.parquet").to_pylist()
-    assert [row["sentiment"] for row in scores] == pytest.approx([2 / 3 - 1 / 3, 1 / 4 - 3 / 4, 0.0])
+    scores: dict[str, list[float]] = {}
+    for row in pq.read_table(place / "rated/scores.parquet").to_pylist():
+        scores.setdefault(row["system"], []).append(row["sentiment"])
+    assert scores["package"] == pytest.approx([2 / 3 - 1 / 3, 1 / 4 - 3 / 4, 0.0])
+    assert scores["top"] == pytest.approx([1.0, -0.5, -0.5]), "the first class in a tie"
+    assert scores["confidence"] == pytest.approx([2 / 3, -0.5 * 3 / 4, -0.5 / 2])
 
 
 @pytest.mark.slow
