@@ -69,9 +69,11 @@ class ArchiveSource(Source):
 
     Attributes:
         member_format: it.
+        member_reader: version of the reader of another package that reads them; empty for a format of ours.
     """
 
     member_format: Format
+    member_reader: str = ""
 
 
 @dataclass(frozen=True)

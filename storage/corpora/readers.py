@@ -31,13 +31,9 @@ class Reader:
     is_divisible: bool = False
 
 
-def find_reader(name: str) -> Reader:
-    """The reader of a name.
-
-    Raises:
-        InputError: if no package brings it.
-    """
-    return extensions.load(GROUP, name, Reader, SETTING)
+def find_reader(name: str, version: str = "") -> Reader:
+    """The reader of a name; arguments and errors as of :func:`.extensions.load`."""
+    return extensions.load(GROUP, name, Reader, SETTING, version)
 
 
 def read_as_found(
@@ -49,5 +45,4 @@ def read_as_found(
         InputError: if this node has another version of it, or none.
     """
     version = source.reader if isinstance(source, ReaderSource) else ""
-    reader = extensions.load(GROUP, source.format, Reader, SETTING, version)
-    return reader.pages(source, span, repairs, document_bytes, field)
+    return find_reader(source.format, version).pages(source, span, repairs, document_bytes, field)

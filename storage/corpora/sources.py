@@ -220,10 +220,11 @@ def _source(file: FoundFile, name: str, chosen: Format | None = None) -> Source 
     markup: Markup = "wikitext" if prefixes else "plain"
     num_bytes, version, _ = file.state
     source = Source(file.uri, name, num_bytes, version, form, compression, encoding, markup, prefixes)
+    reader = find_reader(chosen) if chosen and chosen not in FORMATS else None
     if chosen and form == "archive":
-        return ArchiveSource(**vars(source), member_format=chosen)
-    if chosen and form == chosen and chosen not in FORMATS:
-        reader = find_reader(chosen)
+        version = reader.version if reader else ""
+        return ArchiveSource(**vars(source), member_format=chosen, member_reader=version)
+    if reader and form == chosen:
         return ReaderSource(**vars(source), reader=reader.version, is_divisible=reader.is_divisible)
     return source
 
@@ -258,6 +259,8 @@ def archived(source: Source, repairs: Repairs) -> Iterator[Source]:
         InputError: if the archive is damaged, or has an archive within.
     """
     chosen = source.member_format if isinstance(source, ArchiveSource) else None
+    if isinstance(source, ArchiveSource) and source.member_reader:
+        find_reader(source.member_format, source.member_reader)  # of the version that the run began with
     return _members(source.uri, source.name, chosen, repairs)
 
 

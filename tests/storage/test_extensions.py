@@ -1,12 +1,13 @@
 """What installed packages bring: found by name, and refused with the setting that names it."""
 
 import sys
+import zipfile
 
 import pytest
 
 from tiltmeter.storage import extensions
 from tiltmeter.storage.corpora.corpora import CorpusConfig, fields_of, find_sources, read_pages, split
-from tiltmeter.storage.corpora.pages import Page, ReaderSource
+from tiltmeter.storage.corpora.pages import ArchiveSource, Page, ReaderSource
 from tiltmeter.storage.corpora.readers import GROUP, Reader
 from tiltmeter.storage.errors import InputError
 
@@ -91,6 +92,19 @@ def test_another_version_than_where_the_run_began_is_refused(bring, lines):
     [source] = find_sources(config(lines, "cut"))
     changed = ReaderSource(**vars(source) | {"reader": "cut/2"})
     [span] = split(source, 1.0)
+    with pytest.raises(InputError, match="cut: is cut/1 here, and cut/2 where the run began; install one version"):
+        next(iter(read_pages(changed, span)))
+
+
+def test_members_of_an_archive_are_read_by_the_version_where_the_run_began(bring, lines, tmp_path):
+    bring("one", BROUGHT)
+    with zipfile.ZipFile(tmp_path / "lines.zip", "w") as packed:
+        packed.write(lines, "lines.any")
+    [source] = find_sources(config(tmp_path / "lines.zip", "cut"))
+    assert source.member_reader == "cut/1"
+    [span] = split(source, 1.0)
+    assert len([*read_pages(source, span)]) == 500
+    changed = ArchiveSource(**vars(source) | {"member_reader": "cut/2"})
     with pytest.raises(InputError, match="cut: is cut/1 here, and cut/2 where the run began; install one version"):
         next(iter(read_pages(changed, span)))
 
