@@ -89,7 +89,7 @@ def _job(name: str, chosen: Mapping[str, Sequence[str]], folders: SettingsFolder
     yield from _wrapped(f"{name}: {file.about or 'a job'}.", "")
     yield from ("", f"  {file.example or f'tiltmeter job={name} [key=value ...]'}", "", "Settings")
     settings = [setting for key, setting in gathered.settings.items() if key not in ("job", "job.name")]
-    yield from _settings(sorted(settings, key=lambda setting: not setting.key.startswith("job.")))
+    yield from _settings(_by_block(settings, ["job", *(setting.key.partition(".")[0] for setting in file.settings)]))
     for group, options in gathered.groups.items():
         yield from ("", *_group(group, options, folders))
         yield from _settings(_of_choices(group, options, chosen, folders))
@@ -98,6 +98,12 @@ def _job(name: str, chosen: Mapping[str, Sequence[str]], folders: SettingsFolder
         yield from _settings(_of_choices(key, chosen[key], chosen, folders))
     yield from ("", f"All settings with their values: tiltmeter job={name} --cfg job")
     yield "Settings of all jobs, such as run_dir and seed: tiltmeter --help"
+
+
+def _by_block(settings: Iterable[Setting], blocks: Sequence[str]) -> list[Setting]:
+    """Those of a block together, in the order of the job's own file; others last."""
+    order = {block: position for position, block in reversed([*enumerate(blocks)])}
+    return sorted(settings, key=lambda setting: order.get(setting.key.partition(".")[0], len(blocks)))
 
 
 def _group(group: str, options: Sequence[str], folders: SettingsFolders) -> Iterator[str]:

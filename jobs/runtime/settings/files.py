@@ -42,12 +42,20 @@ class Choice(NamedTuple):
     """A group of which a file chooses options, or another file that it takes in (``group`` is empty).
 
     Attributes:
-        package: where their settings go, if not where they say; ``_here_``: beside its own.
+        package: where their settings go, if not where they say: within those of the file; ``_here_``: beside them.
     """
 
     group: str
     options: tuple[str, ...]
     package: str = ""
+
+    def within(self, package: str) -> str:
+        """Where the settings of a file go that is taken into one with a package.
+
+        >>> Choice("", ("/resampling",), "intervals").within(""), Choice("", ("/corpora",), "_here_").within("corpus.x")
+        ('intervals', 'corpus.x')
+        """
+        return ".".join(filter(None, [package, "" if self.package == "_here_" else self.package]))
 
 
 CORPORA = "corpora"
@@ -153,8 +161,13 @@ class SettingsFolders:
                 group = absolute(choice.group, folder)
                 groups[group] = chosen.get(group, choice.options)
             else:
-                taken = self.gathered(absolute(choice.options[0], folder), chosen)
-                settings |= taken.within(file.package).settings if choice.package == "_here_" else taken.settings
+                other = absolute(choice.options[0], folder)
+                taken = self.gathered(other, chosen)
+                if block := choice.within(file.package) if choice.package else "":
+                    taken = taken.within(block)
+                if choice.package not in ("", "_here_"):
+                    settings[block] = Setting(block, None, self.file(other).about, is_block=True)
+                settings |= taken.settings
                 groups |= taken.groups
         return Gathered(settings | {setting.key: setting for setting in file.settings}, groups)
 

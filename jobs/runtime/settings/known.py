@@ -101,7 +101,7 @@ class Known:
 
     def is_added(self, group: str) -> bool:
         """Whether what is chosen of a group is added to the job's settings, with a plus."""
-        return group != "job" and self.folders.file(f"job/{self._job}").setting(group) is not None
+        return group != "job" and group in self.folders.gathered(f"job/{self._job}", {}).settings
 
     @property
     def _job(self) -> Any:
@@ -115,9 +115,11 @@ class Known:
     def _has(self, name: str, key: str) -> bool:
         """Whether a file of settings, or one that it chooses or may choose, has a key."""
         file, folder = self.folders.file(name), name.rpartition("/")[0]
-        inner = key.removeprefix(f"{file.package}.")
         return file.setting(key) is not None or any(
-            self._may_have(choice, folder, inner if choice.package == "_here_" else key) for choice in file.choices
+            self._may_have(
+                choice, folder, key.removeprefix(f"{choice.within(file.package)}.") if choice.package else key
+            )
+            for choice in file.choices
         )
 
     def _may_have(self, choice: Choice, folder: str, key: str) -> bool:
