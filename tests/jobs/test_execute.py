@@ -5,6 +5,7 @@ import json
 import re
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pyarrow as pa
 import pydantic
@@ -124,27 +125,21 @@ def test_the_peak_of_workers_is_the_largest_of_any_unit(run, monkeypatch):
 
 @pytest.mark.parametrize("settings", [{}, {"numbers": {"a": (-1, 2), "b": (5,)}}])
 def test_no_credential_is_written_down(run, tmp_path, s3_bucket, settings):
+    """Of a store in a bucket, which keeps the units of a run and gives the tables of a disk."""
     store = s3_bucket.uri(f"executed/{len(settings)}")
-    try:
-        run(store=store, **settings)
-    except UnitsFailed:
-        assert settings
+    if settings:
+        with pytest.raises(UnitsFailed):
+            run(store=store, **settings)
+    else:
+        kept, again, here = (record_of(run(*place)) for place in (("run", store), ("again", store), ("here",)))
+        assert again["units"] == {"done": 0, "reused": 6, "failed": 0}
+        assert len({record["tables"]["squares"]["digest"] for record in (kept, again, here)}) == 1
     written = [path for path in (tmp_path / "run").iterdir() if path.suffix in (".json", ".yaml")]
     assert len(written) == 2
     for path in written:
         assert not re.search("hunter2|secret", path.read_text()), path
     assert record_of(tmp_path / "run")["inputs"]["numbers"] == {"name": "s3://bucket/folder", "bytes": 7}
     assert "store: s3://tilt/executed" in (tmp_path / "run/config.yaml").read_text()
-
-
-def test_a_bucket_keeps_the_units_of_a_run_and_gives_the_tables_of_a_disk(run, s3_bucket):
-    records = [record_of(run(name, store=s3_bucket.uri("kept"))) for name in ("one", "two")]
-    assert [record["units"] for record in records] == [
-        {"done": 6, "reused": 0, "failed": 0},
-        {"done": 0, "reused": 6, "failed": 0},
-    ]
-    digests = {record["tables"]["squares"]["digest"] for record in (*records, record_of(run()))}
-    assert len(digests) == 1
 
 
 def test_the_register_has_the_settings_the_units_and_the_tables_of_a_run(run, tmp_path):
@@ -161,13 +156,8 @@ def test_the_register_has_the_settings_the_units_and_the_tables_of_a_run(run, tm
 
 def test_runs_are_of_one_series_that_ask_the_same_wherever_and_however_they_work(run, tmp_path):
     run("first")
-    for number, settings in enumerate(
-        [
-            {"cluster": ClusterConfig(num_cpus=3)},
-            {"reading": CommonReading(max_bad_share=0.5)},
-            {"store": str(tmp_path / "store")},
-        ]
-    ):
+    elsewhere = [{"cluster": ClusterConfig(num_cpus=3)}, {"reading": CommonReading(max_bad_share=0.5)}]
+    for number, settings in enumerate([*elsewhere, {"store": str(tmp_path / "store")}]):
         run(f"alike{number}", **settings)
     for number, settings in enumerate([{"seed": 1}, {"limit": 99}, {"job": Squares(more=1)}, {"numbers": {"a": (2,)}}]):
         run(f"unlike{number}", **settings)
@@ -195,12 +185,8 @@ def test_bad_records_of_the_sources_are_counted_and_refused_above_the_share(run,
     assert not (tmp_path / "refused").exists()
 
 
-def _raise(error):
-    raise error
-
-
 def test_an_interrupted_run_says_so(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(PoolHere, "run", lambda *_, **__: _raise(KeyboardInterrupt()))
+    monkeypatch.setattr(PoolHere, "run", Mock(side_effect=KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
         run()
     [entry] = Registry(Store(str(tmp_path / "store"))).runs()

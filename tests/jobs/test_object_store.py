@@ -3,26 +3,23 @@
 import dataclasses
 import os
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import threading
-import time
 import traceback
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from unittest.mock import Mock
 from urllib.request import urlopen
 
-import boto3
 import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import fs
 
+from tests.fixtures.buckets import new_bucket
 from tiltmeter.jobs.command import execute
-from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.store import tables
 from tiltmeter.storage.store.ledger import Store, TableRef, Unit
@@ -38,47 +35,15 @@ TWO_PARTS = 11 * 2**20
 
 
 @pytest.fixture(scope="module")
-def server():
-    """Address of an S3 server with the bucket `tilt`."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    command = [sys.executable, Path(__file__).parent / "s3_server.py", str(port)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        while socket.socket().connect_ex(("127.0.0.1", port)):
-            assert process.poll() is None
-            time.sleep(0.1)
-        client_of(f"127.0.0.1:{port}").create_bucket(Bucket="tilt")
-        yield f"127.0.0.1:{port}"
-    finally:
-        process.kill()
-
-
-def client_of(server):
-    keys = {"aws_access_key_id": "key", "aws_secret_access_key": "secret"}
-    return boto3.client("s3", endpoint_url=f"http://{server}", region_name="us-east-1", **keys)
-
-
-def uri(server, place="tilt/store", key="key"):
-    return f"s3://{key}:secret@{place}?endpoint_override={server}&scheme=http&region=us-east-1"
-
-
-@pytest.fixture(scope="module")
-def bucket(server):
-    """URI of a folder in the bucket."""
-    return uri(server)
+def bucket():
+    """Of a server that serves some objects badly."""
+    with new_bucket(str(Path(__file__).parent / "s3_server.py")) as bucket:
+        yield bucket
 
 
 @pytest.fixture
 def store(bucket):
-    return Store(bucket)
-
-
-@pytest.fixture(scope="module")
-def tiny(configured):
-    """Makes the config of a tiny run."""
-    config = configured(*TINY)
-    return lambda **places: dataclasses.replace(config, **{name: str(place) for name, place in places.items()})
+    return Store(bucket.uri("store"))
 
 
 def objects(store):
@@ -101,26 +66,7 @@ def test_a_table_that_fails_half_way_uploads_nothing(store):
     assert len(objects(store) - before) == 2
 
 
-def test_a_unit_whose_writer_dies_before_the_ledger_row_is_to_be_done(store):
-    class WorkerDied(BaseException):
-        pass
-
-    def tables_of(*, dies):
-        yield "first", pa.table({"n": [1]})
-        if dies:
-            raise WorkerDied
-        yield "second", pa.table({"n": [2]})
-
-    unit, before = Unit("count/1", "", {"dies": True}), objects(store)
-    with pytest.raises(WorkerDied):
-        store.commit(unit, tables_of(dies=True))
-    assert {Path(path).name for path in objects(store) - before} == {"first.parquet"}
-    assert store.find(unit) is None
-    done = store.commit(unit, tables_of(dies=False))
-    assert store.find(unit) == done
-
-
-def test_a_large_table_is_uploaded_in_parts_and_read_back(server, store, monkeypatch):
+def test_a_large_table_is_uploaded_in_parts_and_read_back(bucket, store, monkeypatch):
     # The file is prepared on a disk, and read from there in pieces that are not those of the upload.
     monkeypatch.setattr(tables, "_MOST_IN_MEMORY", 2**20)
     monkeypatch.setattr(tables, "_PIECE_BYTES", 3_000_000)
@@ -128,32 +74,32 @@ def test_a_large_table_is_uploaded_in_parts_and_read_back(server, store, monkeyp
     unit = Unit("count/1", "", {"large": True})
     done = store.commit(unit, [("noise", noise)])
     key = store.location(done.tables["noise"]).removeprefix("tilt/")
-    assert client_of(server).head_object(Bucket="tilt", Key=key)["ETag"].endswith('-2"')
+    assert bucket.client.head_object(Bucket="tilt", Key=key)["ETag"].endswith('-2"')
     assert store.find(unit) == done
     assert store.read(done.tables["noise"]) == noise
 
 
-def test_an_upload_that_breaks_off_leaves_what_was_there(server, store):
+def test_an_upload_that_breaks_off_leaves_what_was_there(bucket, store):
     path = f"{store.path}/broken/object"
     write_bytes(store.filesystem, path, b"before", setting="store")
     with pytest.raises(StorageError, match=r"cannot write tilt/store/broken/object: .*ACCESS_DENIED.*store"):
         write_bytes(store.filesystem, path, bytes(TWO_PARTS), setting="store")
-    assert client_of(server).get_object(Bucket="tilt", Key="store/broken/object")["Body"].read() == b"before"
+    assert bucket.client.get_object(Bucket="tilt", Key="store/broken/object")["Body"].read() == b"before"
 
 
-def interrupt_when_a_part_is_held(server):
+def interrupt_when_a_part_is_held(bucket):
     """Interrupt this process's main thread while the server holds a part, which it takes only after that."""
-    with urlopen(f"http://{server}/arrival"):
+    with urlopen(f"http://127.0.0.1:{bucket.port}/arrival"):
         signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
-    with urlopen(f"http://{server}/release"):
+    with urlopen(f"http://127.0.0.1:{bucket.port}/release"):
         pass
 
 
-def test_an_interrupt_in_the_midst_of_an_upload_does_not_cut_the_object(server, store, monkeypatch):
+def test_an_interrupt_in_the_midst_of_an_upload_does_not_cut_the_object(bucket, store, monkeypatch):
     monkeypatch.setattr(tables, "_PIECE_BYTES", 10 * 2**20)
     path = f"{store.path}/held/object"
     with ThreadPoolExecutor(1) as thread:
-        interruption = thread.submit(interrupt_when_a_part_is_held, server)
+        interruption = thread.submit(interrupt_when_a_part_is_held, bucket)
         with pytest.raises(KeyboardInterrupt):
             write_bytes(store.filesystem, path, bytes(TWO_PARTS), setting="store")
         interruption.result()
@@ -186,23 +132,23 @@ def test_two_writers_of_one_unit_agree(bucket):
                 both.wait()
                 yield name, pa.table({"n": np.arange(1000)})
 
-        return Store(bucket).commit(unit, tables_of())
+        return Store(bucket.uri("store")).commit(unit, tables_of())
 
     with ThreadPoolExecutor(2) as threads:
         first, second = (writer.result() for writer in [threads.submit(write), threads.submit(write)])
-    assert first == second == Store(bucket).find(unit)
-    assert Store(bucket).read(first.tables["second"])["n"].to_numpy().tolist() == list(range(1000))
+    assert first == second == Store(bucket.uri("store")).find(unit)
+    assert Store(bucket.uri("store")).read(first.tables["second"])["n"].to_numpy().tolist() == list(range(1000))
 
 
 def test_the_state_of_a_long_unit_is_the_last_whole_one_and_goes_when_it_is_finished(bucket):
     unit, state = Unit("train/1", "", {}), {"epoch": np.array(3), "weights": np.arange(5.0)}
-    store = Store(bucket)
+    store = Store(bucket.uri("store"))
     assert store.load_state(unit) is None
     store.save_state(unit, {"epoch": np.array(2)})
     store.save_state(unit, state)
     with pytest.raises(ValueError, match="pickle"):
         store.save_state(unit, {"epoch": np.array([object()])})
-    other = Store(bucket)
+    other = Store(bucket.uri("store"))
     found = other.load_state(unit)
     assert {name: values.tolist() for name, values in found.items()} == {"epoch": 3, "weights": [0, 1, 2, 3, 4]}
     other.commit(unit, [("numbers", pa.table({"n": [1]}))])
@@ -212,8 +158,8 @@ def test_the_state_of_a_long_unit_is_the_last_whole_one_and_goes_when_it_is_fini
 # --- names, keys, refusals ------------------------------------------------------------------------------------------
 
 
-def test_keys_may_have_any_characters(server):
-    store = Store(uri(server, "tilt/odd%20%25/%C3%BC%2B%23&'=;,"))
+def test_keys_may_have_any_characters(bucket):
+    store = Store(bucket.uri("odd%20%25/%C3%BC%2B%23&'=;,"))
     assert store.name == "s3://tilt/odd %/ü+#&'=;,"
     done = store.commit(unit := Unit("count/1", "", {}), [("a-ü.2", pa.table({"n": [1]}))])
     assert store.find(unit) == done
@@ -222,8 +168,8 @@ def test_keys_may_have_any_characters(server):
 
 
 @pytest.mark.slow
-def test_more_objects_than_one_answer_lists_are_all_listed(server, bucket):
-    store = Store(uri(server, "tilt/many"))
+def test_more_objects_than_one_answer_lists_are_all_listed(bucket):
+    store = Store(bucket.uri("many"))
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(lambda n: write_bytes(store.filesystem, f"tilt/many/{n}", b"", setting=""), range(1001)))
     assert len(objects(store)) == 1001
@@ -239,12 +185,13 @@ def test_messages_name_the_bucket_and_not_its_keys(store):
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
-    [({"place": "no-such-bucket/store"}, "NO_SUCH_BUCKET"), ({"key": "stranger"}, "INVALID_ACCESS_KEY_ID")],
+    [(("@tilt/", "@no-such-bucket/"), "NO_SUCH_BUCKET"), (("//key:", "//stranger:"), "INVALID_ACCESS_KEY_ID")],
 )
 def test_a_bucket_that_is_not_there_or_not_ours_is_refused_before_any_work(
-    server, tiny, tmp_path, monkeypatch, wrong, message
+    bucket, configured, tmp_path, monkeypatch, wrong, message
 ):
-    config = tiny(store=uri(server, **wrong), run_dir=tmp_path / "run")
+    store = bucket.uri("store").replace(*wrong)
+    config = dataclasses.replace(configured(*TINY), store=store, run_dir=str(tmp_path / "run"))
     monkeypatch.setattr("tenacity.nap.time.sleep", Mock(side_effect=AssertionError("it was tried again")))
     monkeypatch.setattr(
         "tiltmeter.cluster.connection.connected", Mock(side_effect=AssertionError("a cluster was looked for"))
@@ -255,16 +202,11 @@ def test_a_bucket_that_is_not_there_or_not_ours_is_refused_before_any_work(
     assert not (tmp_path / "run/run.json").exists()
 
 
-def test_a_run_directory_must_be_local(bucket, tiny):
-    with pytest.raises(ConfigError, match=r"run_dir is not set .* set run_dir=<local path>"):
-        execute(tiny(store=bucket))
-
-
 # --- runs -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
-def test_the_memory_of_an_upload_does_not_grow_with_the_object(server):
+def test_the_memory_of_an_upload_does_not_grow_with_the_object(bucket):
     """However large it is, no more is held than what may stay in memory, a piece, and its copies under way."""
     script = (
         "import os, sys; from tiltmeter.storage.store.ledger import Store\n"
@@ -274,6 +216,6 @@ def test_the_memory_of_an_upload_does_not_grow_with_the_object(server):
         "write_file(store.filesystem, 'tilt/large', lambda f: [f.write(noise) for _ in range(160)], setting='store')\n"
         "print((peak() - before) // 1024)"
     )
-    command = [sys.executable, "-c", script, uri(server)]
+    command = [sys.executable, "-c", script, bucket.uri("store")]
     held = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
     assert int(held) < 180

@@ -1,9 +1,10 @@
-"""Bad input ends in a clear error that names the file or key, and nothing half-written remains."""
+"""Bad settings and bad input end in a clear error that names the setting, file or key; nothing half-written remains."""
 
 import bz2
 import json
 import re
 import shlex
+import sys
 from pathlib import Path
 
 import hydra
@@ -11,6 +12,7 @@ import pytest
 from gensim.test.utils import datapath
 
 from tiltmeter.cluster.stages import UnitsFailed
+from tiltmeter.jobs.app import main
 from tiltmeter.jobs.composing import build
 from tiltmeter.jobs.embedding.config import WordSetError
 from tiltmeter.jobs.embedding.pages import Part, ReadPages
@@ -54,12 +56,32 @@ REFUSED = [line.split(" -> ") for line in (Path(__file__).parent / "refused_sett
 """Words of a command line as a shell reads them, and the whole message; its lines are parted by ` / `."""
 
 
-@pytest.mark.parametrize(("words", "message"), REFUSED, ids=[words for words, _ in REFUSED])
-def test_a_setting_is_refused_with_what_is_allowed_or_was_meant(hydra_restored, words, message):
+@pytest.fixture
+def composed(hydra_restored):
+    """Builds a config from words, as the command does."""
+
+    def compose(*words):
+        with hydra.initialize_config_module("tiltmeter.conf", version_base="1.3"):
+            return build(hydra.compose("tiltmeter", [*words]), words)
+
     confine_composition()
-    with hydra.initialize_config_module("tiltmeter.conf", version_base="1.3"), pytest.raises(ConfigError) as refusal:
-        build(hydra.compose("tiltmeter", shlex.split(words)), shlex.split(words))
+    return compose
+
+
+@pytest.mark.parametrize(("words", "message"), REFUSED, ids=[words for words, _ in REFUSED])
+def test_a_setting_is_refused_with_what_is_allowed_or_was_meant(composed, words, message):
+    with pytest.raises(ConfigError) as refusal:
+        composed(*shlex.split(words))
     assert str(refusal.value).replace("\n", " / ") == message
+
+
+@pytest.mark.parametrize(("start", "end"), [("[", "]"), ("{a: ", "}"), ("${", "}"), ("int(", ")")])
+def test_a_word_is_not_nested_without_end(composed, start, end):
+    with pytest.raises(ConfigError, match=r"^tests: is nested more than 50 levels deep$"):
+        composed("job=association", f"tests={start * 1000}1{end * 1000}")
+
+
+# --- corpora --------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -74,19 +96,14 @@ def broken(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "kind", "message", "where"),
+    ("name", "kind", "message"),
     [
-        (
-            "truncated.xml.bz2",
-            UnitsFailed,
-            r"truncated.xml.bz2: cannot be read on from byte .*break off",
-            "storage/corpora",
-        ),
-        ("cut.xml", UnitsFailed, r"cut.xml: the XML breaks off or is damaged near byte [\d,]+", "storage/corpora"),
-        ("words.jsonl", WordSetError, r"cue_pairs: none of its 16 words .* in the vocabulary of 2", "_check_coverage"),
+        ("truncated.xml.bz2", UnitsFailed, r"truncated.xml.bz2: cannot be read on from byte .*break off"),
+        ("cut.xml", UnitsFailed, r"cut.xml: the XML breaks off or is damaged near byte [\d,]+"),
+        ("words.jsonl", WordSetError, r"cue_pairs: none of its 16 words .* in the vocabulary of 2"),
     ],
 )
-def test_a_bad_corpus_is_named_recorded_and_leaves_nothing_half_written(run_here, broken, name, kind, message, where):
+def test_a_bad_corpus_is_named_recorded_and_leaves_nothing_half_written(run_here, broken, name, kind, message):
     arguments = [*FILE, f"corpus.path={broken}/{name}", f"run_dir={broken}/run", f"store={broken}/store", *QUICK]
     with pytest.raises(kind, match=f"(?s){message}"):
         run_here(*arguments)
@@ -94,7 +111,7 @@ def test_a_bad_corpus_is_named_recorded_and_leaves_nothing_half_written(run_here
     assert record["status"] == "failed"
     assert re.search(message, record["error"]["error"], re.DOTALL)
     traceback = record["failures"][0]["traceback"] if kind is UnitsFailed else record["error"]["traceback"]
-    assert where in traceback
+    assert ("storage/corpora" if kind is UnitsFailed else "_check_coverage") in traceback
     assert sorted(path.name for path in (broken / "run").iterdir()) == [".lock", "config.yaml", "run.json"]
     assert left_behind(broken) == []
 
@@ -103,11 +120,7 @@ def test_a_bad_corpus_is_named_recorded_and_leaves_nothing_half_written(run_here
 @pytest.mark.parametrize(
     ("name", "status", "message"),
     [
-        (
-            "truncated.xml.bz2",
-            1,
-            r"tiltmeter: 1 unit failed:\n  file: truncated.xml.bz2 from 0: InputError: .*cannot",
-        ),
+        ("truncated.xml.bz2", 1, r"tiltmeter: 1 unit failed:\n  file: truncated.xml.bz2 from 0: InputError: .*cannot"),
         ("words.jsonl", 2, r"none of its 16 words \(female, male, woman, ...\) is in the vocabulary of 2"),
     ],
 )
@@ -118,20 +131,21 @@ def test_a_bad_corpus_ends_the_command_with_its_status_and_name(tiltmeter, joini
     assert "Traceback" not in said
 
 
+TINY = [*FILE, "job=bootstrap", f"corpus.path={datapath('enwiki-table-markup.xml.bz2')}"]
+
+
 def test_a_run_into_a_directory_that_another_process_writes_is_refused(tiltmeter, tmp_path):
-    settings = [*FILE, "job=bootstrap", f"corpus.path={datapath('enwiki-table-markup.xml.bz2')}", "run_dir=run"]
     with opened(tmp_path / "run") as directory:
         directory.write_text("notes", "of the first")
-        _, said = refuse(tiltmeter, *settings)
+        _, said = refuse(tiltmeter, *TINY, "run_dir=run")
         assert "run: another run is writing there" in said
         assert (tmp_path / "run/notes").read_text() == "of the first"
 
 
-def test_a_full_disk_is_named_and_leaves_nothing_half_written(tiltmeter, joining, small_disk, tmp_path):
+def test_a_full_disk_is_named_and_leaves_nothing_half_written(run_here, small_disk, tmp_path):
     store = small_disk("3m") / "store"
-    status, said = refuse(tiltmeter, *joining, f"store={store}", f"run_dir={tmp_path}/run", *QUICK)
-    assert status == 1
-    assert "No space left on device; choose another place with store=<path or URI>" in said
+    with pytest.raises(UnitsFailed, match="No space left on device; choose another place with store=<path or URI>"):
+        run_here(*QUICK, f"store={store}", f"run_dir={tmp_path}/run")
     assert left_behind(tmp_path) == []
 
 
@@ -145,17 +159,77 @@ def test_a_corpus_that_changes_under_the_run_is_refused(tmp_path):
         list(work.tables(Store(str(tmp_path))))
 
 
-@pytest.mark.parametrize("head", ["", "# @package corpus\n"])
-def test_corpora_that_overwrite_each_other_are_refused(tmp_path, head):
-    (tmp_path / "corpus").mkdir()
-    for name, language in (("here", "de"), ("there", "fr")):
-        text = f"{head}name: {name}\nlanguage: {language}\npath: {name}.txt\n"
+# --- files of settings ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def write_corpus(tmp_path):
+    """Writes a file of settings of a corpus; gives the word that finds its folder."""
+
+    def write(name, text):
+        (tmp_path / "corpus").mkdir(exist_ok=True)
         (tmp_path / f"corpus/{name}.yaml").write_text(text)
-    overrides = ["job=bootstrap", "corpus=[here,there]", f"hydra.searchpath=[file://{tmp_path}]"]
-    with (
-        hydra.initialize_config_module("tiltmeter.conf", version_base="1.3"),
-        pytest.raises(
-            ConfigError, match=r"corpus=\[here,there\]: only 1 corpora remain, .* `# @package corpus.<name>`"
+        return f"hydra.searchpath=[file://{tmp_path}]"
+
+    return write
+
+
+@pytest.mark.parametrize("head", ["", "# @package corpus\n"])
+def test_corpora_that_overwrite_each_other_are_refused(write_corpus, composed, head):
+    for name, language in (("here", "de"), ("there", "fr")):
+        place = write_corpus(name, f"{head}name: {name}\nlanguage: {language}\npath: {name}.txt\n")
+    said = r"corpus=\[here,there\]: only 1 corpora remain, .* `# @package corpus.<name>`"
+    with pytest.raises(ConfigError, match=said):
+        composed("job=bootstrap", "corpus=[here,there]", place)
+
+
+BOOTSTRAP = ["job=bootstrap", "wordset=[]", "wordset/gender=[english]"]
+
+
+def test_a_key_in_a_file_is_refused_like_one_of_the_command_line(write_corpus, composed):
+    place = write_corpus("mine", "# @package corpus.mine\nname: mine\nlangage: en\nlanguage: en\npath: x\n")
+    said = r"^corpus.mine.langage=en: there is no such setting; did you mean corpus.mine.language\?$"
+    with pytest.raises(ConfigError, match=said):
+        composed(*BOOTSTRAP, "corpus=mine", place)
+
+
+@pytest.mark.parametrize("defaults", ["", "defaults: [/slices@_here_, _self_]\n", "defaults: [/corpora@_here_]\n"])
+def test_a_corpus_of_one_s_own_has_the_settings_of_all(write_corpus, composed, defaults):
+    head = f"# @package corpus.wiki\n{defaults}"
+    place = write_corpus("wiki", f"{head}name: wiki\nlanguage: en\npath: x\nformat: jsonl\n")
+    slices = ["corpus.wiki.slices=decade", "corpus.wiki.slice_values=[1990s]"]
+    [corpus] = composed(*BOOTSTRAP, "corpus=wiki", *slices, "corpus.wiki.download=true", place).corpora
+    assert (corpus.slices, corpus.slice_values, corpus.format) == ("decade", ("1990s",), "jsonl")
+    assert corpus.download
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"\xef\xbb\xbf# @package corpus.mine\nname: x\n", "can't be read as settings: begins with a byte order mark"),
+        (b"name: x\n path: [y\n", "is not YAML in line 2, column 6: mapping values are not allowed here"),
+        (b"name: x\npath: [y\n", "is not YAML in line 3, column 1: while parsing a flow sequence"),
+        (
+            b"name: x\nname: y\n",
+            "is not YAML in line 2, column 1: while constructing a mapping, found duplicate key name",
         ),
-    ):
-        build(hydra.compose("tiltmeter", overrides), overrides)
+        (b"name: \xff\n", "is not text in UTF-8 (invalid start byte at byte 6)"),
+        (b"name: ${oops\n", "line 1, column 7: ${oops takes a value from elsewhere"),
+        (b"- a\n", "can't be read as settings: "),
+        (b"defaults: 3\nname: x\n", "can't be read as settings: Invalid defaults list"),
+        (b"# @package a b\nname: x\n", "can't be read as settings: "),
+    ],
+)
+def test_a_broken_file_of_settings_is_named_with_its_place(
+    hydra_restored, monkeypatch, capfd, tmp_path, content, message
+):
+    (tmp_path / "mine/corpus").mkdir(parents=True)
+    (tmp_path / "mine/corpus/mine.yaml").write_bytes(content)
+    words = ["--config-dir", str(tmp_path / "mine"), "job=bootstrap", "corpus=mine"]
+    monkeypatch.setattr(sys, "argv", ["tiltmeter", *words])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    said = capfd.readouterr().err
+    assert ended.value.code == 2
+    assert said.startswith(f"tiltmeter: {tmp_path}/mine/corpus/mine.yaml: {message}"), said
+    assert "Traceback" not in said

@@ -42,24 +42,11 @@ def bootstrap(configured):
     return lambda **settings: replace(config, embedding=replace(config.embedding, **settings))
 
 
-@pytest.fixture(scope="module")
-def association(configured):
-    """The config of a run that measures other embeddings."""
-    config = configured("job=association")
-    return lambda embedding: replace(config, embedding=embedding, corpora=())
-
-
-@pytest.fixture(scope="module")
-def rating(configured):
-    return configured("job=sentiment_rating")
-
-
-@pytest.fixture
-def checkpoint(tmp_path):
-    """A folder with 3 MB of weights in half precision."""
-    (tmp_path / "config.json").write_text(json.dumps({"dtype": "bfloat16", "model_type": "bert"}))
-    (tmp_path / "model.safetensors").write_bytes(bytes(3_000_000))
-    return tmp_path
+def write_checkpoint(folder, config, num_bytes):
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "model.safetensors").write_bytes(bytes(num_bytes))
+    return str(folder)
 
 
 def test_tokens_are_told_from_the_size_and_the_format():
@@ -69,21 +56,19 @@ def test_tokens_are_told_from_the_size_and_the_format():
     assert dump == pytest.approx(4.9e9, rel=0.2)  # the English Wikipedia, docs/scale.md
 
 
-def test_what_jobs_ask_for(bootstrap, association, rating, configured, checkpoint):
+def test_what_jobs_ask_for(bootstrap, configured, tmp_path):
     """Of 10^9 tokens 4.43 x (10^9)^0.589 = 885,939 words have vectors of 16 x 304 bytes (of 302 numbers), 1.8 times; by
     word2vec of 24 x 100. Of 10^6 tokens are 20.6 x (10^6)^0.846 pairs of 24 bytes; 3 MB in half precision are 6 MB.
     """
     million, thousand_million = [text(6_000_000)], [text(1_000), text(6_000_000_000)]
     fasttext = FastTextConfig(dimensions=100, num_buckets=200_000)
-    model, large = str(checkpoint), checkpoint / "large"
-    large.mkdir()
-    (large / "config.json").write_text(json.dumps({"dtype": "float32"}))
-    (large / "model.safetensors").write_bytes(bytes(7_000_000))
-    encoder = association(configured("job=association", "embedding=encoder", f"embedding.model={model}").embedding)
+    model = write_checkpoint(tmp_path / "half", {"dtype": "bfloat16", "model_type": "bert"}, 3_000_000)
+    large = write_checkpoint(tmp_path / "large", {"dtype": "float32"}, 7_000_000)
+    encoder = configured("job=association", "embedding=encoder", f"embedding.model={model}")
     tiny = {"checkpoints": {"tiny": SimpleNamespace(folder=model)}}
     systems = {"vader": SimpleSystem(kind="vader"), "bert": TransformerSystem(kind="transformer", model=model)}
-    trip = MarianTranslator(kind="marian", language="es", there=model, back=str(large))
-    rated = replace(rating, sentiment=systems, translator={"es": trip})
+    trip = MarianTranslator(kind="marian", language="es", there=model, back=large)
+    rated = replace(configured("job=sentiment_rating"), sentiment=systems, translator={"es": trip})
     pairs = configured("job=entity_resolution", "pairs=pairs.parquet")
     files = {"a": [found_file("a.bin", 100)], "b": [found_file("b.vec.gz", 300)]}
     asks = {
@@ -113,7 +98,7 @@ def test_what_jobs_ask_for(bootstrap, association, rating, configured, checkpoin
             f"{job_}, on a GPU": asked(on_gpu, num_gpus=1),
         }
     said = (
-        line.replace(model, "checkpoint")
+        line.replace(large, "checkpoint/large").replace(model, "checkpoint")
         for case, found in asks.items()
         for line in [f"\n# {case}", *(f"{ask.megabytes:,} MB{', GPU' * ask.on_gpu}: {ask}" for ask in found)]
     )

@@ -1,4 +1,4 @@
-"""A record that is a unit: what of it is its identity, how it is done, and what a stage of it gives."""
+"""A record that is a unit: its identity, how it is done, and what a stage of it gives; what a worker keeps loaded."""
 
 import io
 from collections.abc import Sequence
@@ -11,6 +11,7 @@ from rich.console import Console
 from tests.fixtures.pools import PoolHere
 from tiltmeter.cluster.progress import Display
 from tiltmeter.cluster.stages import Runner, UnitsFailed
+from tiltmeter.jobs.runtime.keep_loaded import resident
 from tiltmeter.jobs.runtime.table import Estimate, Table, doc, key
 from tiltmeter.jobs.runtime.work import Done, Subject, Work, aside, do
 from tiltmeter.storage.store.ledger import TableRef, Unit
@@ -198,3 +199,39 @@ def test_a_batch_shares_what_it_prepares_and_knows_its_threads(runner):
 def test_units_of_two_kinds_may_come_together(runner):
     done = do(runner, [Square(n=2), Shared(n=3), Square(n=4)])
     assert (numbers(runner, done), len(done.refs("made"))) == ([2, 4], 1)
+
+
+# --- what a worker keeps loaded -------------------------------------------------------------------------------------
+
+
+def test_it_is_loaded_once_and_closed_when_another_comes():
+    events = []
+
+    def use(name):
+        def load(closing):
+            events.append(f"load {name}")
+            closing.callback(events.append, f"close {name}")
+            return name.upper()
+
+        return resident(name, load)
+
+    for name in ("a", "a", "b"):
+        with use(name) as loaded:
+            assert loaded == name.upper()
+    assert events == ["load a", "close a", "load b"]
+    with pytest.raises(ZeroDivisionError), use("b"):
+        _ = 1 / 0
+    assert events[-1] == "close b"
+
+
+def test_what_could_not_be_loaded_is_closed_and_forgotten():
+    events = []
+
+    def load(closing):
+        closing.callback(events.append, "close half")
+        raise OSError("no model")
+
+    for _ in range(2):
+        with pytest.raises(OSError, match="no model"), resident("broken", load):
+            pass
+    assert events == ["close half", "close half"]

@@ -1,27 +1,211 @@
-"""What a night with gates leaves: JUnit XML, JSON, sentences, a page, and a status of its own."""
+"""Gates on numbers, and what a night leaves: JUnit XML, JSON, sentences, a page, a status, and messages."""
 
 import json
 import math
+import shutil
+import sys
+import threading
+import time
+import traceback
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import psutil
 import pyarrow as pa
 import pytest
 from junitparser import Error, Failure, JUnitXml, Skipped
+from scipy import stats
 
-from tests.fixtures.nights import MOVES, NIGHT
+from tests.docs.pages import PAGES
+from tests.fixtures.history import SCHEMA, past, rows
 from tests.fixtures.page_models import check_text
 from tiltmeter.jobs.app import exit_status
+from tiltmeter.jobs.changes.comparing import compare
+from tiltmeter.jobs.changes.history import History
 from tiltmeter.jobs.command import execute
+from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.draws import draws_of, with_draws
+from tiltmeter.jobs.upkeep.overnight import notifying
 from tiltmeter.jobs.upkeep.overnight.child import Ended
+from tiltmeter.jobs.upkeep.overnight.gates import Gate, check_gates, verdicts
 from tiltmeter.jobs.upkeep.overnight.junit import junit_xml
+from tiltmeter.jobs.upkeep.overnight.notifying import VARIABLES, NotificationFailed, notify
 from tiltmeter.jobs.upkeep.overnight.outcome import as_json, moves, outcome, sentences
 from tiltmeter.storage.store.identity import table_digest
 from tiltmeter.storage.store.ledger import Store, Unit
 from tiltmeter.storage.store.registry import Registry
 from tiltmeter.storage.store.tables import column
+
+
+@pytest.mark.parametrize(
+    ("after", "limits", "fails"),
+    [
+        (1.5, {"difference": 0.5}, False),
+        (1.5, {"difference": 0.49}, True),
+        (0.5, {"difference": 0.49}, True),
+        (0.5, {"difference": 0.49, "direction": "up"}, False),
+        (0.5, {"difference": 0.49, "direction": "down"}, True),
+        (2.5, {"half_widths": 2.0}, False),
+        (3.5, {"half_widths": 2.0}, True),
+        (3.5, {"direction": "down"}, False),
+        (-3.5, {"direction": "down"}, True),
+    ],
+)
+def test_how_far_and_which_way_a_number_may_move(judged, after, limits, fails):
+    [verdict] = judged({"a": {}}, {"a": {"d": after}}, Gate("tests", "d", **limits))
+    assert (verdict.verdict == "failed") is fails
+
+
+@pytest.mark.parametrize(("scheme", "fails"), [({"num_blocks": 4}, True), ({}, False)])
+def test_a_gate_may_ask_what_moved_in_these_texts(history, scheme, fails):
+    """By 0.06, where replicas spread by one, and their differences by 0.05: in the mean of them it shows."""
+    spread = np.array([-1.0, 0.0, 1.0, 0.5, -0.5, 2.0, -2.0, 0.0])
+    keyed_by = {"paired_by": "replicas", "keyed_by": "word", **scheme}
+
+    def night(value, draws):
+        row = history.table({"a": {"d": value}}).to_pylist()[0] | draws_of("d", draws)
+        return history.run(dict(with_draws({"tests": ([row], history.schema)}, keyed_by)))
+
+    runs = night(1.0, 1.0 + spread), night(1.06, 1.06 + spread + 0.05 * spread[::-1])
+    in_texts = (Gate("tests", "d", in_these_texts=True, direction=way) for way in ("either", "down"))
+    gates = [Gate("tests", "d"), *in_texts]
+    found = verdicts(gates, "bias", {"tests": history.schema}, History("yesterday", runs, compare(*runs), 1), "ok")
+    assert [row.verdict == "failed" for row in found] == [False, fails, False]
+    assert found[1].fails_if == "a number moves beyond its interval or in these texts"
+
+
+ONE, TWO = rows({"a": {}}), rows({"a": {}, "b": {}})
+EXACT, UNKNOWN = {"d_low": 1.0, "d_high": 1.0}, {"a": {"d_low": None, "d_high": None}, "b": {}}
+SEVEN = {word: {"count": 7} for word in "abcdefghijklm"}
+D, FAR = Gate("tests", "d"), Gate("tests", "d", difference=100.0, direction="up")
+CASES = {
+    "numbers within their intervals": (TWO, rows({"a": {"d": 1.9}, "b": {"d": 0.1}}), D),
+    "one beyond": (TWO, rows({"a": {"d": 1.9}, "b": {"d": 4.0}}), D),
+    "counts by their difference": (
+        *(rows(SEVEN), rows(SEVEN | {"c": {"count": 12}, "d": {"count": 9}})),
+        Gate("tests", "count", difference=1),
+    ),
+    "a number that is gone with its row": (TWO, ONE, FAR),
+    "one that is null": (TWO, rows({"a": {}, "b": {"d": None}}), FAR),
+    "one that is undefined": (TWO, rows({"a": {}, "b": {"d": math.nan}}), FAR),
+    "one that is new has not moved": (
+        *(rows({"a": {}, "b": {"d": None}}), rows({"a": {}, "b": {}, "c": {}})),
+        Gate("tests", "d", difference=0.0),
+    ),
+    "rows that can't be matched": (pa.concat_tables([ONE, ONE]), ONE, D),
+    "no earlier table": (None, ONE, D),
+    "no interval, and rounding": (rows(UNKNOWN), rows({"a": {"d": 1.0 + 1e-15}, "b": {}}), D),
+    "no interval, and a move": (
+        *(rows(UNKNOWN), rows({"a": {"d": 1.5}, "b": {}}), D, Gate("tests", "d", half_widths=3.0)),
+        *(Gate("tests", "d", direction="down"), Gate("tests", "d", direction="up"), Gate("tests", "d", difference=0.6)),
+    ),
+    "an exact number stays": (rows({"a": EXACT}), rows({"a": EXACT}), Gate("tests", "d", half_widths=2.0)),
+    "and moves": (rows({"a": EXACT}), rows({"a": {"d": 1.1}}), Gate("tests", "d", half_widths=2.0)),
+    "gates of others": (ONE, rows({"a": {"d": 9.0}}), Gate("tests", "d", name="other"), Gate("points", "d")),
+}
+
+
+SHOWN = ("column", "row", "before", "difference", "half_widths", "after", "num_failed", "num_compared")
+
+
+def said(before, after, *gates):
+    runs = tuple(past({} if table is None else {"tests": table}) for table in (before, after))
+    for row in verdicts(gates, "bias", {"tests": SCHEMA}, History("yesterday", runs, compare(*runs), 1), "ok"):
+        yield f"{row.fails_if}: {row.verdict}: {row.sentence}"
+        known = {name: value for name in SHOWN if (value := getattr(row, name)) is not None}
+        shown = {name: f"{value:.9g}" if isinstance(value, float) else value for name, value in known.items()}
+        yield f"  {'; '.join(f'{name}: {value}' for name, value in shown.items())}"
+
+
+def test_what_gates_say_of_numbers():
+    told = [line for case, given in CASES.items() for line in [f"\n# {case}", *said(*given)]]
+    check_text(Path(__file__), "gates", told)
+
+
+def test_gates_of_a_first_night_and_of_a_job_that_failed_are_not_compared(judged, history):
+    [first] = verdicts([D], "bias", {"tests": history.schema}, History(), "ok")
+    assert (first.verdict, first.sentence) == ("not_compared", "there is no earlier run to compare with")
+    [failed] = judged({"a": {}}, {"a": {}}, D, status="refused")
+    assert (failed.verdict, failed.sentence) == ("not_compared", "the job refused")
+
+
+@pytest.mark.parametrize(
+    ("gate", "message"),
+    [
+        (Gate("psychometrics", "pse", name="nobody"), r"fail_if\[0\].name=nobody: no job of the list .* bias, records"),
+        (Gate("psychometrix", "pse"), r"fail_if\[0\].table=psychometrix: no such table is published; there are .*pse"),
+        (Gate("psychometrics", "pse", name="records"), r"fail_if\[0\].table=psychometrics: no such .*clusters"),
+        (Gate("psychometrics", "pce"), r"fail_if\[0\].column=pce: psychometrics has no such numbers; it has .*pse"),
+        (Gate("psychometrics", "word"), r"fail_if\[0\].column=word: psychometrics has no such numbers"),
+        (Gate("psychometrics", "flip_sd"), r"fail_if\[0\].column=flip_sd: has no interval .*difference=<number>"),
+    ],
+)
+def test_a_gate_that_no_job_can_fail_is_refused_with_its_key(gate, message):
+    with pytest.raises(ConfigError, match=message.replace(".*pse", ".*psycho") if "table" in message else message):
+        check_gates([gate], {"bias": "psychophysics", "records": "entity_resolution"})
+
+
+def test_two_gates_that_say_the_same_of_a_job_are_refused():
+    """They would be two rows of one key."""
+    jobs = {"bias": "psychophysics", "again": "psychophysics"}
+    gates = [Gate("psychometrics", "pse"), Gate("psychometrics", "pse", direction="up")]
+    check_gates(gates, jobs)
+    with pytest.raises(ConfigError, match=r"^fail_if\[2\]: says of again what fail_if\[0\] says; leave one of them"):
+        check_gates([*gates, Gate("psychometrics", "pse", name="again")], jobs)
+
+
+# --- files and messages ---------------------------------------------------------------------------------------------
+
+ENDED = {"job": "psychophysics", "reason": "", "seconds": 3.0, "num_done": 1, "num_reused": 0, "num_failed": 0}
+ENDED |= {"exit_status": 0, "compared_with": "yesterday", "num_changes": 3, "num_judged": 9, "num_moved": 1}
+ENDED |= {"num_beyond": 3, "run_dir": "runs/bias", "left_out": ""}
+NIGHT = [
+    ENDED | {"name": "bias", "status": "ok"},
+    ENDED
+    | {"name": "lost", "status": "refused", "reason": "no file\nsecond line", "num_judged": None, "num_moved": None}
+    | {"num_beyond": None, "left_out": "3 records left out: no JSON; first in a.csv, line 7"},
+]
+
+MOVES = (
+    "bias, since yesterday: 1 of 9 judged numbers moved; 2 without draws left their interval (by chance one in six)."
+)
+"""What is said of the first."""
+
+
+@pytest.fixture
+def judged(history):
+    """What gates say of two runs with the table ``tests``, each given by what is unusual about its words."""
+
+    def verdict(before, after, *gates, status="ok"):
+        runs = tuple(history.run({"tests": history.table(words)}) for words in (before, after))
+        past = History("yesterday", runs, compare(*runs), 1)
+        return verdicts(gates, "bias", {"tests": history.schema}, past, status)
+
+    return verdict
+
+
+@pytest.fixture
+def gates(judged):
+    before, after = {"a": {}}, {"a": {"d": 9.0}}
+    found = judged(before, after, Gate("tests", "d"), Gate("tests", "d", difference=100.0))
+    [skipped] = judged(before, after, Gate("tests", "count", difference=1), status="refused")
+    return [vars(row) for row in (*found, replace(skipped, name="lost"))]
+
+
+@pytest.fixture
+def reader(tmp_path, monkeypatch):
+    """A command that keeps what it reads, told a secret by a variable."""
+    program, kept = tmp_path / "reader.py", tmp_path / "kept"
+    program.write_text("import sys\nopen(sys.argv[1], 'ab').write(sys.stdin.buffer.read() + bytes(1))\n")
+    monkeypatch.setenv(f"{VARIABLES}TOKEN", "s3cr3t-token")
+
+    def messages():
+        return [json.loads(message) for message in kept.read_bytes().split(bytes(1)) if message]
+
+    return SimpleNamespace(command=f"{sys.executable} {program} {kept}", messages=messages)
 
 
 def test_junit_has_a_suite_for_each_job_that_a_parser_reads(gates, tmp_path):
@@ -56,29 +240,29 @@ def test_the_outcome_is_plain_json(gates, tmp_path):
     assert json.loads(as_json(outcome(tmp_path, NIGHT[:1], [])))["status"] == "succeeded"
 
 
-def test_the_text_says_each_thing_once(gates):
-    assert sentences(NIGHT[:1], []) == [
-        "All jobs succeeded.",
+def test_the_text_says_each_thing_once_and_a_command_reads_it_with_the_outcome(reader, gates, tmp_path):
+    assert sentences(NIGHT[:1], []) == ["All jobs succeeded.", MOVES]
+    moved = "bias: tests: d of model en, word a went from 1 to 9."
+    assert sentences(NIGHT[:1], gates[:2]) == ["1 of 2 gates failed.", moved, MOVES]
+    gates[0] |= {"half_widths": math.inf, "before": math.nan, "after": 1.0}  # of which JSON has the last
+    notify(reader.command, sentences(NIGHT, gates), outcome(tmp_path, NIGHT, gates))
+    [message] = reader.messages()
+    assert message["status"] == "jobs_failed"
+    assert [message["gates"][0][name] for name in ("half_widths", "before", "after")] == [None, None, 1.0]
+    assert message["text"].splitlines() == [
+        "1 of 2 jobs did not succeed: lost (refused).",
+        "lost refused: no file",
+        "second line",
+        moved,
         MOVES,
+        "lost: 3 records left out: no JSON; first in a.csv, line 7.",
     ]
-    assert sentences(NIGHT[:1], gates[:2]) == [
-        "1 of 2 gates failed.",
-        "bias: tests: d of model en, word a went from 1 to 9.",
-        MOVES,
-    ]
-    assert sentences(NIGHT, [])[-1] == "lost: 3 records left out: no JSON; first in a.csv, line 7."
 
 
 # --- whole nights, of jobs that leave what they are told ------------------------------------------------------------
 
-SCORES = pa.schema(
-    [
-        column("word", pa.string(), "the word", key=True),
-        column("score", pa.float64(), "a number"),
-        column("score_low", pa.float64(), "lower end"),
-        column("score_high", pa.float64(), "upper end"),
-    ]
-)
+ENDS = [column(f"score{end}", pa.float64(), "a number or an end of its interval") for end in ("", "_low", "_high")]
+SCORES = pa.schema([column("word", pa.string(), "the word", key=True), *ENDS])
 NOISE = np.array([0.01, -0.02, 0.0, 0.02, -0.01, 0.01, 0.0, -0.01])
 
 
@@ -108,17 +292,13 @@ def nights(configured, outcome_of, reader, tmp_path, monkeypatch):
                 for name, table in tables.items()
             ]
             entry.uses(unit.place for unit in done)
-            described = {
-                name: {"rows": table.num_rows, "digest": table_digest(table)} for name, table in tables.items()
-            }
+            digests = {name: table_digest(table) for name, table in tables.items()}
+            described = {name: {"rows": tables[name].num_rows, "digest": digests[name]} for name in tables}
             record = {"job": listed.job, "versions": {}, "tables": described, "started": f"night {number}"}
             record |= {"units": {"done": 2, "reused": 5, "failed": 3}}
-            entry.end(
-                "failed" if isinstance(what, str) else "succeeded",
-                record,
-                {unit.name: [unit.tables[unit.name]] for unit in done},
-            )
             status = what if isinstance(what, str) else "ok"
+            published = {unit.name: [unit.tables[unit.name]] for unit in done}
+            entry.end("succeeded" if status == "ok" else "failed", record, published)
             return Ended(status, "" if status == "ok" else "why", 0, 1.5, run_dir, record)
 
         monkeypatch.setattr("tiltmeter.jobs.upkeep.overnight.job.run_job", run_job)
@@ -175,10 +355,7 @@ def test_what_moved_is_judged_over_the_whole_night_and_since_each_job_last_succe
             *(3, {"one": scores(moved, 1), "two": scores(MANY | {"w3": 1.031}, 1), "three": "stopped"} | NEAR, GATES),
             *("job.max_hours=2.5", "cluster.num_cpus=3", told),
         ),
-        nights.run(
-            *(4, {"one": scores(BEFORE, 0), "near": scores({"w": 1.025}, 1, **ALIKE)}, UP_AND_DOWN),
-            told,
-        ),
+        nights.run(4, {"one": scores(BEFORE, 0), "near": scores({"w": 1.025}, 1, **ALIKE)}, UP_AND_DOWN, told),
     ]
     check_text(Path(__file__), "nights", (line for code, night in ended for line in published(code, night)))
     assert [(name, cluster.num_cpus, max_hours) for name, cluster, _, max_hours in nights.started] == [
@@ -193,10 +370,9 @@ def test_what_moved_is_judged_over_the_whole_night_and_since_each_job_last_succe
     assert "word x went from 1 to 9" in messages[1]["text"]
     first, _, (_, night), _ = ended
     differences = [row for row in night.rows("differences") if row["p"] is not None]
-    p = np.array([row["p"] for row in differences])
-    assert p.size == 22
-    q = dict(zip(np.sort(p)[::-1], np.minimum.accumulate(np.sort(p)[::-1] * 22 / np.arange(22, 0, -1)), strict=True))
-    assert [row["q"] for row in differences] == pytest.approx([q[value] for value in p])
+    assert len(differences) == 22
+    corrected = stats.false_discovery_control([row["p"] for row in differences])
+    assert [row["q"] for row in differences] == pytest.approx(corrected.tolist())
     alone = next(row for row in differences if row["row"] == "word alone")
     assert 2 * alone["p"] < 0.05 < alone["q"]
     one = night.rows("jobs")[0]
@@ -214,3 +390,121 @@ def test_what_moved_is_judged_over_the_whole_night_and_since_each_job_last_succe
     ):
         assert sentence in reports[1]
     assert not [path for path in night.path.parent.rglob("*") if path.is_file() and b"s3cr3t" in path.read_bytes()]
+
+
+@pytest.fixture
+def script(tmp_path):
+    """A command that runs lines of a shell."""
+
+    def of(*lines):
+        (tmp_path / "script.sh").write_text("\n".join(lines))
+        return f"sh {tmp_path}/script.sh"
+
+    return of
+
+
+def test_a_command_that_fails_is_named_with_the_end_of_what_it_says_and_without_credentials(script):
+    address = "https://me:s3cr3t@example.org/hooks?key=s3cr3t"
+    said = r"^notify.command: sh ended with status 3: no route to https"
+    with pytest.raises(NotificationFailed, match=said) as failure:
+        notify(script(f"echo 'no route to {address}' >&2", "exit 3"), ["done"], {})
+    assert "s3cr3t" not in "".join(traceback.format_exception(failure.value))
+    with pytest.raises(NotificationFailed) as failure:
+        notify(script("yes complaint | head -n 100000 >&2", "exit 1"), ["done"], {})
+    assert len(str(failure.value)) < 3000
+
+
+def test_a_command_that_takes_too_long_is_stopped_with_what_it_started(script, monkeypatch, tmp_path):
+    monkeypatch.setattr(notifying, "_SECONDS", 1.0)
+    with pytest.raises(NotificationFailed, match=r"^notify.command: sh took longer than 1 s$"):
+        notify(script(f"sleep 600 & echo $! > {tmp_path}/started", "wait"), ["done"], {})
+    started = int((tmp_path / "started").read_text())
+    deadline = time.monotonic() + 30
+    while psutil.pid_exists(started) and psutil.Process(started).status() != psutil.STATUS_ZOMBIE:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_nobody_waits_for_what_a_command_leaves_behind_nor_for_one_that_reads_nothing(script):
+    began = time.monotonic()
+    notify(script("sleep 60 &", "exit 0"), ["done"], {"jobs": ["x" * 10_000_000]})
+    assert time.monotonic() - began < 50
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("no-such-mailer -s night", "there is no command no-such-mailer"),
+        ("curl https://me:s3cr3t@example.org 'open", "is not a command line"),
+        ("no-such-mailer https://me:s3cr3t@example.org", "there is no command no-such-mailer"),
+        (" ", "must be a command that reads the outcome, or null"),
+    ],
+)
+def test_what_nobody_could_be_told_by_is_refused_before_any_work(configured, tmp_path, command, message):
+    (tmp_path / "night.yaml").write_text("store: job=prune")
+    quoted = "'" + command.replace("'", "\\'") + "'"
+    words = ["job=overnight", f"jobs={tmp_path}/night.yaml", f"store={tmp_path}/s", f"notify.command={quoted}"]
+    with pytest.raises(ConfigError, match=r"^notify.command=.*" + message) as refused:
+        execute(configured(*words))
+    assert "s3cr3t" not in str(refused.value)
+    assert not (tmp_path / "s").exists()
+
+
+# --- as docs/overnight.md has it ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def webhook():
+    """A server that remembers what it is sent, and answers with the status that it is given."""
+    server = HTTPServer(("127.0.0.1", 0), _Hook)
+    server.messages, server.status = [], 204
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+class _Hook(BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.messages.append(SimpleNamespace(path=self.path, body=body, headers=dict(self.headers)))
+        self.send_response(self.server.status)
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+def block(caption):
+    [text] = [block.text for block in PAGES["docs/overnight.md"].blocks if block.text.startswith(f"# {caption}")]
+    return text
+
+
+@pytest.mark.skipif(not shutil.which("curl"), reason="there is no curl")
+def test_curl_posts_the_outcome_to_a_webhook(webhook, tmp_path):
+    address = f"http://127.0.0.1:{webhook.server_port}"
+    (tmp_path / "webhook.curl").write_text(block("webhook.curl").replace("https://chat.example.org", address))
+    notify(f"curl --config {tmp_path}/webhook.curl", ["done"], {"status": "succeeded"})
+    [message] = webhook.messages
+    assert (message.path, message.body) == ("/hooks/secret", {"text": "done", "status": "succeeded"})
+    assert message.headers["Authorization"] == "Bearer secret"
+    assert message.headers["Content-Type"] == "application/json"
+    webhook.status = 403
+    with pytest.raises(NotificationFailed, match="403") as failure:
+        notify(f"curl --config {tmp_path}/webhook.curl", ["done"], {})
+    assert "secret" not in str(failure.value)
+
+
+@pytest.mark.skipif(not shutil.which("jq"), reason="there is no jq")
+def test_a_script_mails_the_text(monkeypatch, tmp_path):
+    """By a `mail` that writes down what it is given."""
+    written = f"open('{tmp_path}/sent', 'w').write(f'{{sys.argv[1:]}} {{sys.stdin.read()}}')"
+    program = f"#!{sys.executable}\nimport sys\n{written}\n"
+    (tmp_path / "mail").write_text(program)
+    (tmp_path / "mail").chmod(0o700)
+    (tmp_path / "mail.sh").write_text(block("mail.sh"))
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    notify(f"sh {tmp_path}/mail.sh", ["one", "two"], {})
+    assert (tmp_path / "sent").read_text() == "['-s', 'night', 'team@example.org'] one\ntwo\n"

@@ -7,25 +7,20 @@ import time
 from contextlib import suppress
 from importlib.resources import files
 
-import polars as pl
 import psutil
-import pyarrow as pa
 import pytest
 
 from tiltmeter.cluster.config import ClusterConfig
-from tiltmeter.jobs.changes.comparing import common_tables, compare
 from tiltmeter.jobs.changes.past_runs import past_run
 from tiltmeter.jobs.command import execute
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.settings.hydra_limits import confine_composition
-from tiltmeter.jobs.upkeep.overnight import tables
 from tiltmeter.jobs.upkeep.overnight.child import _reason, words
 from tiltmeter.jobs.upkeep.overnight.config import read_jobs
 from tiltmeter.jobs.upkeep.overnight.notifying import VARIABLES
 from tiltmeter.jobs.upkeep.overnight.outcome import JobsFailed
 from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.store.registry import Registry
-from tiltmeter.storage.store.runs import opened
 
 
 @pytest.fixture
@@ -204,45 +199,3 @@ def test_a_night_that_is_terminated_says_so_and_ends_its_job_which_had_the_night
 def test_a_list_that_makes_no_sense_is_refused_with_the_line(text, message):
     with pytest.raises(ConfigError, match=r"^jobs=night.yaml: " + message):
         read_jobs(text, "night.yaml")
-
-
-# --- two nights ----------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def past_night(history, tmp_path):
-    """The directory of a night of these jobs, whose inputs and tables are given."""
-
-    def write(place, job, tables, settings, inputs):
-        with opened(place) as directory:
-            directory.begin([*tables], job=job, versions={})
-            for table, content in tables.items():
-                directory.write_table(table, content)
-            directory.record["inputs"] = inputs
-            directory.write_text("config.yaml", f"{settings}\nrun_dir: {place}\n")
-            directory.write_record(status="succeeded")
-
-    def make(name, versions, words):
-        jobs = pa.Table.from_pylist([{"name": job, "status": "ok"} for job in versions], tables.Jobs.schema())
-        made = {"jobs": jobs, "changes": tables.Changes.schema().empty_table()}
-        write(tmp_path / name, "overnight", made, "jobs: night.yaml", {})
-        for job, version in versions.items():
-            inputs = {"pairs": {"name": f"{job}.csv", "bytes": 9, "version": version}}
-            settings = f"seed: {len(job)}\nseries: {job}"
-            made = {"tests": history.table(words[job])}
-            write(tmp_path / name / "runs" / job, "association", made, settings, inputs)
-        return past_run(tmp_path / name)
-
-    return make
-
-
-def test_two_nights_are_compared_by_the_inputs_and_tables_of_their_jobs(past_night):
-    same = {"a": {"w": {}}, "bb": {"w": {}}, "same": {"w": {}}}
-    before = past_night("one", {"a": "x", "bb": "y", "same": "z"}, same)
-    after = past_night("two", {"a": "x2", "bb": "y2", "same": "z"}, same | {"a": {"w": {"d": 9.0}}})
-    changes = pl.DataFrame(compare(before, after))
-    assert changes.filter(kind="input")["item"].to_list() == ["a/pairs", "bb/pairs"]
-    assert changes.filter(kind="setting").is_empty()
-    assert changes.filter("beyond").select("table", "column", "row").rows() == [("a/tests", "d", "model en, word w")]
-    assert set(changes["table"].drop_nulls()) <= {"a/tests", "jobs"}
-    assert common_tables(before, after) == ["jobs", "a/tests", "bb/tests", "same/tests"]

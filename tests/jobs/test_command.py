@@ -1,17 +1,25 @@
-"""What ``--help`` and ``--version`` print: a page of its own, and one for each job, without composing a config."""
+"""The command: its pages of help, and where output, locale, home or terminal are not as on a desk."""
 
+import io
+import os
+import signal
 import subprocess
 import sys
-from contextlib import suppress
+import time
 from importlib.metadata import version
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from tiltmeter.jobs import catalogue
 from tiltmeter.jobs.app import arranged, main
+from tiltmeter.jobs.report import terminal
 from tiltmeter.jobs.runtime.settings.files import read
+from tiltmeter.jobs.streams import RedactedStream, standard_streams
 from tiltmeter.storage.errors import Refusal
 
+ROOT = Path(__file__).parents[2]
 WIDTH = 80
 HEAVY = {"numba", "pandas", "polars", "pyarrow", "pydantic", "ray", "scipy", "torch"}
 
@@ -25,6 +33,22 @@ def said(monkeypatch, capsys):
         monkeypatch.setattr(sys, "argv", ["tiltmeter", *words])
         main()
         return capsys.readouterr().out
+
+    return run
+
+
+@pytest.fixture
+def ends(monkeypatch, capfd, hydra_restored):
+    """Runs the command in this process, which ends it; returns its status, and what it prints."""
+
+    def run(*words: str) -> tuple[int, str]:
+        monkeypatch.setattr(sys, "argv", ["tiltmeter", *words])
+        status = 0
+        try:
+            main()
+        except SystemExit as ended:
+            status = ended.code
+        return status, "".join(capfd.readouterr())
 
     return run
 
@@ -60,22 +84,17 @@ def test_a_job_has_a_page_with_its_settings_what_they_mean_and_its_tables(said, 
             assert any(row.startswith(f"{setting.key}={value}") for row in rows), setting.key
     tables = page.partition("Tables, each of which")[2]
     assert set(catalogue.job(name).tables) <= lines_of(tables).keys()
-
-
-@pytest.mark.parametrize("name", catalogue.names())
-def test_each_setting_of_a_job_says_what_it_means_or_stands_below_one_that_does(name):
-    settings = catalogue.settings_folders().file(f"job/{name}").settings
-    explained = tuple(f"{setting.key}." for setting in settings if setting.is_block and setting.meaning)
-    silent = [setting.key for setting in settings if not setting.meaning and not setting.is_block]
+    # Each setting says what it means, or stands below one that does.
+    explained = tuple(f"{setting.key}." for setting in file.settings if setting.is_block and setting.meaning)
+    silent = [setting.key for setting in file.settings if not setting.meaning and not setting.is_block]
     assert [key for key in silent if key != "job.name" and not key.startswith(explained)] == []
 
 
 def test_the_page_of_a_job_shows_what_is_chosen(said):
-    assert "embedding=glove; or bert_cls, encoder, fasttext, file, replicas, word2vec" in said(
-        "job=bootstrap", "--help"
-    )
+    others = "bert_cls, encoder, fasttext, file"
+    assert f"embedding=glove; or {others}, replicas, word2vec" in said("job=bootstrap", "--help")
     page = said("job=bootstrap", "embedding=word2vec", "-h")
-    assert "embedding=word2vec; or bert_cls, encoder, fasttext, file, glove, replicas" in page
+    assert f"embedding=word2vec; or {others}, glove, replicas" in page
     assert "embedding.trainer.skip_gram=true" in page
     assert "embedding.cooccurrence" not in page
 
@@ -98,13 +117,11 @@ def test_the_page_of_a_job_lists_what_a_group_brings(said, tmp_path):
     ("content", "problem"),
     [(b"a: " + b"[" * 1000, "nested more than 50"), (b"a: \xff", "can't decode"), (b"a: [", "line 1")],
 )
-def test_a_file_that_cannot_be_read_is_named(monkeypatch, capsys, tmp_path, content, problem):
+def test_a_file_that_cannot_be_read_is_named(ends, tmp_path, content, problem):
     (tmp_path / "corpus").mkdir()
     (tmp_path / "corpus/wiki.yaml").write_bytes(content)
-    monkeypatch.setattr(sys, "argv", ["tiltmeter", "job=bootstrap", "corpus=wiki", "--config-dir", str(tmp_path), "-h"])
-    with pytest.raises(SystemExit):
-        main()
-    said = capsys.readouterr().err
+    status, said = ends("job=bootstrap", "corpus=wiki", "--config-dir", str(tmp_path), "-h")
+    assert status == 2
     assert said.startswith(f"tiltmeter: {tmp_path}/corpus/wiki.yaml: can't be read as settings: ")
     assert problem in said
 
@@ -121,7 +138,7 @@ def test_a_job_and_a_choice_of_other_people_are_listed(said, monkeypatch, tmp_pa
     (tmp_path / "mine/corpus").mkdir(parents=True)
     (tmp_path / "mine/corpus/letters.yaml").write_text("name: letters\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    point = type("Point", (), {"name": "lengths", "value": "lengths.job:JOB", "module": "lengths.job"})
+    point = SimpleNamespace(name="lengths", value="lengths.job:JOB", module="lengths.job")
     monkeypatch.setattr(catalogue, "entry_points", lambda **_: [point])
     catalogue._theirs.cache_clear()
     try:
@@ -139,32 +156,20 @@ def test_a_job_and_a_choice_of_other_people_are_listed(said, monkeypatch, tmp_pa
     [
         (["--version"], 0, f"tiltmeter {version('tiltmeter')}\n"),
         (["job=surveyy", "--help"], 2, "tiltmeter: job=surveyy: there is no such job; did you mean survey?"),
+        (["job=prune", "--cfg", "job", "job.keep=3"], 0, "job:\n  name: prune\n  keep: 3\n"),
+        (["job=prune", "--info", "searchpath"], 0, "pkg://tiltmeter.conf"),
+        (["--shell-completion", "query=bash"], 0, "job=privacy_metrics job=private_vectors job=prune"),
+        (["--hydra-help"], 0, "--multirun"),
     ],
 )
-def test_the_version_is_ours_and_the_page_of_no_job_is_refused(monkeypatch, capsys, words, status, output):
-    monkeypatch.setattr(sys, "argv", ["tiltmeter", *words])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == status
-    assert "".join(capsys.readouterr()).startswith(output)
-
-
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        (["job=prune", "--cfg", "job", "job.keep=3"], "job:\n  name: prune\n  keep: 3\n"),
-        (["job=prune", "--info", "searchpath"], "pkg://tiltmeter.conf"),
-        (["--shell-completion", "query=bash"], "job=privacy_metrics job=private_vectors job=prune"),
-        (["--hydra-help"], "--multirun"),
-    ],
-)
-def test_what_hydra_offers_still_answers(monkeypatch, capfd, hydra_restored, words, expected):
+def test_the_version_is_ours_the_page_of_no_job_is_refused_and_hydra_still_answers(
+    ends, monkeypatch, words, status, output
+):
     monkeypatch.setenv("COMP_LINE", "tiltmeter job=pr")
     monkeypatch.setenv("COMP_POINT", "16")
-    monkeypatch.setattr(sys, "argv", ["tiltmeter", *words])
-    with suppress(SystemExit):
-        main()
-    assert expected in "".join(capfd.readouterr())
+    ended, said = ends(*words)
+    assert ended == status
+    assert output in said
 
 
 def test_help_loads_nothing_that_takes_long():
@@ -245,3 +250,111 @@ def test_a_file_is_read_with_its_comments():
         ("block.inner", "{a:1,b:null}", "before it", False),
         ("listed", "[x,y]", "", False),
     ]
+
+
+CLOSED = "tiltmeter: standard output is closed; the command goes on without it\n"
+FULL = "can't be written (No space left on device); the command goes on without it\n"
+REFUSED = "tiltmeter: --no: there is no such option; tiltmeter --help has both"
+
+
+@pytest.fixture(scope="module")
+def endings(tmp_path_factory):
+    """Status, output and errors of the command with streams as a shell sets them, of all such commands at once."""
+    commands = {
+        "closed": "--help >&-",
+        "all closed": "--help <&- >&- 2>&-",
+        "full": "--help >/dev/full",
+        "both full": "--help >/dev/full 2>&1",
+        "refused without output": "--no >&-",
+        "refused without errors": "--no 2>&-",
+        "refused with full errors": "--no 2>/dev/full",
+        "refused without both": "--no >&- 2>&-",
+        "no home": "--help",
+    }
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    processes = {}
+    for name, words in commands.items():
+        variables = environment | ({"HOME": "/proc/none", "TERM": "dumb", "COLUMNS": "0"} if name == "no home" else {})
+        line = f"exec {sys.executable} -m tiltmeter.jobs.app {words}"
+        processes[name] = subprocess.Popen(["sh", "-c", line], env=variables, cwd=tmp_path_factory.mktemp("a"), **pipes)
+    said = {name: process.communicate() for name, process in processes.items()}
+    return {name: (process.returncode, *said[name]) for name, process in processes.items()}
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "output", "errors"),
+    [
+        ("closed", 0, "", CLOSED),
+        ("all closed", 0, "", ""),
+        ("full", 0, "", f"tiltmeter: standard output {FULL}"),
+        ("both full", 0, "", ""),
+        ("refused without output", 2, "", f"{REFUSED}\n"),
+        ("refused without errors", 2, CLOSED.replace("output", "error"), ""),
+        ("refused with full errors", 2, f"tiltmeter: standard error {FULL}", ""),
+        ("refused without both", 2, "", ""),
+    ],
+)
+def test_a_command_that_can_not_print_says_so_once_and_keeps_its_status(endings, name, status, output, errors):
+    assert endings[name] == (status, output, errors)
+
+
+def test_help_needs_neither_home_nor_terminal(endings):
+    status, output, errors = endings["no home"]
+    assert (status, errors) == (0, "")
+    assert "Jobs" in output
+
+
+def test_a_run_in_the_locale_c_knows_its_files_and_writes_what_the_encoding_has(tiltmeter, tmp_path, monkeypatch):
+    for name, value in {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii", "HOME": "/proc/none"}.items():
+        monkeypatch.setenv(name, value)
+    process = tiltmeter("job=prune", "store='B\N{LATIN SMALL LETTER A WITH DIAERESIS}r'")
+    output, errors = process.communicate()
+    assert (process.returncode, errors) == (0, "")
+    assert r"B\xe4r/runs/prune" in output
+    assert (tmp_path / "Bär/runs/prune").is_dir()
+
+
+def test_a_command_that_no_hangup_should_end_goes_on(tiltmeter):
+    process = tiltmeter("job=prune", preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    while process.poll() is None:
+        process.send_signal(signal.SIGHUP)
+        time.sleep(0.05)
+    assert process.wait() == 0
+
+
+# --- in this process ------------------------------------------------------------------------------------------------
+
+
+def test_a_full_disk_is_told_once_and_what_follows_goes_nowhere():
+    lost = []
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        stream = RedactedStream(full, lost.append)
+        for _ in range(3):
+            assert stream.write("line\n") == 5
+            stream.flush()
+    assert [error.strerror for error in lost] == ["No space left on device"]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "written"),
+    [
+        ("ascii", b"* PSE -1.5 [-2.0, 0.3] ... B\\xe4r \\u4e2d + \\udcff"),
+        ("latin-1", b"* PSE -1.5 [-2.0, 0.3] ... B\xe4r \\u4e2d + \\udcff"),
+        ("utf-8", "• PSE −1.5 [−2.0, 0.3] … Bär 中 ✓ \\udcff".encode()),
+    ],
+)
+def test_characters_that_an_encoding_lacks_are_written_in_its_own(monkeypatch, encoding, written):
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(memory := io.BytesIO(), encoding))
+    with standard_streams():
+        print("• PSE −1.5 [−2.0, 0.3] … Bär 中 ✓ \udcff", end="")
+    assert memory.getvalue() == written
+
+
+@pytest.mark.parametrize(
+    ("columns", "width"), [("0", 80), ("1", 40), ("39", 40), ("120", 120), ("10000", 1000), ("wide", 80), ("-5", 80)]
+)
+def test_a_terminal_that_is_too_narrow_to_read_or_has_no_width_gets_a_usual_one(monkeypatch, columns, width):
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    assert terminal.console().width == width
