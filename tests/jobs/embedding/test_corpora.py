@@ -1,27 +1,36 @@
-"""Several corpora in one run, of every form, whole and in slices; and corpora that are broken."""
+"""Corpora of every form, whole and in slices, from the web and broken; and embeddings in formats of other programs."""
 
 import html
 import json
 import re
+import shutil
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from gensim.models import KeyedVectors
 from gensim.test.utils import datapath
 
-from tests.jobs.embedding.tiny import BOOTSTRAP
+from tests.storage import conftest as storage
 from tiltmeter.cluster.stages import UnitsFailed
+from tiltmeter.jobs.embedding.corpora import ReadCorpora
+from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.store.tables import key_columns
+from tiltmeter.storage.vectors.files import EmbeddingFileError, read_embedding
 
 DUMP = datapath("enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2")
-TINY = [*BOOTSTRAP, "embedding.cooccurrence.tile_words=32", "embedding.trainer.epochs=2"]
+BOOTSTRAP = ["job=bootstrap", "embedding.num_replicas=2", "embedding.min_count=2", "embedding.trainer.dimensions=4"]
+BOOTSTRAP += ["embedding.trainer.epochs=2"]
+TINY = [*BOOTSTRAP, "embedding.cooccurrence.tile_words=32"]
 TABLES = ("vocabulary", "training", "embeddings")
 
 
-def chosen(digests):
-    return {name: digests[name] for name in TABLES}
+def keys_tell_all_rows_apart(table):
+    return len(table.group_by(key_columns(table.schema)).aggregate([])) == len(table)
 
 
 def dump_of(documents):
@@ -121,7 +130,7 @@ def test_corpora_of_every_form_and_their_slices_are_what_they_are_alone(
     alike = {"jsonl/1990s": None, "arrow/1999-Q1": None, "json": "wikiextractor", "mediawiki": "wikiextractor"}
     for name in TABLES:
         table = together.table(name)
-        assert len(table.group_by(key_columns(table.schema)).aggregate([])) == len(table), "keys tell all rows apart"
+        assert keys_tell_all_rows_apart(table)
         for corpus, other in alike.items():
             expected = together.rows(name, corpus=other) if other else alone.rows(name)
             assert [row | {"corpus": expected[0]["corpus"]} for row in together.rows(name, corpus=corpus)] == expected
@@ -219,7 +228,153 @@ def test_a_broken_span_leaves_the_others_done_and_mending_it_does_only_what_is_m
     whole = run_here(
         *one_corpus("en", write_lines(tmp_path / "whole.jsonl", made_up("en", 60))), *TINY, f"store={tmp_path}/whole"
     )
-    assert chosen(whole.digests) == chosen(repaired.digests)
+    assert [whole.digests[name] for name in TABLES] == [repaired.digests[name] for name in TABLES]
+
+
+# --- slices -----------------------------------------------------------------------------------------------------------
+
+BY_YEAR = ["corpus.slices=date", "corpus.slice_by=year", "reading.shard_megabytes=0.01", *BOOTSTRAP]
+YEARS = ("1999", "2000", "2001")
+
+
+def dated(documents):
+    """Each document with a date in one of three years; a tenth with none; one alone in its year, with rare words."""
+    made = [
+        document | ({"date": f"{YEARS[number % 3]}-05-01"} if number % 10 else {})
+        for number, document in enumerate(documents)
+    ]
+    return [*made, {"id": "alone", "text": "rare words", "date": "May 2020"}]
+
+
+@pytest.fixture(scope="module")
+def dated_documents(made_up):
+    return dated(made_up("en", 60))
+
+
+@pytest.fixture(scope="module")
+def sliced(run_here, dated_documents, write_lines, one_corpus, tmp_path_factory):
+    """A run on the slices, and the settings that it was asked with."""
+    folder = tmp_path_factory.mktemp("slices")
+    settings = [*one_corpus("en", write_lines(folder / "dated.jsonl", dated_documents)), "corpus.name=all", *BY_YEAR]
+    return run_here(*settings, f"store={folder}/store"), settings, folder
+
+
+def test_every_slice_has_a_row_and_documents_in_none_are_counted(sliced):
+    run, _, _ = sliced
+    rows = {(row["corpus"], row["value"], row["status"]): row for row in run.table("corpus_slices").to_pylist()}
+    years = [(f"all/{year}", year, "ok") for year in YEARS]
+    assert list(rows) == [*years, ("all/2020", "2020", "too_small"), ("all", None, "in_no_slice")]
+    assert [rows[key]["num_documents"] for key in rows] == [18, 18, 18, 1, 6]
+    assert [rows[key]["place"] for key in years] == [1999, 2000, 2001]
+    assert "embedding.min_count=2" in rows["all/2020", "2020", "too_small"]["reason"]
+    assert {row["corpus"] for row in run.table("corpora").to_pylist()} == {name for name, _, _ in years}
+    assert all(keys_tell_all_rows_apart(run.table(name)) for name in ("corpora", "corpus_slices", *TABLES))
+
+
+def test_other_spans_give_the_same_shards_and_other_shards_the_same_tables(sliced, run_here, tmp_path):
+    run, settings, folder = sliced
+    again = run_here(*settings, "reading.span_megabytes=0.005", f"store={folder}/store")
+    assert again.num_done("read") > 3
+    assert [again.num_done(stage) for stage in ("inventory", "documents", "tokens", "train")] == [0, 0, 0, 0]
+    assert run.num_done("documents") > len(YEARS) + 1
+    other = run_here(*settings, "reading.shard_megabytes=1", f"store={tmp_path}/store")
+    assert again.digests == other.digests == run.digests
+
+
+def test_what_changed_in_one_slice_leaves_the_units_of_the_others(sliced, dated_documents, run_here, write_lines):
+    _, settings, folder = sliced
+    dates = [document.get("date", "") for document in dated_documents]
+    changed = next(number for number, date in enumerate(dates) if date.startswith("1999"))
+    anew = dated_documents[changed] | {"text": "a text of another length\n" * 5}
+    path = write_lines(folder / "tonight.jsonl", [*dated_documents[:changed], anew, *dated_documents[changed + 1 :]])
+    night = run_here(*settings, f"corpus.path={path}", f"store={folder}/store")
+    assert night.num_done("train") == 3
+    assert night.num_done("documents") <= 2
+    assert night.num_done("vocabulary") == 1
+
+
+def test_a_field_that_no_document_has_is_refused_with_the_fields_there_are(sliced, run_here):
+    _, settings, folder = sliced
+    for change, message in {
+        "corpus.slices=born": r"=born: none of the 61 documents of all has a value .* fields date, id$",
+        "corpus.slice_values=[1066]": r"=date: none of the 61 .*corpus.slice_values=\['1066'\]",
+        "corpus.slice_values=[2020]": r": all/2020 has 0 different words that occur embedding.min_count=2 times",
+    }.items():
+        with pytest.raises(InputError, match=message):
+            run_here(*settings, change, f"store={folder}/store")
+
+
+def test_what_is_too_small_is_noted_and_the_rest_goes_on_but_for_all_it_is_refused():
+    read = ReadCorpora({"en": None, "de": None}, [], {}, {"fr": "is small"})
+    large = read.without({"de": "has no words"})
+    assert (list(large.corpora), large.small) == (["en"], {"fr": "is small", "de": "has no words"})
+    with pytest.raises(InputError, match="corpus: all 2 corpora and slices are too small; en, as the first, is empty"):
+        read.without({"en": "is empty", "de": "has no words"})
+    with pytest.raises(InputError, match="corpus: en is empty"):
+        replace(read, corpora={"en": None}).without({"en": "is empty"})
+
+
+# --- files of other programs, and of the web --------------------------------------------------------------------------
+
+SUFFIXES = {
+    "word2vec_text": "vec",
+    "word2vec_binary": "bin",
+    "glove": "txt",
+    "keyedvectors": "kv",
+    "parquet": "parquet",
+}
+
+
+def test_every_format_has_the_vectors_of_the_table_and_the_next_run_removes_it(
+    run_here, made_up, write_lines, one_corpus, tmp_path
+):
+    documents = [*made_up("wo"), {"id": "more", "text": "Doom ju jigéen\nDoom ju jigéen\nrarity rarity"}]
+    corpus = one_corpus("wo", write_lines(tmp_path / "wo.jsonl", documents))
+    settings = [*corpus, *BOOTSTRAP, f"store={tmp_path}/store", f"run_dir={tmp_path}/run"]
+    run = run_here(*settings, f"job.export=[{','.join(SUFFIXES)}]")
+    folder = run.path / "exports"
+    assert sorted(path.name for path in folder.iterdir()) == sorted(run.record["exports"])
+    num_absent = 0
+    for name, table in run.parts("wo").items():
+        rows = {row["word"]: row["vector"] for row in table.to_pylist() if row["vector"]}
+        num_absent += table.num_rows - len(rows)
+        for form, suffix in SUFFIXES.items():
+            words, vectors = read_embedding(str(folder / name.replace("parquet", suffix)), allow_pickle=True)
+            expected = rows if form == "parquet" else {w.replace(" ", "_"): rows[w] for w in rows}
+            assert words == list(expected)
+            assert np.array_equal(vectors, np.array(list(expected.values()), np.float32))
+    assert num_absent, "every replica has every word"
+    counts = {row["word"].replace(" ", "_"): row["count"] for row in run.table("vocabulary").to_pylist()}
+    for replica in range(3):  # counts are those of the corpus, also where a replica lacks a word
+        loaded = KeyedVectors.load(str(folder / f"wo_replica_{replica:04d}.kv"))
+        assert all(loaded.get_vecattr(word, "count") == counts[word] for word in loaded.index_to_key)
+    with pytest.raises(EmbeddingFileError, match="allow_pickle=true"):
+        read_embedding(str(folder / "wo_replica_0000.kv"))
+    again = run_here(*settings, "job.export=[glove]")
+    assert sorted(path.name for path in folder.iterdir()) == [f"wo_replica_{replica:04d}.txt" for replica in range(3)]
+    assert again.record["units"]["done"] == 0
+    assert again.digests == run.digests
+
+
+web_server = storage.web_server
+
+
+def test_a_dump_is_downloaded_once_and_read_from_the_store(run_here, web_server, tmp_path):
+    name, requests = "enwiki-table-markup.xml.bz2", web_server.ranges
+    shutil.copy(datapath(name), web_server.folder)
+    arguments = ["corpus=wikipedia", "corpus.language=en", *BOOTSTRAP, f"store={tmp_path}/store"]
+    first = run_here(*arguments, f"corpus.path={web_server.url('ranges', name)}")
+    [copy] = (tmp_path / "store/downloads").rglob("*.bz2")
+    assert copy.read_bytes() == Path(datapath(name)).read_bytes()
+    assert [row["corpus"] for row in first.table("corpora").to_pylist()] == ["enwiki"]
+    assert requests == ["bytes=0-0", ""], "the state of the file, then all of it once"
+    requests.clear()
+    second = run_here(*arguments, f"corpus.path={web_server.url('ranges', name)}")
+    assert requests == ["bytes=0-0"], "whether it is still the same file"
+    assert second.record["units"]["done"] == 0
+    assert second.digests == first.digests
+    plain = run_here(*arguments, f"corpus.path={datapath(name)}", "corpus.download=false", f"store={tmp_path}/plain")
+    assert plain.digests == first.digests
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ import bz2
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
@@ -12,7 +13,6 @@ from tiltmeter.jobs.embedding.corpora import MakeVocabulary, _reading
 from tiltmeter.jobs.embedding.pages import (
     FindRepeated,
     Part,
-    ReadPart,
     left_out_of,
     page_row,
     pages_table,
@@ -36,16 +36,14 @@ def _parts(files: list[Source]) -> list[Part]:
     return list(parts_of(files, 64.0, 4.0))
 
 
-def test_ten_thousand_lines_in_files_of_their_own_are_a_few_parts():
-    files = [_file(number) for number in range(10_000)]
-    parts = _parts(files)
-    assert [source for part in parts for source in part.sources] == files
-    assert 10 < len(parts) < 45
-    assert max(len(part.sources) for part in parts) <= 1200
-
-
 @pytest.mark.parametrize("num_bytes", [60, 200_000])
 def test_a_file_more_or_one_that_changes_its_size_changes_few_parts(num_bytes):
+    """Ten thousand lines in files of their own are a few parts."""
+    files = [_file(number) for number in range(10_000)]
+    found = _parts(files)
+    assert [source for part in found for source in part.sources] == files
+    assert 10 < len(found) < 45
+    assert max(len(part.sources) for part in found) <= 1200
     files = [_file(number, num_bytes) for number in range(0, 4000, 2)]
     parts = {part.sources for part in _parts(files)}
     for place in (0, 1, 700, 1999):
@@ -67,49 +65,32 @@ def test_a_large_file_an_unreadable_one_and_a_lonely_small_one_are_parts_as_befo
     assert parts[1].identity == {"sources": [files[1]], "span": Span(0, 60)}
 
 
-@pytest.fixture
-def folder(tmp_path) -> Path:
-    (tmp_path / "corpus").mkdir()
+def _text(path: Path) -> Text:
+    corpus = CorpusConfig("corpus", "en", str(path))
+    return Text("corpus", corpus, find_sources(corpus), Tokenizer("en", True), {})
+
+
+def test_one_unit_reads_several_files_and_tells_what_it_left_out_and_which_are_damaged(tmp_path):
+    (folder := tmp_path / "corpus").mkdir()
     for name, lines in {"a.jsonl": '{"id": 1, "text": "one"}', "c.txt": "three\nfour", "d.txt": "five"}.items():
-        (tmp_path / f"corpus/{name}").write_text(f"{lines}\n")
-    (tmp_path / "corpus/b.jsonl.bz2").write_bytes(bz2.compress(b'{"id": 2, "text": "tw\xff"}\n{"id": 3, \n'))
-    return tmp_path / "corpus"
-
-
-def _work(folder: Path) -> ReadPart:
-    corpus = CorpusConfig("corpus", "en", str(folder))
-    text = Text("corpus", corpus, find_sources(corpus), Tokenizer("en", True), {})
+        (folder / name).write_text(f"{lines}\n")
+    (folder / "b.jsonl.bz2").write_bytes(bz2.compress(b'{"id": 2, "text": "tw\xff"}\n{"id": 3, \n'))
+    text = _text(folder)
     [part] = parts_of(text.sources, 64.0, 4.0)
-    return _reading(text, part, 4.0, 2**26)
-
-
-def test_one_unit_reads_several_files_and_tells_what_it_left_out(folder, tmp_path):
-    work = _work(folder)
+    work = _reading(text, part, 4.0, 2**26)
     tables = dict(work.tables(Store(str(tmp_path))))
     assert list(tables) == ["shard_00000", "source", "left_out"]
-    ids = tables["shard_00000"]["id"].to_pylist()
-    assert ids == ["1", "2", "c.txt@0", "c.txt@6", "d.txt@0"]
+    assert tables["shard_00000"]["id"].to_pylist() == ["1", "2", "c.txt@0", "c.txt@6", "d.txt@0"]
     [row] = tables["source"].to_pylist()
     assert (row["num_article"], row["num_replaced"], row["markup"]) == (5, 1, "plain")
     [row] = tables["left_out"].to_pylist()
     assert (row["num"], row["num_records"], row["first"]) == (1, 2, "line 2, column 10")
     assert row["file"] == str(folder / "b.jsonl.bz2")
     assert work.label == "corpus: a.jsonl from 0 and 3 more files"
-
-
-def test_damaged_files_of_a_unit_are_named(folder, tmp_path):
-    work = _work(folder)
     for name in ("b.jsonl.bz2", "d.txt"):
         (folder / name).write_bytes(b"")
     with pytest.raises(InputError, match=r"b\.jsonl\.bz2: changed while it was read.*; and 1 more file$"):
         list(work.tables(Store(str(tmp_path))))
-
-
-class _Failures:
-    """What :class:`.Runner` keeps of failures."""
-
-    def __init__(self) -> None:
-        self.failures: dict[str, list] = {"corpus": []}
 
 
 @pytest.mark.parametrize(
@@ -118,15 +99,14 @@ class _Failures:
 def test_bad_records_are_held_against_all_of_a_file_and_not_a_span(tmp_path, num_bad, max_share, is_refused):
     path = tmp_path / "words.jsonl"
     path.write_text("{\n" * num_bad + "".join(json.dumps({"id": n, "text": "a"}) + "\n" for n in range(39)))
-    corpus = CorpusConfig("corpus", "en", str(path))
-    text = Text("corpus", corpus, find_sources(corpus), Tokenizer("en", True), {})
+    text = _text(path)
     works = [_reading(text, part, 4.0, 2**26) for part in parts_of(text.sources, 2e-4, 4.0)]
     store = Store(str(tmp_path / "store"))
     done = Done([(work, store.commit(work.unit(), work.tables(store))) for work in works])
     assert len(done.pairs) > 2
     bad = left_out_of(store, done)
     assert bad.num_records == {str(path): 39 + num_bad}
-    runner = _Failures()
+    runner = SimpleNamespace(failures={"corpus": []})
     refused = dict(refuse_bad_files(runner, works, bad, max_share))
     assert (set(refused) == set(works)) == is_refused
     assert len(runner.failures["corpus"]) == is_refused
@@ -158,12 +138,14 @@ def test_of_a_page_that_comes_per_revision_the_newest_is_kept(tmp_path):
     assert _taken(tmp_path / "d", [old, old._replace(timestamp="2020-01-01T00:00:00Z")]) == [(0, 1)]
     with pytest.raises(InputError, match=r"1 ids come again with another text, such as \['1'\]"):
         _taken(tmp_path / "e", [old._replace(timestamp="")], [middle._replace(timestamp="")])
-
-
-def test_the_tables_of_pages_without_moments_are_as_before(tmp_path):
-    names = pages_table([page_row(Page("1", "", "a", "article"))]).schema.names
-    assert names == ["id", "title", "text", "key", "content"]
-    assert pa.types.is_string(pages_table([page_row(_version("a", "2001"))]).schema.field("timestamp").type)
+    assert pages_table([page_row(Page("1", "", "a", "article"))]).schema.names == [
+        "id",
+        "title",
+        "text",
+        "key",
+        "content",
+    ]
+    assert pa.types.is_string(pages_table([page_row(old)]).schema.field("timestamp").type)
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,17 @@
 """A tiny corpus whose words, counts and vectors are computed again, line by line, for every replica and start."""
 
 import json
+import time
 from collections import Counter
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 
+from tiltmeter.cluster.config import ClusterError
 from tiltmeter.cluster.stages import UnitsFailed
-from tiltmeter.jobs.embedding import replicas
+from tiltmeter.jobs.embedding.replicas import TrainOnPairs
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.embedding.bootstrap import Resampling, line_multiplicities
 from tiltmeter.operators.embedding.cooccurrence import count_pairs
@@ -24,12 +27,8 @@ from tiltmeter.storage.store.ledger import Store
 SEED, MIN_COUNT, WINDOW, TILE_WORDS, NUM_REPLICAS, DIMENSIONS, EPOCHS = 5, 3, 4, 8, 3, 4, 2
 LANGUAGE = "sw"
 SETTINGS = [
-    "job=bootstrap",
-    f"seed={SEED}",
-    f"embedding.min_count={MIN_COUNT}",
-    f"embedding.num_replicas={NUM_REPLICAS}",
-    f"embedding.trainer.dimensions={DIMENSIONS}",
-    f"embedding.trainer.epochs={EPOCHS}",
+    *("job=bootstrap", f"seed={SEED}", f"embedding.min_count={MIN_COUNT}", f"embedding.num_replicas={NUM_REPLICAS}"),
+    *(f"embedding.trainer.dimensions={DIMENSIONS}", f"embedding.trainer.epochs={EPOCHS}"),
     "reading.shard_megabytes=0.0005",
 ]
 GLOVE = [f"embedding.cooccurrence.window={WINDOW}", f"embedding.cooccurrence.tile_words={TILE_WORDS}"]
@@ -77,7 +76,8 @@ def asked(documents, flat, write_lines, one_corpus, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def run(run_here, asked):
-    return lambda *name_and_settings, **more: run_here(*asked(*name_and_settings, **more))
+    """Each run once."""
+    return cache(lambda *name_and_settings, **more: run_here(*asked(*name_and_settings, **more)))
 
 
 class Corpus:
@@ -116,12 +116,9 @@ class Corpus:
         return trainer(words, counts, lambda: iter([line for line in drawn if line.size]), replica, SEED, config)
 
 
-IN_MEMORY = replicas.TrainOnPairs
-
-
 def on_disk(**fields):
     """GloVe whose pairs have no room in memory."""
-    return IN_MEMORY(**fields | {"memory_bytes": 0})
+    return TrainOnPairs(**fields | {"memory_bytes": 0})
 
 
 class Choice(NamedTuple):
@@ -144,8 +141,7 @@ CHOICES = {
     "lines": Choice([*GLOVE, "embedding.resampling.unit=line", "embedding.device=cpu"], Resampling("line")),
     "documents": Choice([*GLOVE, "embedding.num_starts=3"], Resampling("document"), (-1, -2)),
     "exponential": Choice(
-        [*GLOVE, "embedding.resampling.unit=document", "embedding.resampling.weights=exponential"],
-        Resampling("document", "exponential"),
+        [*GLOVE, "embedding.resampling={unit: document, weights: exponential}"], Resampling("document", "exponential")
     ),
     "by word": Choice([*GLOVE, "embedding.keyed_by=word", "embedding.num_starts=2"], Resampling("document"), (-1,)),
     "word2vec": Choice(
@@ -169,7 +165,8 @@ CHOICES = {
 def test_vectors_and_losses_are_those_of_each_replica_trained_by_itself(
     run, documents, flat, vocabulary, name, monkeypatch, tmp_path
 ):
-    choice, more = CHOICES[name], []
+    choice, more, reads, read = CHOICES[name], [], Counter(), Store.read
+    monkeypatch.setattr(Store, "read", lambda store, ref: reads.update([tuple(ref.columns)]) or read(store, ref))
     if name == "lines":  # parts are combined in rounds, and ranges of tiles are merged
         monkeypatch.setattr("tiltmeter.jobs.embedding.pairs._MOST_PARTS", 2)
         monkeypatch.setattr("tiltmeter.jobs.embedding.pairs._COPIES_OF_PAIRS", 500_000)
@@ -205,6 +202,18 @@ def test_vectors_and_losses_are_those_of_each_replica_trained_by_itself(
     assert outcome.table("training")["replica"].unique().to_pylist() == [*labels.values()]
     if name == "documents":
         assert any(part["vector"].null_count for part in parts.values()), "no replica lacks a word"
+        # What replicas of a corpus share is read once, and the counts of each by itself.
+        assert reads["name",] == outcome.num_done("merge") == 1
+        assert {reads[f"count_{replica:04d}",] for replica in range(1, 1 + NUM_REPLICAS)} == {1}
+        listed = [row for row in outcome.rows("vocabulary") if row["status"] != "absent"]
+        assert [(row["word"], row["count"], row["status"]) for row in listed] == [
+            (*item, "ok") for item in vocabulary[: len(words)]
+        ]
+        [row] = outcome.rows("corpora")
+        lines = [line for lines in documents.values() for line in lines]
+        expected = {"num_articles": len(documents), "num_lines": len(lines), "num_words": len(words)}
+        expected |= {"num_tokens": sum(len(line.split()) for line in lines), "num_repeated": 0, "language": LANGUAGE}
+        assert {name: row[name] for name in expected} == expected
     if name == "lines":
         sizes = [outcome.num_done("co-occurrence")]
         while sizes[-1] > 2:
@@ -227,19 +236,21 @@ def test_further_starts_and_replicas_are_trained_alone(run, name, more):
     assert outcome.stage("train")["num_reused"] == 1 + NUM_REPLICAS + len(CHOICES[name].starts)
 
 
-def test_what_replicas_of_a_corpus_share_is_read_once(run, monkeypatch):
-    reads, read = Counter(), Store.read
-    monkeypatch.setattr(Store, "read", lambda store, ref: reads.update([tuple(ref.columns)]) or read(store, ref))
-    outcome = run("read", *CHOICES["documents"].settings, "seed=6")
-    assert outcome.num_done("train") == 6
-    assert reads["name",] == outcome.num_done("merge") == 1
-    assert {reads[f"count_{replica:04d}",] for replica in range(1, 1 + NUM_REPLICAS)} == {1}
-
-
-def test_a_disk_that_is_not_there_is_refused(run, monkeypatch):
+def test_a_disk_and_a_gpu_that_are_not_there_and_one_document_are_refused(
+    run, monkeypatch, run_here, write_lines, one_corpus, tmp_path
+):
+    settings = CHOICES["documents"].settings
+    with pytest.raises(ClusterError, match=r"embedding.device=cuda: the cluster has no free GPU.*embedding.device=cpu"):
+        run("cuda", *settings, "embedding.device=cuda")
     monkeypatch.setattr("tiltmeter.jobs.embedding.replicas.TrainOnPairs", on_disk)
     with pytest.raises(UnitsFailed, match=r"replica 0: StorageError: .*/nowhere: No such file.*cluster.scratch=<path>"):
-        run("nowhere", *CHOICES["documents"].settings, "embedding.trainer.alpha=0.7", "cluster.scratch=/nowhere")
+        run("nowhere", *settings, "embedding.trainer.alpha=0.7", "cluster.scratch=/nowhere")
+    path = write_lines(tmp_path / "one.jsonl", [{"id": "1", "text": "\n".join(["one two three four"] * 30)}])
+    where = [*one_corpus("en", path), f"store={tmp_path}/store", "embedding.resampling.unit=document"]
+    with pytest.raises(
+        InputError, match=r"corpus: \S+ is one document.* embedding\.resampling\.unit=document: set it to line"
+    ):
+        run_here(*where, *SETTINGS)
 
 
 @pytest.mark.slow
@@ -251,47 +262,61 @@ def test_two_workers_and_other_shards_give_the_same_tables(run, run_job, asked, 
     assert again.digests == run(name, *choice.settings, is_flat=choice.is_flat).digests
 
 
-def test_a_corpus_of_one_document_has_nothing_to_draw(run_here, write_lines, one_corpus, tmp_path):
-    path = write_lines(tmp_path / "one.jsonl", [{"id": "1", "text": "\n".join(["one two three four"] * 30)}])
-    where = [*one_corpus("en", path), f"store={tmp_path}/store", "embedding.resampling.unit=document"]
-    with pytest.raises(
-        InputError, match=r"corpus: \S+ is one document.* embedding\.resampling\.unit=document: set it to line"
-    ):
-        run_here(*where, *SETTINGS)
+@pytest.mark.parametrize("name", ["documents", "word2vec", "fasttext"])
+def test_training_that_broke_off_goes_on_from_the_saved_state_with_the_same_bits(run, name, monkeypatch, tmp_path):
+    choice, saves, save = CHOICES[name], [], Store.save_state
+    where = ["embedding.checkpoint_seconds=0", "reading.shard_megabytes=0.004", f"store={tmp_path}/store"]
+
+    def breaks_once(store, unit, state):
+        save(store, unit, state)
+        saves.append((unit.place, state["losses"].size))
+        if len(saves) == 3:
+            raise OSError("it breaks off")
+
+    monkeypatch.setattr(Store, "save_state", breaks_once)
+    with pytest.raises(UnitsFailed, match="it breaks off"):
+        run(f"broken {name}", *choice.settings, *where, is_flat=choice.is_flat)
+    again = run(f"again {name}", *choice.settings, *where, is_flat=choice.is_flat)
+    assert again.digests == run(name, *choice.settings, is_flat=choice.is_flat).digests
+    epochs = {unit: [num_epochs for place, num_epochs in saves if place == unit] for unit, _ in saves}
+    # Each once: from the beginning again, the first of the second replica would come twice.
+    assert list(epochs.values()) == [[*range(1, EPOCHS + 1)]] * (1 + NUM_REPLICAS + len(choice.starts))
+    assert not [path for path in (tmp_path / "store/states").rglob("*") if path.is_file()]
 
 
-def test_numbers_of_a_few_documents_have_no_intervals(
-    run_here, made_up, write_lines, one_corpus, word_lists, word_sets, tmp_path
-):
+@pytest.mark.slow
+def test_a_kill_in_the_middle_of_training_goes_on_from_the_saved_state(run, asked, tiltmeter, outcome_of, tmp_path):
+    many = [*CHOICES["documents"].settings, "embedding.trainer.epochs=3000", "embedding.checkpoint_seconds=0"]
+    command = [*asked("killed", *many), f"store={tmp_path}/store", f"run_dir={tmp_path}/run"]
+    process = tiltmeter(*command)
+    while not [path for path in (tmp_path / "store/states").rglob("*") if path.is_file()]:
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.05)
+    process.kill()
+    process.communicate()
+    _, errors = tiltmeter(*command).communicate(timeout=600)
+    assert outcome_of(tmp_path / "run").digests == run("many epochs", *many).digests, errors
+
+
+def test_numbers_of_a_few_documents_have_no_intervals(run_here, made_up, write_lines, word_lists, word_sets, tmp_path):
     sides = {"target_x": ["enaa", "enca"], "target_y": ["enba", "enda"], "attribute_a": ["enea"]}
     lists = word_lists("en", associations={"made_up": word_sets(**sides, attribute_b=["enfa"])}, wefats=None)
     quick = ["job=association", "job.similarities=[cosine]", "job.statistics=[mean]", "job.min_words=1", *lists]
+    files = {num: write_lines(tmp_path / f"{num}.jsonl", made_up("en")[:num]) for num in (5, 6)}
+    one, other = (f"{{name: few{num}, language: en, path: {path}}}" for num, path in files.items())
+    quick += ["~corpus", f"+corpus.few5={one}", f"+corpus.few6={other}", f"store={tmp_path}/store"]
     rows = {}
-    for num, unit in ((5, "auto"), (5, "line"), (6, "auto")):
-        path = write_lines(tmp_path / f"{num}.jsonl", made_up("en")[:num])
-        where = [f"store={tmp_path}/store", f"run_dir={tmp_path}/{num}{unit}", f"embedding.resampling.unit={unit}"]
-        run = run_here(*one_corpus("en", path), "corpus.name=few", *SETTINGS, *quick, *where)
-        [rows[num, unit]] = run.rows("associations")
+    for unit in ("auto", "line"):
+        run = run_here(*SETTINGS, *quick, f"run_dir={tmp_path}/{unit}", f"embedding.resampling.unit={unit}")
+        rows |= {(row["model"], unit): row for row in run.rows("associations")}
         page = (run.path / "report.html").read_text()
-        assert ("Numbers have no intervals in" in page) == ((num, unit) == (5, "auto"))
-        assert ("(6 documents of 10.0 lines on average); from 20 on" in page) == (num == 6)
+        assert ("Numbers have no intervals in few5" in page) == (unit == "auto")
+        assert ("(6 documents of 10.0 lines on average); from 20 on" in page) == (unit == "auto")
     assert {row["status"] for row in rows.values()} == {"ok"}
     drawn = {key: row["num_replicas"] for key, row in rows.items()}
-    assert drawn == {(5, "auto"): 0, (5, "line"): NUM_REPLICAS, (6, "auto"): NUM_REPLICAS}
-    assert rows[5, "auto"]["score_low"] is None
-    assert rows[5, "auto"]["score"] == rows[5, "line"]["score"]
-
-
-def test_words_and_lines_are_counted(run, documents, vocabulary):
-    outcome = run("lines", *CHOICES["lines"].settings)
-    rows = [row for row in outcome.rows("vocabulary") if row["status"] != "absent"]
-    frequent = [item for item in vocabulary if item[1] >= MIN_COUNT]
-    assert [(row["word"], row["count"], row["status"]) for row in rows] == [(*item, "ok") for item in frequent]
-    [row] = outcome.rows("corpora")
-    lines = [line for lines in documents.values() for line in lines]
-    expected = {"num_articles": len(documents), "num_lines": len(lines), "num_words": len(frequent)}
-    expected |= {"num_tokens": sum(len(line.split()) for line in lines), "num_repeated": 0, "language": LANGUAGE}
-    assert {name: row[name] for name in expected} == expected
+    assert drawn == dict.fromkeys(rows, NUM_REPLICAS) | {("few5", "auto"): 0}
+    assert rows["few5", "auto"]["score_low"] is None
+    assert rows["few5", "auto"]["score"] == rows["few5", "line"]["score"]
 
 
 def test_what_is_left_out_of_a_dump_and_of_lines_is_counted_by_kind(run_here, one_corpus, tmp_path, monkeypatch):

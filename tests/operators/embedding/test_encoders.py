@@ -12,15 +12,8 @@ from tiltmeter.storage.models.load import load_encoder
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 # Spread out, so that no layer is close to the identity.
-BERT = transformers.BertConfig(
-    vocab_size=12,
-    hidden_size=96,
-    num_hidden_layers=3,
-    num_attention_heads=4,
-    intermediate_size=64,
-    max_position_embeddings=16,
-    initializer_range=0.2,
-)
+WIDE = {"hidden_size": 96, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 64}
+BERT = transformers.BertConfig(vocab_size=12, max_position_embeddings=16, initializer_range=0.2, **WIDE)
 WORDPIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "nurse", "doc", "##tor", "a", "##b", "new", "##s"]
 WORDS = ["nurse", "doctor", "docs", "news", "new", "ab", "abs", "abbbb", "newtors", "new nurse", "a"]
 TEXT = ["the nurse saw the nurse and the doctor", "a doctor and a nurse saw the nurse"] * 4
@@ -39,42 +32,36 @@ def bert(tmp_path_factory):
     return _loaded(folder, transformers.BertModel(BERT))
 
 
-def _byte_level(folder, model, special):
-    tokenizer = ByteLevelBPETokenizer()
-    tokenizer.train_from_iterator(TEXT, vocab_size=290, min_frequency=2, special_tokens=special, show_progress=False)
-    tokenizer.save_model(str(folder))
-    return _loaded(folder, model)
+def _byte_level(kind, special, **sizes):
+    """A fixture: a model of a kind whose tokenizer reads bytes."""
+
+    @pytest.fixture(scope="module", name=kind)
+    def make(tmp_path_factory):
+        folder = tmp_path_factory.mktemp(kind)
+        tokenizer = ByteLevelBPETokenizer()
+        tokenizer.train_from_iterator(TEXT, 290, 2, show_progress=False, special_tokens=special)
+        tokenizer.save_model(str(folder))
+        torch.manual_seed(1)
+        config = transformers.AutoConfig.for_model(kind, vocab_size=290, **sizes)
+        return _loaded(folder, transformers.AutoModel.from_config(config))
+
+    return make
 
 
-@pytest.fixture(scope="module")
-def roberta(tmp_path_factory):
-    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
-    torch.manual_seed(1)
-    model = transformers.RobertaModel(transformers.RobertaConfig(vocab_size=290, max_position_embeddings=20, **sizes))
-    return _byte_level(tmp_path_factory.mktemp("roberta"), model, ["<s>", "<pad>", "</s>", "<unk>", "<mask>"])
-
-
-@pytest.fixture(scope="module")
-def gpt2(tmp_path_factory):
-    torch.manual_seed(2)
-    model = transformers.GPT2Model(
-        transformers.GPT2Config(vocab_size=290, n_embd=16, n_layer=2, n_head=2, n_positions=20)
-    )
-    return _byte_level(tmp_path_factory.mktemp("gpt2"), model, ["<|endoftext|>"])
+SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
+roberta = _byte_level("roberta", ["<s>", "<pad>", "</s>", "<unk>", "<mask>"], max_position_embeddings=20, **SIZES)
+gpt2 = _byte_level("gpt2", ["<|endoftext|>"], n_embd=16, n_layer=2, n_head=2, n_positions=20)
 
 
 @pytest.fixture(scope="module")
 def t5(tmp_path_factory):
     pieces = ["<pad>", "</s>", "<unk>", "▁", "▁nurse", "▁doc", "tor", "a", "b"]
     folder = tmp_path_factory.mktemp("t5")
-    transformers.T5Tokenizer(
-        vocab=[(piece, -float(row)) for row, piece in enumerate(pieces)], extra_ids=0
-    ).save_pretrained(folder)
+    vocabulary = [(piece, -float(row)) for row, piece in enumerate(pieces)]
+    transformers.T5Tokenizer(vocab=vocabulary, extra_ids=0).save_pretrained(folder)
     torch.manual_seed(3)
-    model = transformers.T5Model(
-        transformers.T5Config(vocab_size=9, d_model=16, d_kv=8, d_ff=16, num_layers=2, num_heads=2)
-    )
-    return _loaded(folder, model)
+    sizes = {"d_model": 16, "d_kv": 8, "d_ff": 16, "num_layers": 2, "num_heads": 2}
+    return _loaded(folder, transformers.T5Model(transformers.T5Config(vocab_size=9, **sizes)))
 
 
 def states(model, ids):
@@ -91,29 +78,22 @@ def encoded(encoder, words, **settings):
 @pytest.mark.parametrize(
     ("pooling", "pool_special", "tokens"),
     [
-        ("first", False, [1]),
-        ("last", False, [3]),
-        ("mean", False, [1, 2, 3]),
-        ("first", True, [0]),
-        ("last", True, [4]),
-        ("mean", True, [0, 1, 2, 3, 4]),
+        *(("first", False, [1]), ("last", False, [3]), ("mean", False, [1, 2, 3])),
+        *(("first", True, [0]), ("last", True, [4]), ("mean", True, [0, 1, 2, 3, 4])),
     ],
 )
-def test_pooling_with_and_without_special_tokens(bert, pooling, pool_special, tokens) -> None:
-    expected = states(bert[0], [2, 6, 7, 11, 3])[-1, tokens].mean(axis=0)  # [CLS] doc ##tor ##s [SEP]
-    found = encoded(bert, ["nurse", "doctors"], pooling=pooling, pool_special=pool_special)
+@pytest.mark.parametrize("layers", [(0,), (3,), (-4,), (-1,), (-4, -3, -2, -1), (2, 0)])
+def test_layers_are_summed_and_tokens_pooled_with_and_without_special_ones(
+    bert, pooling, pool_special, tokens, layers
+) -> None:
+    expected = states(bert[0], [2, 6, 7, 11, 3])[list(layers)].sum(axis=0)  # [CLS] doc ##tor ##s [SEP]
+    found = encoded(bert, ["nurse", "doctors"], pooling=pooling, pool_special=pool_special, layers=layers)
     assert found.dtype == np.float32
-    np.testing.assert_allclose(found[1], expected, atol=1e-5)
-
-
-@pytest.mark.parametrize("layers", [(0,), (3,), (-4,), (-4, -3, -2, -1), (2, 0)])
-def test_layers_are_summed(bert, layers) -> None:
-    expected = states(bert[0], [2, 5, 3])[list(layers), 1].sum(axis=0)
-    np.testing.assert_allclose(encoded(bert, ["nurse"], layers=layers), [expected], atol=1e-5)
+    np.testing.assert_allclose(found[1], expected[tokens].mean(axis=0), atol=1e-5)
 
 
 @given(st.data())
-@settings(max_examples=30)
+@settings(max_examples=12)
 def test_other_words_do_not_change_a_bit(bert, data) -> None:
     each = {word: encoded(bert, [word], layers=(0, -1), batch_size=4)[0] for word in WORDS}
     words = data.draw(st.lists(st.sampled_from(WORDS), max_size=30))
@@ -172,17 +152,15 @@ def test_t5_is_its_encoder(t5) -> None:
     np.testing.assert_allclose(encoded(t5, ["doctor"], pooling="last", pool_special=True), [expected[2]], atol=1e-5)
 
 
-def test_checkpoints_in_half_precision_are_computed_in_full(bert, tmp_path) -> None:
+def test_checkpoints_in_half_precision_are_computed_in_full_and_states_that_are_not_finite_refused(
+    bert, tmp_path
+) -> None:
     (tmp_path / "vocab.txt").write_text("\n".join(WORDPIECES))
     torch.manual_seed(0)
-    half = _loaded(tmp_path, transformers.BertModel(BERT).half())
+    model = transformers.BertModel(BERT)
+    half = _loaded(tmp_path, model.half())
     assert half[0].dtype == torch.float32
     np.testing.assert_allclose(encoded(half, WORDS), encoded(bert, WORDS), atol=0.05)
-
-
-def test_states_that_are_not_finite_are_refused(tmp_path) -> None:
-    (tmp_path / "vocab.txt").write_text("\n".join(WORDPIECES))
-    model = transformers.BertModel(BERT)
     model.embeddings.word_embeddings.weight.data[8] = torch.inf
     with pytest.raises(ValueError, match=r"hidden states for 'ab' are not finite.*embedding\.model"):
         encoded(_loaded(tmp_path, model), ["nurse", "ab"])
@@ -192,17 +170,13 @@ LACKING = r"has 3 layers.*none is {}; set embedding.encoder.layers to numbers fr
 
 
 @pytest.mark.parametrize(
-    ("wrong", "message"),
+    ("layers", "message"),
     [
-        ({"layers": ()}, "layers"),
-        ({"pooling": "max"}, "pooling"),
-        ({"batch_size": 0}, "batch_size"),
-        ({"layer": -1}, "layer"),
-        ({"layers": (-1, 4)}, LACKING.format(4)),
-        ({"layers": (-1, -5)}, LACKING.format(-5)),
-        ({"layers": (-1, 3)}, r"layers=\(-1, 3\): names one state twice"),
+        ((-1, 4), LACKING.format(4)),
+        ((-1, -5), LACKING.format(-5)),
+        ((-1, 3), r"layers=\(-1, 3\): names one state twice"),
     ],
 )
-def test_settings_that_cannot_be_are_refused(bert, wrong, message) -> None:
+def test_layers_that_a_model_lacks_or_has_once_are_refused(bert, layers, message) -> None:
     with pytest.raises(ValueError, match=message):
-        encoded(bert, ["nurse"], **wrong)
+        encoded(bert, ["nurse"], layers=layers)

@@ -1,13 +1,17 @@
-import functools
+"""GloVe's training, of words by their rank and of words that are known by their spelling."""
+
 from itertools import combinations
 
-import numba
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.embedding import glove
 from tiltmeter.operators.embedding.cooccurrence import UNITS_PER_PAIR, count_pairs
 from tiltmeter.operators.embedding.glove import GloveConfig, GloveTraining
+from tiltmeter.operators.embedding.keyed_words import keyed_words, roomy_tiling
 from tiltmeter.operators.embedding.tiles import Tiling, rounds, shuffled_in_tiles, tiled_pairs
 
 NUM_WORDS = 1500
@@ -41,136 +45,71 @@ def trained(tiling, pairs, counts, replica, config, seed=0, **layout):
     return training.result()
 
 
-@numba.njit(cache=True)
-def plain_adagrad(w, c, bw, bc, rows, columns, counts, orders, rate, x_max, alpha):
-    """GloVe as the paper writes it: one list of ordered pairs, whole-list shuffles, separate biases, float64.
-
-    Dimension by dimension, which compiles in a tenth of the time of array expressions.
-    """
-    gw, gc, gbw, gbc = np.ones_like(w), np.ones_like(c), np.ones_like(bw), np.ones_like(bc)
-    losses = np.zeros(len(orders))
-    for epoch in range(len(orders)):
-        for p in orders[epoch]:
-            i, j = rows[p], columns[p]
-            error = bw[i] + bc[j] - np.log(counts[p])
-            for d in range(w.shape[1]):
-                error += w[i, d] * c[j, d]
-            weight = min(1.0, (counts[p] / x_max) ** alpha)
-            losses[epoch] += 0.5 * weight * error**2 / rows.size
-            step = rate * weight * error
-            for d in range(w.shape[1]):
-                w_step, c_step = step * c[j, d], step * w[i, d]
-                w[i, d] -= w_step / np.sqrt(gw[i, d])
-                c[j, d] -= c_step / np.sqrt(gc[j, d])
-                gw[i, d] += w_step**2
-                gc[j, d] += c_step**2
-            bw[i] -= step / np.sqrt(gbw[i])
-            bc[j] -= step / np.sqrt(gbc[j])
-            gbw[i] += step**2
-            gbc[j] += step**2
-    return losses
+def reference(tiling, pairs, counts, replica, config):
+    """GloVe as the paper writes it, in float64: each pair that occurs, both ways round, tile after tile."""
+    size = config.dimensions
+    vectors = glove.initial_vectors(tiling.num_words, replica, 0, size, tiling.places).astype(np.float64)
+    of_word, of_context = [*range(size), size], [*range(size), size + 1]  # and the bias; 1 is the factor of the other's
+    losses, num_tiles = [], pairs.row_blocks.size
+    for epoch in range(config.epochs):
+        steps = []
+        for visit in rounds(pairs, tiling.num_blocks, epoch, 0).visits:
+            for pair in range(*pairs.starts[visit % num_tiles : visit % num_tiles + 2]):
+                i, j = tiling.places[[pairs.rows[pair], pairs.columns[pair]]]
+                if not counts[pair] or (visit >= num_tiles and i == j):
+                    continue
+                word, context = (j, i) if visit >= num_tiles else (i, j)
+                (w, w_squares), (c, c_squares) = vectors[0, word], vectors[1, context]
+                x = counts[pair] / UNITS_PER_PAIR
+                error, weight = w @ c - np.log(x), min(1.0, (x / config.x_max) ** config.alpha)
+                steps.append(0.5 * weight * error**2)
+                rate = config.learning_rate * weight * error
+                moves = (w, w_squares, rate * c, of_word), (c, c_squares, rate * w, of_context)
+                for values, squares, step, lanes in moves:
+                    values[lanes] -= step[lanes] / np.sqrt(squares[lanes])
+                    squares[lanes] += step[lanes] ** 2
+        losses.append(np.mean(steps))
+    return vectors[:, tiling.places, 0, :size].sum(axis=0), losses
 
 
-def plain_reference(pairs, counts, config, seed=3):
-    present = counts > 0
-    i, j = pairs.rows[present], pairs.columns[present]
-    x = counts[present] / UNITS_PER_PAIR
-    mirrored = i != j
-    rows, columns = np.append(i, j[mirrored]), np.append(j, i[mirrored])
-    x = np.append(x, x[mirrored])
-    rng = np.random.default_rng(seed)
-    w, c = (rng.uniform(-0.5, 0.5, (NUM_WORDS, config.dimensions)) / config.dimensions for _ in range(2))
-    bw, bc = (rng.uniform(-0.5, 0.5, NUM_WORDS) / config.dimensions for _ in range(2))
-    orders = np.stack([rng.permutation(rows.size) for _ in range(config.epochs)])
-    return plain_adagrad(w, c, bw, bc, rows, columns, x, orders, config.learning_rate, config.x_max, config.alpha)
-
-
-@pytest.fixture(scope="module")
-def reference_loss(text):
-    """What the reference arrives at in 15 epochs, of a replica; tiles are nothing to it."""
-    _, pairs, counts = counted(text, 2048)
-    return functools.cache(lambda replica: plain_reference(pairs, counts[replica], GloveConfig())[-1])
-
-
-@pytest.mark.parametrize("tile_words", [100, 2048])
-@pytest.mark.parametrize("replica", [0, pytest.param(1, marks=pytest.mark.slow)])
-def test_loss_after_15_epochs_is_that_of_a_plain_untiled_reference(text, reference_loss, replica, tile_words):
-    tiling, pairs, counts = counted(text, tile_words)
-    found = trained(tiling, pairs, counts[replica], replica, GloveConfig())
-    assert found.losses[-1] == pytest.approx(reference_loss(replica), rel=0.02)
-
-
-def one_pair(first=0, second=1):
-    tiling = Tiling(4, 4)
-    return tiling, tiled_pairs(np.array([first * 4 + second]), tiling)
-
-
-def test_one_pair_by_hand():
-    # Two words, one pair with X = 4: every number of the two steps of an epoch follows from the initial values.
-    config = GloveConfig(dimensions=2, epochs=1, x_max=16.0)
-    tiling, pairs = one_pair()
-    words, contexts = glove.initial_vectors(4, 0, 0, 2).astype(np.float64)
-    loss = 0.0
-    for visit in rounds(pairs, 1, epoch=0, seed=0).visits:
-        i, j = (0, 1) if visit == 0 else (1, 0)
-        (w, w_squares), (c, c_squares) = words[i], contexts[j]
-        error = w[:2] @ c[:2] + w[2] + c[3] - np.log(4)
-        loss += 0.5 * (4 / 16) ** 0.75 * error**2 / 2
-        step = 0.05 * (4 / 16) ** 0.75 * error
-        w_step, c_step = step * c, step * w
-        w[:3] -= (w_step / np.sqrt(w_squares))[:3]
-        c[[0, 1, 3]] -= (c_step / np.sqrt(c_squares))[[0, 1, 3]]
-        w_squares[:3] += w_step[:3] ** 2
-    found = trained(tiling, pairs, np.array([4 * UNITS_PER_PAIR]), 0, config)
-    assert found.losses == pytest.approx([loss], rel=1e-6)
-    assert found.vectors[:2] == pytest.approx((words[:, 0] + contexts[:, 0])[:2, :2], rel=1e-5)
-    assert np.isnan(found.vectors[2:]).all()
-
-
-def test_a_saved_state_goes_on_with_the_same_bits(text):
-    config = GloveConfig(dimensions=10, epochs=4)
-    tiling, pairs, counts = counted(text, 256)
-    first = GloveTraining(pairs, counts[1:], tiling, 1, 0, config)
-    first.advance()
-    first.advance()
-    saved = {name: values.copy() for name, values in first.state().items()}
-    second = GloveTraining(pairs, counts[1:], tiling, 1, 0, config)
-    second.restore(saved)
-    assert second.epochs_done == 2
-    second.advance()
-    second.advance()
-    whole, resumed = trained(tiling, pairs, counts[1], 1, config), second.result()
-    assert resumed.vectors.tobytes() == whole.vectors.tobytes()
-    assert resumed.losses.tolist() == whole.losses.tolist()
-
-
-@pytest.mark.parametrize("num_pieces", [2, 7])
-def test_counts_in_pieces_and_slices_give_the_same_bits(text, num_pieces, monkeypatch):
-    config = GloveConfig(dimensions=10, epochs=2)
-    tiling, pairs, counts = counted(text, 256)
-    whole = trained(tiling, pairs, counts[1], 1, config)
-    monkeypatch.setattr(glove, "_PAIRS_PER_SLICE", 1000)
-    training = GloveTraining(pairs, np.array_split(counts[1], num_pieces), tiling, 1, 0, config)
-    training.advance()
-    training.advance()
-    assert training.result().vectors.tobytes() == whole.vectors.tobytes()
-    assert training.result().losses.tolist() == whole.losses.tolist()
+@pytest.mark.parametrize("tile_words", [3, 5, 2048])
+@pytest.mark.parametrize("replica", [0, 1])
+def test_vectors_and_losses_are_those_of_the_paper_step_by_step(replica, tile_words):
+    """Of a replica that lacks two of six lines, too; the last of twelve words stands alone, and has no vector."""
+    tokens = np.append(np.random.default_rng(2).integers(0, 11, 60), 11).astype(np.int32)
+    offsets, times = np.array([0, 10, 20, 30, 40, 50, 60, 61]), np.array([[1, 1, 1, 1, 1, 1, 1], [2, 0, 1, 3, 0, 1, 1]])
+    tiling, config = Tiling(12, tile_words), GloveConfig(dimensions=3, epochs=3, x_max=2.0)
+    counted = count_pairs(tokens, offsets, times.T.astype(np.uint8), tiling, window=4)
+    order = shuffled_in_tiles(counted.names, tiling, 0)
+    pairs, counts = tiled_pairs(counted.names[order], tiling), counted.counts[replica][order]
+    vectors, losses = reference(tiling, pairs, counts, replica, config)
+    found = trained(tiling, pairs, counts, replica, config)
+    assert found.losses == pytest.approx(losses, rel=1e-5)
+    assert found.vectors[:11] == pytest.approx(vectors[:11], rel=1e-4, abs=1e-6)
+    assert np.isnan(found.vectors[11]).all()
 
 
 @pytest.mark.parametrize("tile_words", [100, 700, 2048])
-def test_any_number_of_threads_gives_the_same_bits(text, tile_words):
+def test_bits_are_the_same_by_any_number_of_threads_in_pieces_and_slices_and_from_a_saved_state(
+    text, tile_words, monkeypatch
+):
     config = GloveConfig(dimensions=10, epochs=3)
     tiling, pairs, counts = counted(text, tile_words)
-    alone, *shared = (trained(tiling, pairs, counts[1], 1, config, num_threads=threads) for threads in (1, 2, 3, 7))
-    assert {found.vectors.tobytes() for found in shared} == {alone.vectors.tobytes()}
-    assert {found.losses.tobytes() for found in shared} == {alone.losses.tobytes()}
-
-
-def test_replicas_and_starts_and_seeds_start_differently():
-    keys = [(0, 0), (1, 0), (-1, 0), (-2, 0), (0, 1)]
-    starts = [glove.initial_vectors(5, replica, seed, 10) for replica, seed in keys]
-    assert all((a != b).any() for a, b in combinations(starts, 2))
-    assert np.abs(starts[0][0, :, 0, :11]).max() <= 0.5 / 11
+    whole = trained(tiling, pairs, counts[1], 1, config)
+    others = [trained(tiling, pairs, counts[1], 1, config, num_threads=threads) for threads in (2, 3, 7)]
+    saved = GloveTraining(pairs, counts[1:], tiling, 1, 0, config)
+    saved.advance()
+    resumed = GloveTraining(pairs, counts[1:], tiling, 1, 0, config)
+    resumed.restore({name: values.copy() for name, values in saved.state().items()})
+    assert resumed.epochs_done == 1
+    monkeypatch.setattr(glove, "_PAIRS_PER_SLICE", 1000)
+    in_pieces = [GloveTraining(pairs, np.array_split(counts[1], num), tiling, 1, 0, config) for num in (2, 7)]
+    for training in (resumed, *in_pieces):
+        while training.epochs_done < config.epochs:
+            training.advance()
+        others.append(training.result())
+    assert {found.vectors.tobytes() for found in others} == {whole.vectors.tobytes()}
+    assert {found.losses.tobytes() for found in others} == {whole.losses.tobytes()}
 
 
 def test_a_word_without_pairs_has_no_vector():
@@ -186,3 +125,91 @@ def test_divergence_is_refused(text, epochs):
     tiling, pairs, counts = counted(text, 256)
     with pytest.raises(ValueError, match=r"embedding\.trainer\.learning_rate below 1000000"):
         trained(tiling, pairs, counts[0], 0, config)
+
+
+# --- words by their spelling ------------------------------------------------------------------------------------------
+
+WORDS = [f"word{number}" for number in range(300)]
+
+
+@given(st.integers(1, 300), st.integers(2, 70))
+def test_every_word_has_a_slot_and_a_row_of_its_own(num_words, tile_words):
+    tiling = roomy_tiling(num_words, tile_words)
+    words = keyed_words(WORDS[:num_words], tiling)
+    assert tiling.num_blocks & (tiling.num_blocks - 1) == 0
+    assert np.unique(words.slots).size == num_words
+    assert 0 <= words.slots.min() <= words.slots.max() < tiling.num_words
+    rows = words.places(tiling)[words.slots]
+    assert sorted(rows.tolist()) == list(range(num_words))
+    # They lie block by block.
+    assert (np.diff((words.slots % tiling.num_blocks)[np.argsort(rows)]) >= 0).all()
+    assert words.slot_keys(tiling)[words.slots].tolist() == [document_key(word) for word in WORDS[:num_words]]
+
+
+def test_blocks_are_the_leading_bits_of_keys():
+    tiling = roomy_tiling(300, 40)
+    words = keyed_words(WORDS, tiling)
+    assert tiling.num_blocks == 8
+    assert (words.slots % 8 == [document_key(word) >> 61 for word in WORDS]).all()
+    # Within a block, a word with a smaller key comes first: so pairs are named one way round, whatever else there is.
+    for block in range(8):
+        inside = words.slots % 8 == block
+        assert (np.argsort(words.slots[inside]) == np.argsort(words.keys[inside])).all()
+
+
+def test_a_full_block_leaves_its_last_words_to_the_next():
+    crowded = [word for word in (f"w{number}" for number in range(400)) if document_key(word) >> 63 == 1][:6]
+    tiling = roomy_tiling(6, 3)._replace(num_words=8, tile_words=4)
+    slots = keyed_words(crowded, tiling).slots
+    assert np.bincount(slots % 2).tolist() == [2, 4]
+    assert np.unique(slots).size == 6
+
+
+def trained_by_key(texts, words, tile_words=40, num_threads=1, is_keyed=True, epochs=3):
+    """Vectors by word, of lines of words, and the last loss."""
+    tiling = roomy_tiling(len(words), tile_words)
+    keyed, index = keyed_words(words, tiling), {word: number for number, word in enumerate(words)}
+    tokens = keyed.slots[[index[word] for text in texts for word in text]]
+    offsets = np.append(0, np.cumsum([len(text) for text in texts]))
+    counted = count_pairs(tokens, offsets, np.ones((len(texts), 1), np.uint8), tiling, 5)
+    order = shuffled_in_tiles(counted.names, tiling, 7, keyed.slot_keys(tiling) if is_keyed else None)
+    pairs, counts = tiled_pairs(counted.names[order], tiling), [counted.counts[0][order]]
+    settings = {"num_threads": num_threads, "words": keyed if is_keyed else None}
+    training = GloveTraining(pairs, counts, tiling, 0, 7, GloveConfig(dimensions=8, epochs=epochs), **settings)
+    for _ in range(epochs):
+        training.advance()
+    found = training.result()
+    return (dict(zip(words, found.vectors, strict=True)) if is_keyed else None), found.losses[-1]
+
+
+@pytest.fixture(scope="module")
+def texts():
+    rng = np.random.default_rng(3)
+    return [[WORDS[place] for place in rng.integers(0, 300, 20)] for _ in range(200)]
+
+
+@pytest.mark.parametrize(("tile_words", "num_threads"), [(20, 1), (40, 2), (300, 3)])
+def test_the_rank_of_words_threads_and_words_without_a_pair_change_no_bit(texts, tile_words, num_threads):
+    """Such words move the rank of all others; their blocks are as many as before."""
+    idle = [f"idle{number}" for number in range(15 if tile_words == 40 else 0)]
+    one, _ = trained_by_key(texts, WORDS, tile_words)
+    other, _ = trained_by_key(texts, [*idle, *WORDS[::-1]], tile_words, num_threads)
+    assert all(one[word].tobytes() == other[word].tobytes() for word in WORDS)
+    assert all(np.isnan(other[word]).all() for word in idle)
+
+
+def test_starts_are_those_of_replicas_seeds_and_the_words():
+    of = [(0, 0), (1, 0), (-1, 0), (-2, 0), (0, 1)]
+    starts = [glove.initial_vectors(5, replica, seed, 10) for replica, seed in of]
+    assert all((a != b).any() for a, b in combinations(starts, 2))
+    assert np.abs(starts[0][0, :, 0, :11]).max() <= 0.5 / 11
+    keys = np.array([document_key(word) for word in WORDS], np.uint64)
+    whole, part = (glove.initial_vectors(chosen.size, 2, 5, 8, keys=chosen) for chosen in (keys, keys[10:20]))
+    assert whole[:, 10:20].tobytes() == part.tobytes()
+    assert (glove.initial_vectors(10, 2, 5, 8)[0] != part[0]).any()
+
+
+def test_vectors_are_as_good_as_by_rank(texts):
+    """The same loss, but for the order of the steps."""
+    losses = [trained_by_key(texts, WORDS, is_keyed=is_keyed, epochs=15)[1] for is_keyed in (True, False)]
+    assert losses[0] == pytest.approx(losses[1], rel=0.02)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.jobs.embedding.private_vectors.places import KEY, NUM_WORDS, WIDTH
+from tests.jobs.embedding.private_vectors.expected import KEY, NUM_WORDS, WIDTH
 
 
 @pytest.fixture(scope="package")
@@ -26,3 +26,8 @@ def folder(tmp_path_factory, write_vectors, words, vectors):
         (path / name).write_bytes(key)
         (path / name).chmod(0o600)
     return path
+
+
+@pytest.fixture(scope="package")
+def plain(vectors):
+    return vectors.astype(np.float64)

@@ -9,22 +9,44 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.jobs.embedding.private_vectors.places import NUM_WORDS, SEED, WIDTH, generator, public_map, settings
+from tests.jobs.embedding.private_vectors.expected import (
+    NUM_WORDS,
+    SEED,
+    WIDTH,
+    exact_epsilon,
+    generator,
+    public_map,
+    settings,
+    stretches,
+)
 from tiltmeter.jobs.embedding.private_vectors import audits
+from tiltmeter.jobs.embedding.private_vectors.sources import find_sources
 from tiltmeter.jobs.embedding.private_vectors.tables import Audits, Distances
+from tiltmeter.jobs.embedding.private_vectors.utility import task_works
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.compute.philox import Stream
 from tiltmeter.operators.embedding.private_release.noise import draw_noise
-from tiltmeter.operators.embedding.private_release.profile import epsilon_of, gaussian_epsilon_of
-from tiltmeter.operators.statistics.intervals import LOG, bootstrap_interval
-from tiltmeter.operators.statistics.means import share
+from tiltmeter.operators.embedding.private_release.profile import gaussian_epsilon_of
+from tiltmeter.operators.embedding.private_release.utility import (
+    TaskData,
+    held_out,
+    linear_result,
+    mean_vectors,
+    occurrences,
+    private_means,
+    text_hits,
+)
+from tiltmeter.operators.statistics.intervals import LOG, LOGIT, bootstrap_interval
+from tiltmeter.operators.statistics.means import mean, share
 from tiltmeter.operators.statistics.units import units_of
+from tiltmeter.operators.text.tokens import Tokenizer
 from tiltmeter.storage.store.tables import key_columns
 
 BETA, OTHER_BETA, KEPT, LEVEL = 0.95, 0.6, 10, 0.8
 NOMINAL, AUDITED, EXACT, DELTAS = 1.0, 2.0, 4.0, (1e-4, 1e-7)
 SIDE, RUNS, PERTURBED, DRAWS, RELEASES = 20, 3, 25, 12, 850
+PENALTIES, FOLDS, LIMIT = [0.02, 2.0], 2, 50
 MAPS = {
     "M1": ("none", "none"),
     "M2": ("gaussian", "published"),
@@ -37,22 +59,11 @@ MAPS = {
 """Of each mechanism, the map and the kind of sensitivity."""
 
 SETTINGS = [
-    f"seed={SEED}",
-    f"job.level={LEVEL}",
-    f"beta={BETA}",
-    f"dimensions={KEPT}",
-    f"epsilons=[{NOMINAL}]",
-    f"exact_epsilons=[{EXACT}]",
-    f"deltas={list(DELTAS)}",
-    f"vocabulary.words={NUM_WORDS + 20}",
-    "vocabulary.tile_words=4",
-    f"audit.epsilon={AUDITED}",
-    f"distances.words={SIDE}",
-    f"distances.runs={RUNS}",
-    "distances.epsilons=[5.0,40.0]",
-    f"distances.betas=[{OTHER_BETA}]",
-    f"deniability.words={PERTURBED}",
-    f"deniability.draws={DRAWS}",
+    *(f"seed={SEED}", f"job.level={LEVEL}", f"beta={BETA}", f"dimensions={KEPT}", f"deltas={list(DELTAS)}"),
+    *(f"epsilons=[{NOMINAL}]", f"exact_epsilons=[{EXACT}]", f"audit.epsilon={AUDITED}"),
+    *(f"vocabulary.words={NUM_WORDS + 20}", "vocabulary.tile_words=4"),
+    *(f"distances.words={SIDE}", f"distances.runs={RUNS}", f"distances.betas=[{OTHER_BETA}]"),
+    *("distances.epsilons=[5.0,40.0]", f"deniability.words={PERTURBED}", f"deniability.draws={DRAWS}"),
 ]
 
 
@@ -65,29 +76,58 @@ def study(run_here, folder, words, vectors, write_vectors):
     return run_here(*settings(folder, "study", *SETTINGS, "audit.pairs=0", file="doubled.bin"))
 
 
+def write(path, rows):
+    path.write_text("text,label,review,grade\n" + "".join(f"{','.join(row)}\n" for row in rows))
+
+
 @pytest.fixture(scope="module")
-def audited(run_here, folder, study):
-    """Fewer mechanisms, each of which takes a while; the last batch of draws is a smaller one."""
+def texts(words, vectors):
+    """Reviews for training and test, three of four good by the sum of their words' first numbers; words that no
+    vector has stand in between."""
+    rows = np.random.default_rng(4).integers(0, NUM_WORDS, (LIMIT + 30, 6))
+    values = vectors[rows, -1].sum(axis=1)
+    kinds = np.where(values > np.quantile(values, 0.25), "good", "bad")
+    return [
+        (f"{words[first].upper()} unknown " + " ".join(words[row] for row in more), kind)
+        for (first, *more), kind in zip(rows, kinds, strict=True)
+    ]
+
+
+@pytest.fixture(scope="module")
+def labelled(words, vectors):
+    """Three words of four are of class a; two have no vector."""
+    is_a = vectors[:, -1] > np.quantile(vectors[:, -1], 0.25)
+    return [("absent", "a"), *((word, "ba"[int(kind)]) for word, kind in zip(words, is_a, strict=True)), ("none", "b")]
+
+
+@pytest.fixture(scope="module")
+def audited(run_here, folder, study, texts, labelled):
+    """Fewer mechanisms, each of which takes a while, and tasks; the last batch of draws is a smaller one."""
     audit = ["audit.pairs=1", f"audit.draws={RELEASES}", "audit.batch=100", "audit.level=0.02"]
     nothing_else = ["distances.epsilons=[]", "deniability.words=0", "mechanisms=[M2 exact,gaussian]"]
-    more = [*SETTINGS, *audit, *nothing_else, f"run_dir={folder}/audited"]
+    write(folder / "words.csv", [(*row, "planted0", "good") for row in labelled])
+    write(folder / "train.csv", [("planted0", "a", *row) for row in [*texts[:LIMIT], *texts[:9]]])
+    write(folder / "test.csv", [("planted0", "b", *row) for row in texts[LIMIT:]])
+    write(folder / "thirds.csv", [(word, "abc"[row % 3], "", "") for row, (word, _) in enumerate(labelled)])
+    write(folder / "one.csv", [(*row, "", "") for row in labelled if row[1] == "a"])
+    write(folder / "nothing.csv", [])
+    files = {
+        "lexicon": f"path: {folder}/words.csv, kind: words",
+        "reviews": f"path: {folder}/train.csv, test: {folder}/test.csv, text: review, label: grade",
+        "thirds": f"path: {folder}/thirds.csv, kind: words",
+        "one": f"path: {folder}/words.csv, test: {folder}/one.csv, kind: words",
+        "nothing": f"path: {folder}/words.csv, test: {folder}/nothing.csv, kind: words",
+    }
+    tasks = [f"+utility.tasks.{name}={{{about}}}" for name, about in files.items()]
+    tasks += [f"utility.runs={RUNS}", f"utility.penalties={PENALTIES}", f"utility.folds={FOLDS}"]
+    tasks += [f"utility.limit={LIMIT}", "utility.noise_per=[occurrence,word]", f"epsilons=[{AUDITED}]"]
+    more = [*SETTINGS, *audit, *nothing_else, *tasks, f"run_dir={folder}/audited"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(audits, "audit_pair", judged := Mock(wraps=audits.audit_pair))
         run = run_here(*settings(folder, "study", *more, file="doubled.bin"))
     # Bounds of two mechanisms and two pairs hold together.
     assert [call.args[3] for call in judged.call_args_list] == 4 * [pytest.approx(0.02 / 4)]
     return run
-
-
-@pytest.fixture(scope="module")
-def plain(vectors):
-    return vectors.astype(np.float64)
-
-
-def stretches(projection, plain):
-    """Of all pairs of words, in their order."""
-    apart = np.array([first - second for first, second in combinations(plain, 2)])
-    return np.linalg.norm(apart @ projection.T, axis=1) / np.linalg.norm(apart, axis=1)
 
 
 def typical_stretch(projection, plain):
@@ -119,10 +159,8 @@ def distances(plain):
     return {"nearest": np.median(apart.min(axis=1)), "median": np.median(pairs), "largest": pairs.max()}
 
 
-def exact_epsilon(row, image, delta):
-    if row["law"] == "gaussian":
-        return gaussian_epsilon_of(delta, image, row["scale"])
-    return epsilon_of(delta, image / row["scale"], row["dimensions"])
+def exact_of(row, image, delta=DELTAS[0]):
+    return exact_epsilon(row["law"], image, row["scale"], delta, row["dimensions"])
 
 
 @pytest.fixture(scope="module")
@@ -168,7 +206,7 @@ def test_noise_is_made_for_the_sensitivity_of_each_mechanism(study, mechanisms, 
         assert row["law"] == ("gaussian" if name == "gaussian" else "norm")
         image = distances["median"] * typical_stretch(public_map(projection, plain, KEPT), plain)
         if compared_at == "exact":
-            assert exact_epsilon(row, image, DELTAS[0]) == pytest.approx(EXACT)
+            assert exact_of(row, image) == pytest.approx(EXACT)
         if row["law"] == "norm":
             assert row["scale"] == pytest.approx(value / epsilon, rel=1e-9)
         else:
@@ -191,7 +229,7 @@ def test_profiles_are_exact_at_the_distances_of_the_words(study, mechanisms, pla
         assert row["distance"] == pytest.approx(distance)
         worst = made["sensitivity"] if row["stretch"] == "worst" else None
         factor = worst or typical_stretch(public_map(made["projection"], plain, KEPT), plain)
-        assert row["exact_epsilon"] == pytest.approx(exact_epsilon(made, factor * distance, row["delta"]), rel=1e-6)
+        assert row["exact_epsilon"] == pytest.approx(exact_of(made, factor * distance, row["delta"]), rel=1e-6)
         bound = None if made["law"] == "gaussian" else pytest.approx(row["epsilon"] * distance)
         assert row["bound"] == bound
 
@@ -211,7 +249,7 @@ def test_audits_are_of_the_pairs_that_they_name_and_convict_nobody(audited, mech
         claimed = None if made["law"] == "gaussian" else pytest.approx(AUDITED * distance)
         image = np.linalg.norm(public_map(made["projection"], plain, KEPT) @ (other - first))
         assert (row["epsilon"], row["claimed"]) == (AUDITED, claimed)
-        assert row["exact"] == pytest.approx(exact_epsilon(made, image, DELTAS[0]), rel=1e-6)
+        assert row["exact"] == pytest.approx(exact_of(made, image), rel=1e-6)
         assert (row["num_draws"], row["family"], row["level"]) == (RELEASES, len(rows), 0.02)
         assert row["verdict"] == "within"
         assert row["audited_low"] <= row["audited"] <= row["audited_high"]
@@ -276,6 +314,16 @@ def test_distances_are_those_of_noisy_images_beside_closed_forms_and_bounds(stud
             assert row[column] == pytest.approx(bounds[row["read_out"]])
 
 
+KEYS = ("mechanism", "dimensions", "epsilon", "compared_at")
+
+
+def anchored(run, row):
+    """The exact epsilon of a mechanism at the median distance, typically."""
+    known = {name: row[name] for name in KEYS} | {"distance_kind": "median", "stretch": "typical", "delta": DELTAS[0]}
+    [profile] = run.rows("profiles", **known)
+    return profile["exact_epsilon"]
+
+
 def test_deniability_is_that_of_words_perturbed_again(study, mechanisms, plain):
     chosen = generator(Stream.PRIVATE_STUDY, "deniability").permutation(NUM_WORDS)[:PERTURBED]
     rows = study.rows("deniability")
@@ -284,14 +332,8 @@ def test_deniability_is_that_of_words_perturbed_again(study, mechanisms, plain):
         made = row_of(mechanisms, row)
         projection = public_map(made["projection"], plain, KEPT)
         images, scale = plain @ projection.T, made["scale"]
-        [anchored] = {
-            profile["exact_epsilon"]
-            for profile in study.rows(
-                "profiles", distance_kind="median", stretch="typical", delta=DELTAS[0], **keys_of(row)
-            )
-        }
-        assert row["exact_epsilon"] == pytest.approx(anchored)
-        key = document_key(f"deniability/{ {name: row[name] for name in [*keys_of(row), 'exact_epsilon']} }")
+        assert row["exact_epsilon"] == pytest.approx(anchored(study, row))
+        key = document_key(f"deniability/{ {name: row[name] for name in (*KEYS, 'exact_epsilon')} }")
         nearest = []
         for word in chosen:
             noise = keyed_generator(SEED, Stream.PRIVATE_NOISE, key, int(word))
@@ -311,8 +353,103 @@ def test_deniability_is_that_of_words_perturbed_again(study, mechanisms, plain):
         assert (row["cap_mean"], row["cap_largest"]) == known
 
 
-def keys_of(row):
-    return {name: row[name] for name in ("mechanism", "dimensions", "epsilon", "compared_at")}
+# --- tasks ------------------------------------------------------------------------------------------------------------
+
+
+def test_controls_stand_beside_every_mechanism(audited):
+    rows = audited.rows("utility", task="lexicon", measure="accuracy")
+    put = [(row["mechanism"], row["compared_at"], row["noise_per"], row["dimensions"]) for row in rows]
+    made = [("M2 exact", kind, KEPT) for kind in ("nominal", "exact")]
+    made += [("gaussian", kind, 12) for kind in ("nominal", "exact")]
+    made += [("noise_only norm", "nominal", KEPT), ("noise_only gaussian", "nominal", 12)]
+    expected = [("non_private", "nominal", "none", 0), ("constant", "nominal", "none", 0)]
+    expected += [(name, kind, per, num) for per in ("occurrence", "word") for name, kind, num in made]
+    assert put == expected
+
+
+@pytest.mark.parametrize("task", ["lexicon", "reviews"])
+def test_each_number_is_that_of_the_test_part_by_noise_of_its_own(audited, texts, labelled, words, plain, task):
+    is_text = task == "reviews"
+    given = texts if is_text else [row for row in labelled[:LIMIT] if row[0] in words]
+    rows = {word: row for row, word in enumerate(words)}
+    known = occurrences([text.lower().split() for text, _ in given], rows)
+    labels = np.array([kind == max(kinds for _, kinds in given) for _, kinds in given for kind in [kinds]]).astype(int)
+    split = np.arange(len(given)) >= LIMIT if is_text else None
+    parts = [
+        split if is_text else held_out(generator(Stream.PRIVATE_STUDY, f"test part of {task}", number), len(given))
+        for number in range(RUNS)
+    ]
+    scales = {(row["mechanism"], row["compared_at"]): row for row in audited.rows("mechanisms")}
+    table = audited.rows("utility", task=task)
+    assert len(table) == 14 * (1 if is_text else 2) - (0 if is_text else 1), "a constant has no area"
+    for row in table:
+        name = row["mechanism"]
+        about = {key: row[key] for key in ("task", "mechanism", "dimensions", "epsilon", "compared_at", "noise_per")}
+        about |= {"exact_epsilon": row["exact_epsilon"]}
+        alone = {"noise_only norm": "M2 exact", "noise_only gaussian": "gaussian"}.get(name, name)
+        made = scales.get((alone, row["compared_at"]))
+        if name.startswith("noise_only") or made is None:
+            assert (row["epsilon"], row["exact_epsilon"]) == (None, None)
+        else:
+            assert row["exact_epsilon"] == pytest.approx(anchored(audited, row))
+        hits, measures = [], []
+        for number, part in enumerate(parts):
+            noise = generator(Stream.PRIVATE_NOISE, str(sorted(about.items(), key=str)), number)
+            if made is None:
+                features = mean_vectors(known, plain[known.rows])
+            else:
+                images = plain @ public_map(made["projection"], plain, KEPT).T * (alone == name)
+                by_word = row["noise_per"] == "word"
+                features = private_means(noise, known, images, made["law"], made["scale"], by_word=by_word)
+            area = None
+            if name == "constant":
+                hits.append(labels[part] == int(labels[~part].mean() > 0.5))
+            elif is_text:
+                hits.append(text_hits(features, labels, part, PENALTIES, FOLDS, SEED))
+            else:
+                result = linear_result(features, labels, part)
+                hits.append(result.hits)
+                area = result.area
+            measures.append({"accuracy": hits[-1].mean(), "area": area}[row["measure"]])
+        assert (row["num_test"], row["num_runs"], row["status"]) == (parts[0].sum(), RUNS, "ok")
+        assert row["value"] == pytest.approx(np.mean(measures))
+        assert row["sd_training"] == pytest.approx(np.std(measures, ddof=1))
+        if row["measure"] == "accuracy":
+            units = units_of(np.concatenate([np.flatnonzero(part) for part in parts]), "text")
+            interval = mean(np.concatenate(hits), units, level=LEVEL, scale=LOGIT, seeds=np.array(measures))
+            assert (row["low"], row["high"]) == pytest.approx((interval.low, interval.high))
+        else:
+            assert (row["low"], row["high"]) == (None, None)
+
+
+def test_tasks_that_cannot_be_judged_keep_a_row_that_says_why(audited):
+    """Three classes have no area; a test part may be empty, or have one class."""
+    rows = audited.rows("utility", mechanism="M2 exact", compared_at="exact", noise_per="word")
+    by_task = {(row["task"], row["measure"]): row for row in rows}
+    for task in ("thirds", "one"):
+        assert 0 < by_task[task, "accuracy"]["value"] <= 1
+        area = by_task[task, "area"]
+        assert (area["status"], area["value"]) == ("undefined", None)
+        assert area["reason"] == "two classes, both in the test part, are needed"
+    assert by_task["nothing", "accuracy"]["reason"].startswith("the test part has no text")
+    assert ("nothing", "area") not in by_task
+
+
+def test_a_random_part_that_leaves_one_class_to_learn_is_no_task():
+    data = TaskData(occurrences([["a"], ["a"], ["a"]], {"a": 0}), np.array([0, 0, 1]), None)
+    assert data.unusable(0, [np.array([False, False, True])]).startswith("a random training part has one class alone")
+    assert data.unusable(0, [np.array([False, True, False])]) == ""
+
+
+def test_units_of_tasks_name_the_tokens_that_they_are_made_of(configured, folder, audited):
+    """A text is other words where tokens are made otherwise, or in another language."""
+    languages = [
+        configured(*settings(folder, "x", f"+utility.tasks.t={{path: {folder}/words.csv}}", *more))
+        for more in ([], ["embedding.language=tr"])
+    ]
+    works = [next(task_works(config, find_sources(config), None, [])) for config in languages]
+    tokens = [work.unit().config["tokens"] for work in works]
+    assert tokens == [Tokenizer("en").identity, Tokenizer("tr").identity]
 
 
 @pytest.mark.slow

@@ -10,8 +10,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.jobs.embedding.private_vectors.certificates import audit, certificate, exact_privacy, given_by, map_of
-from tests.jobs.embedding.private_vectors.places import KEY, SEED, WIDTH, settings
+from tests.jobs.embedding.private_vectors.expected import (
+    KEY,
+    SEED,
+    WIDTH,
+    audit,
+    certificate,
+    exact_privacy,
+    given_by,
+    map_of,
+    settings,
+)
 from tiltmeter.cluster.start import Workers
 from tiltmeter.jobs.embedding.private_vectors import audits
 from tiltmeter.jobs.embedding.private_vectors.tables import ReleaseAudits
@@ -26,13 +35,9 @@ NUM_TRIED, NUM_DRAWS = 40, 30
 BEYOND_CHANCE = 6.0
 """Standard deviations."""
 GIVEN = [
-    f"seed={SEED}",
-    f"release.radius={RADIUS}",
-    "release.mechanism='M2 spectral'",
-    f"dimensions={KEPT}",
-    f"deltas=[{DELTA},1e-4]",
-    f"deniability.words={NUM_TRIED}",
-    f"deniability.draws={NUM_DRAWS}",
+    *(f"seed={SEED}", f"release.radius={RADIUS}", "embedding.format=word2vec_binary"),
+    *("release.mechanism='M2 spectral'", f"dimensions={KEPT}", f"deltas=[{DELTA},1e-4]"),
+    *(f"deniability.words={NUM_TRIED}", f"deniability.draws={NUM_DRAWS}"),
 ]
 
 

@@ -1,21 +1,67 @@
-"""What the tables of a release should say, by what was released, given away and asked."""
+"""What tests of private vectors put where, what is drawn by public keys, what must be left nowhere, and what the tables
+of a release should say, by what was released, given away and asked."""
 
 from math import floor, log2
 
 import numpy as np
 from scipy import stats
 
-from tests.jobs.embedding.private_vectors.places import WIDTH, generator
+from tiltmeter.operators.compute.generators import keyed_generator
+from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.compute.philox import Stream
+from tiltmeter.operators.embedding.private_release import projections
 from tiltmeter.operators.embedding.private_release.noise import norm_quantile
 from tiltmeter.operators.embedding.private_release.profile import epsilon_of, gaussian_epsilon_of
 from tiltmeter.operators.embedding.private_release.secrets import BLOCK_ROWS, off_grid_chance
 
+NUM_WORDS, WIDTH, SEED = 60, 12, 7
+KEY = np.random.default_rng(32).bytes(32)
 UNLIKELY = 1e-12
+
+
+def settings(folder, name, *more, file="vectors.bin"):
+    """Of a job with a store of this name."""
+    where = [f"embedding.path={folder}/{file}", f"store={folder}/{name}", f"run_dir={folder}/{name}_run"]
+    return ["job=private_vectors", *where, *more]
+
+
+def generator(stream, purpose, *number):
+    """By a public key of the seed."""
+    return keyed_generator(SEED, stream, document_key(purpose), *number)
+
+
+def public_map(kind, plain, num):
+    """Rows of a public map of the seed."""
+    if kind == "none":
+        return np.eye(WIDTH)
+    if kind == "public_pca":
+        return projections.principal_projection(plain, num)
+    draw = {"gaussian": projections.gaussian_projection, "haar": projections.haar_projection}[kind]
+    return draw(keyed_generator(SEED, Stream.PRIVATE_MAP, document_key(kind), num, WIDTH), num, WIDTH)
+
+
+def left(folder, places, planted):
+    """Files that hold any of what was planted."""
+    files = [path for place in places for path in (folder / place).rglob("*") if path.is_file()]
+    assert len(files) > 5
+    return [str(path) for path in files if any(secret in path.read_bytes() for secret in planted)]
 
 
 def in_two_digits(value):
     return float(f"{value:.1e}")
+
+
+def exact_epsilon(law, image, scale, delta, num_dimensions):
+    """Of two vectors whose images lie this far apart."""
+    if law == "gaussian":
+        return gaussian_epsilon_of(delta, image, scale)
+    return epsilon_of(delta, image / scale, num_dimensions)
+
+
+def stretches(projection, plain):
+    """Of all pairs of rows, in their order."""
+    apart = np.concatenate([plain[row] - plain[row + 1 :] for row in range(len(plain))])
+    return np.linalg.norm(apart @ projection.T, axis=1) / np.linalg.norm(apart, axis=1)
 
 
 def map_of(run):
@@ -53,9 +99,7 @@ def exact_privacy(row, projection, vectors, delta, *, is_private):
     stretch = np.linalg.norm(differences @ projection.T, axis=1) / np.linalg.norm(differences, axis=1)
 
     def exact(image):
-        if row["delta"]:
-            return gaussian_epsilon_of(delta, image, row["scale"])
-        return epsilon_of(delta, image / row["scale"], len(projection))
+        return exact_epsilon("gaussian" if row["delta"] else "norm", image, row["scale"], delta, len(projection))
 
     return {
         "exact_delta": delta,
