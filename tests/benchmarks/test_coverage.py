@@ -1,11 +1,13 @@
 """The arithmetic of `python -m benchmarks.coverage`, on values whose truth is known."""
 
 import dataclasses
+import json
 
 import numpy as np
 import polars as pl
 import pytest
 
+from benchmarks.coverage.__main__ import tables
 from benchmarks.coverage.arithmetic import (
     METHODS,
     holds,
@@ -21,9 +23,9 @@ from benchmarks.coverage.arithmetic import (
     share,
     widened,
 )
-from benchmarks.coverage.quantities import arrays, measured, table
+from benchmarks.coverage.quantities import arrays, measure, measured, table
 from benchmarks.coverage.study import KINDS, Recipe, Study, interval_of
-from benchmarks.coverage.training import WHOLE, Article, Models, dealt
+from benchmarks.coverage.training import CORPORA, STARTS, WHOLE, Article, Corpus, Models, dealt, total_cost, variants
 from tiltmeter.operators.association.scores import effect_scale
 from tiltmeter.operators.statistics.intervals import bootstrap_interval
 from tiltmeter.operators.text.wordsets import (
@@ -60,10 +62,8 @@ def test_centred_intervals_of_normal_replicas_hold_what_they_say(num_replicas):
 
 def test_percentiles_of_a_biased_estimator_fail_and_centred_intervals_do_not():
     estimates, replicas, errors = _normal(32, bias=2.0)
-    held = {
-        method: share([holds_expected_value(interval(method, estimates, replicas, errors), estimates)]).value
-        for method in METHODS
-    }
+    ends = {method: interval(method, estimates, replicas, errors) for method in METHODS}
+    held = {method: share([holds_expected_value(of, estimates)]).value for method, of in ends.items()}
     assert held["percentile"] < 0.6
     # So large a shift is seen, and the interval lies around the estimate.
     assert held["averaged"] > 0.9
@@ -101,9 +101,8 @@ def test_samples_that_differ_make_a_share_uncertain():
 
 def test_samples_are_whole_articles_and_disjoint():
     rng = np.random.default_rng(5)
-    articles = [
-        Article(f"a{n}", int(size), int(rng.integers(2**60))) for n, size in enumerate(rng.integers(1, 90, 500))
-    ]
+    sizes = rng.integers(1, 90, 500).tolist()
+    articles = [Article(f"a{n}", size, int(rng.integers(2**60))) for n, size in enumerate(sizes)]
     samples = dealt(articles, num_samples=4, tokens=3000)
     lines = [article.line for sample in samples for article in sample]
     assert len(lines) == len(set(lines)) < len(articles)
@@ -112,28 +111,21 @@ def test_samples_are_whole_articles_and_disjoint():
 
 # --- values ---------------------------------------------------------------------------------------------------------
 
+_NEUTRAL = {name: WordForms(neutral=(name,)) for name in ("nurse", "cook", "smith")}
+_PAIRS = {"she-he": DefiningPair("she", "he"), "queen-king": DefiningPair("queen", "king")}
+
+
+def _association(**sides):
+    return {"test": Association("made up", *(NamedWords(name, words) for name, words in sides.items()))}
+
+
 _WORDS = WordSets(
     "en",
     occupations=Occupations("made up", 2000, {"nurse": 90.0, "cook": 40.0}),
-    associations={
-        "test": Association(
-            "made up",
-            NamedWords("x", ("nurse", "cook")),
-            NamedWords("y", ("king", "queen")),
-            NamedWords("a", ("she", "queen", "nurse")),
-            NamedWords("b", ("he", "king", "cook")),
-        )
-    },
-    gender_survey=GenderSurvey(
-        "Latn",
-        "made up",
-        {"she-he": DefiningPair("she", "he"), "queen-king": DefiningPair("queen", "king")},
-        {
-            "nurse": WordForms(neutral=("nurse",)),
-            "cook": WordForms(neutral=("cook",)),
-            "smith": WordForms(neutral=("smith",)),
-        },
+    associations=_association(
+        x=("nurse", "cook"), y=("king", "queen"), a=("she", "queen", "nurse"), b=("he", "king", "cook")
     ),
+    gender_survey=GenderSurvey("Latn", "made up", _PAIRS, _NEUTRAL),
 )
 
 
@@ -151,12 +143,8 @@ def test_quantities_are_those_of_the_operators():
     assert quantities["pse", "nurse"].values[0] == pytest.approx(0.4)
     biases = [quantities["bias", name].values for name in ("nurse", "cook")]
     assert quantities["direct_bias", "professions"].values == pytest.approx(np.abs(biases).mean(axis=0))
-    assert set(quantities) == {
-        *(("pse", name) for name in ("nurse", "cook")),
-        *(("bias", name) for name in ("nurse", "cook")),
-        ("weat", "test"),
-        ("direct_bias", "professions"),
-    }
+    of_words = {(kind, name) for kind in ("pse", "bias") for name in ("nurse", "cook")}
+    assert set(quantities) == of_words | {("weat", "test"), ("direct_bias", "professions")}
 
 
 def test_effect_sizes_have_the_scale_of_the_product_for_sets_of_their_sizes(tmp_path):
@@ -164,11 +152,8 @@ def test_effect_sizes_have_the_scale_of_the_product_for_sets_of_their_sizes(tmp_
     whole = ["she", "he", "queen", "king", "nurse", "cook"]
     for seed, (file, words) in enumerate(zip(files, (whole, [*whole[:4], "smith", "cook"]), strict=True)):
         dataclasses.replace(_models([0, 1, 2, 3], seed), words=np.array(words)).save(file)
-    association = Association(
-        *("made up", NamedWords("x", ("nurse", "cook", "king")), NamedWords("y", ("he", "queen"))),
-        *(NamedWords("a", ("she", "queen")), NamedWords("b", ("he", "king"))),
-    )
-    values = arrays(table(files, WordSets("en", associations={"test": association})))
+    association = _association(x=("nurse", "cook", "king"), y=("he", "queen"), a=("she", "queen"), b=("he", "king"))
+    values = arrays(table(files, WordSets("en", associations=association)))
     # Three words against two in the first sample; the second lacks one of them.
     scales = [effect_scale(num, 2) for num in (3, 2)]
     assert values.limits[:, 0].tolist() == [scale.high for scale in scales]
@@ -200,3 +185,37 @@ def test_a_study_holds_intervals_against_every_target():
     assert study.coverage(["simple"], list(KINDS), narrow, "all samples together").value == 0.0
     assert study.coverage(["simple"], list(KINDS), narrow, "its own estimate").value == 1.0
     assert np.isnan(study.coverage(["simple"], list(KINDS), recipe._replace(num_replicas=100), "another sample").value)
+
+
+# --- a small corpus: it is read and trained once, and every table comes of it ----------------------------------------
+_TEXT = "she he woman man girl boy queen king mother father nurse teacher writer engineer cook lawyer the of and"
+_SETTINGS = {"embedding.trainer.dimensions": 4, "embedding.trainer.epochs": 2, "cluster.num_cpus": 1}
+
+
+@pytest.fixture
+def corpus(tmp_path, monkeypatch):
+    rng = np.random.default_rng(1)
+    texts = ("\n".join(" ".join(rng.choice(_TEXT.split(), 12)) for _ in range(9)) for _ in range(90))
+    pages = [{"id": str(page), "title": f"t{page}", "text": text} for page, text in enumerate(texts)]
+    (tmp_path / "pages.jsonl").write_text("".join(json.dumps(page) + "\n" for page in pages))
+    monkeypatch.setattr("benchmarks.coverage.training.DATA", tmp_path)
+    monkeypatch.setitem(CORPORA, "simple", Corpus("en", "pages.jsonl", 3))
+    return "simple"
+
+
+@pytest.mark.slow
+def test_a_small_corpus_is_trained_once_and_measured(corpus, tmp_path):
+    chosen = {corpus: variants(corpus, num_replicas=2)}
+    study = Study(measure(tmp_path, chosen, _SETTINGS))
+    # Exponential weights: two replicas, and the sample from four starts; Poisson counts: two, and the sample from one.
+    # Where documents are drawn the samples are the same, and two replicas are new. With one size none are larger.
+    assert total_cost(tmp_path).num_models == 3 * (6 + 3 + 2 + 2) + 3
+    assert study.values(corpus, "exponential", "pse").starts.shape[:2] == (STARTS, 3)
+    own = study.coverage([corpus], list(KINDS), Recipe("exponential", "centred", 2), "its own estimate")
+    assert own == (1.0, 0.0)
+    texts = tables(study)
+    assert all("| simple | PSE of an occupation | " in texts[name] for name in ("coverage_spread", "coverage_noise"))
+    cost = total_cost(tmp_path)
+    again = measure(tmp_path, chosen, _SETTINGS)
+    assert total_cost(tmp_path) == cost
+    assert again.equals(study.rows)

@@ -2,7 +2,6 @@
 
 import functools
 from collections import Counter
-from typing import Any
 
 import hydra
 import pytest
@@ -10,11 +9,11 @@ from omegaconf import OmegaConf
 from pydantic import TypeAdapter
 
 from tiltmeter.operators.sentiment.protected_words import with_proxies
-from tiltmeter.operators.sentiment.sentences import Sentence, make_sentences
+from tiltmeter.operators.sentiment.sentences import make_sentences
 from tiltmeter.operators.sentiment.templates import SyntheticSentences
 
 
-def _plain(name: str) -> dict[str, Any]:
+def _plain(name):
     with hydra.initialize_config_module("tiltmeter.conf", version_base="1.3"):
         composed = hydra.compose("tiltmeter", [f"+sentences={name}"])
     plain = OmegaConf.to_container(composed.sentences, resolve=True)
@@ -23,20 +22,20 @@ def _plain(name: str) -> dict[str, Any]:
 
 
 @functools.cache
-def _config(name: str) -> SyntheticSentences:
+def _config(name):
     return TypeAdapter(SyntheticSentences).validate_python(_plain(name))
 
 
 @pytest.fixture(scope="module")
-def synthetic() -> list[Sentence]:
+def synthetic():
     return make_sentences(_config("synthetic"), seed=0)
 
 
-def _sizes(sentences: list[Sentence]) -> dict[tuple[str, str], int]:
+def _sizes(sentences):
     return Counter((made.group, made.dataset) for made in sentences)
 
 
-def test_synthetic_has_the_published_sizes(synthetic: list[Sentence]) -> None:
+def test_synthetic_has_the_published_sizes(synthetic):
     full = {"E1": 24, "E2": 24, "E3": 48, "E4": 72, "E5": 72}
     confounded = {"E3": 24, "E4": 24, "E5": 24}
     assert _sizes(synthetic) == {
@@ -49,7 +48,7 @@ def test_synthetic_has_the_published_sizes(synthetic: list[Sentence]) -> None:
     }  # fmt: skip
 
 
-def test_synthetic_says_what_the_published_generator_says(synthetic: list[Sentence]) -> None:
+def test_synthetic_says_what_the_published_generator_says(synthetic):
     found = [made.text for made in synthetic if (made.group, made.dataset) == ("gender", "E1")]
     assert sorted(found) == sorted(
         [f"{person} feels grim." for person in ("This boy", "This man", "This girl", "This woman")]
@@ -62,7 +61,7 @@ def test_synthetic_says_what_the_published_generator_says(synthetic: list[Senten
     )
 
 
-def test_synthetic_has_one_name_for_each_gender_and_race(synthetic: list[Sentence]) -> None:
+def test_synthetic_has_one_name_for_each_gender_and_race(synthetic):
     found = {(made.gender, made.race, made.person) for made in synthetic if made.group == "gender_race" and made.person}
     assert found == {
         ("male", "European", "Adam"), ("female", "European", "Stephanie"),
@@ -71,7 +70,7 @@ def test_synthetic_has_one_name_for_each_gender_and_race(synthetic: list[Sentenc
 
 
 @pytest.mark.parametrize("name", ["synthetic", "equity"])
-def test_probabilities_are_those_published(name: str) -> None:
+def test_probabilities_are_those_published(name):
     config = _config(name)
     by_gender = {key: persons.positive for key, persons in config.persons["gender"].items()}
     by_race = {(key.gender, key.race): key.positive for key in config.persons["gender_race"].values()}
@@ -84,7 +83,7 @@ def test_probabilities_are_those_published(name: str) -> None:
     assert config.neutral.positive == 0.5
 
 
-def test_equity_has_the_words_of_the_corpus() -> None:
+def test_equity_has_the_words_of_the_corpus():
     config = _config("equity")
     persons = [these for cast in config.persons.values() for these in cast.values()]
     assert [len(these.words) for these in persons] == [10] * 6
@@ -93,7 +92,7 @@ def test_equity_has_the_words_of_the_corpus() -> None:
     assert len(config.templates) == 4
 
 
-def test_equity_has_the_sentences_of_the_corpus() -> None:
+def test_equity_has_the_sentences_of_the_corpus():
     sentences = make_sentences(_config("equity"), seed=0)
     emotional = {made.text for made in sentences if made.person and "confounded" not in made.group}
     # The corpus has 1200 sentences of each template: 60 persons by 20 words.
@@ -103,7 +102,7 @@ def test_equity_has_the_sentences_of_the_corpus() -> None:
     assert _sizes(sentences)["gender_race_confounded", "fear_joy"] == 4 * 40 + 8
 
 
-def test_human_has_the_published_proxies_and_file_has_none() -> None:
+def test_human_has_the_published_proxies_and_file_has_none():
     plain = _plain("file")
     assert (plain["path"], plain["proxies"]) == ("???", None)
     proxies = _plain("human")["proxies"]

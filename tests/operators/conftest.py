@@ -1,21 +1,18 @@
 """Work that is counted, as it is the same on every machine, and models that are too small for several threads."""
 
 import sys
-from collections.abc import Callable, Iterator
-from types import FrameType
-from typing import Any
 
 import pytest
 
 
 @pytest.fixture(scope="session")
-def num_lines() -> Callable[[Callable[[], object]], int]:
+def num_lines():
     """Counts the lines of Python that an action runs, those of libraries included, not what they compile."""
 
-    def count(action: Callable[[], object]) -> int:
+    def count(action):
         total = 0
 
-        def trace(frame: FrameType, event: str, argument: Any) -> Any:
+        def trace(frame, event, argument):
             nonlocal total
             total += event == "line"
             return trace
@@ -32,7 +29,7 @@ def num_lines() -> Callable[[Callable[[], object]], int]:
 
 
 @pytest.fixture(scope="module")
-def one_thread() -> Iterator[None]:
+def one_thread():
     """Threads that wait for each other take longer than models of a few dimensions."""
     import torch
 

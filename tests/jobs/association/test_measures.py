@@ -14,18 +14,8 @@ from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.store.ledger import Unit
 
 WORDS = ("rose", "tulip", "ant", "wasp", "love", "joy", "war", "pain")
-TEST = Association(
-    source="made up",
-    **{
-        side: NamedWords(name=side, words=words)
-        for side, words in {
-            "target_x": ("rose", "tulip", "absent"),
-            "target_y": ("ant", "wasp"),
-            "attribute_a": ("love", "joy"),
-            "attribute_b": ("war", "pain"),
-        }.items()
-    },
-)
+SIDES = {"target_x": "rose tulip absent", "target_y": "ant wasp", "attribute_a": "love joy", "attribute_b": "war pain"}
+TEST = Association("made up", **{name: NamedWords(name, tuple(words.split())) for name, words in SIDES.items()})
 NUM_EMBEDDINGS = 6
 VECTORS = np.random.default_rng(1).normal(size=(NUM_EMBEDDINGS, len(WORDS), 3)).astype(np.float32)
 
@@ -35,30 +25,17 @@ def measured(store, monkeypatch):
     """The row of a measure on an original and five replicas."""
     refs = []
     for number, vectors in enumerate(VECTORS):
-        table = pa.table(
-            {
-                "word": list(WORDS),
-                "spelled": list(WORDS),
-                "count": [1] * len(WORDS),
-                "vector": pa.array(vectors.tolist(), pa.list_(pa.float32(), 3)),
-            }
-        )
+        words = pa.array(WORDS)
+        columns = [words, words, pa.array([1] * len(WORDS)), pa.array(vectors.tolist(), pa.list_(pa.float32(), 3))]
+        table = pa.table(columns, ["word", "spelled", "count", "vector"])
         refs.append(store.commit(Unit("made/1", "made", {"number": number}), [("vectors", table)]).tables["vectors"])
 
-    def measure(brought: BiasMeasure, version: str = "", **settings):
-        points = {"ours": brought}
-        monkeypatch.setattr(measures.extensions, "_imported", lambda point, _: points[point.name])
+    def measure(brought, version="", **settings):
+        monkeypatch.setattr(measures.extensions, "_imported", lambda *_: brought)
         monkeypatch.setattr(measures.extensions, "entry_points", lambda **_: [_Point()])
-        work = MeasureBias(
-            label="ours",
-            model=Vectors("small", "en", refs),
-            measure="ours",
-            version=version or brought.version,
-            query="plants",
-            test=TEST,
-            settings=AssociationConfig(**settings),
-        )
-        [row] = work.rows(store)
+        model, version = Vectors("small", "en", refs), version or brought.version
+        how = {"query": "plants", "test": TEST, "settings": AssociationConfig(**settings)}
+        [row] = MeasureBias(label="ours", model=model, measure="ours", version=version, **how).rows(store)
         return row
 
     return measure

@@ -16,6 +16,7 @@ TARGETS = {"target_x": ["nurse", "writer"], "target_y": ["lawyer", "driver"]}
 ABSENT = {"whole": ["girl", "guard"], "lacking": ["girl", "guard", "woman"]}
 """Words that each of two files does not have."""
 
+CORRELATIONS = {"pearson": pearsonr, "spearman": spearmanr}
 VECTORS = dict(zip([*WOMEN, *FEMALE, *MALE], np.random.default_rng(3).normal(size=(11, 5)), strict=True))
 
 
@@ -83,10 +84,8 @@ MEASURES = {
 
 
 def _effect_size(word, similarity, absent):
-    a, b = (
-        [MEASURES[similarity](VECTORS[word], VECTORS[other]) for other in side if other not in absent]
-        for side in (FEMALE, MALE)
-    )
+    measure = MEASURES[similarity]
+    a, b = ([measure(VECTORS[word], VECTORS[o]) for o in side if o not in absent] for side in (FEMALE, MALE))
     return (np.mean(a) - np.mean(b)) / np.std([*a, *b], ddof=1)
 
 
@@ -109,7 +108,7 @@ def test_effect_sizes_are_held_against_the_share_of_women(outcome, similarity):
     words = [word for word in WOMEN if word != "guard"]
     effects, women = [_effect_size(word, similarity, ["girl"]) for word in words], [WOMEN[word] for word in words]
     [row] = outcome.rows("validation", model="whole", test="gender", similarity=similarity)
-    for kind, correlate in (("pearson", pearsonr), ("spearman", spearmanr)):
+    for kind, correlate in CORRELATIONS.items():
         assert row[kind] == pytest.approx(correlate(effects, women)[0], abs=1e-5)
         orders = [abs(correlate(effects, order)[0]) for order in permutations(women)]
         assert row[f"{kind}_p"] == pytest.approx(np.mean(np.array(orders) >= abs(row[kind]) - 1e-5))
@@ -122,19 +121,14 @@ def test_the_mahalanobis_distance_and_tests_that_are_not_listed_have_no_rows(out
     assert outcome.published == {"word_associations", "validation"}
 
 
-@pytest.mark.parametrize(
-    ("run", "model", "reason"),
-    [
-        ("outcome", "lacking", "attribute_a has 1 of its 3 words left, and needs 2"),
-        ("chosen", None, "attribute_a has 2 of its 3 words left, and needs 3"),
-    ],
-)
-def test_too_few_attributes_leave_all_occupations_without_result(request, run, model, reason):
-    outcome = request.getfixturevalue(run)
+@pytest.mark.parametrize(("run", "left", "needed"), [("outcome", 1, 2), ("chosen", 2, 3)])
+def test_too_few_attributes_leave_all_occupations_without_result(request, run, left, needed):
+    reason = f"attribute_a has {left} of its 3 words left, and needs {needed}"
     for table in ("word_associations", "validation"):
-        for row in outcome.rows(table, test="gender", **({"model": model} if model else {})):
-            assert (row["status"], row["reason"]) == ("too_few_words", reason)
-            assert row["pearson" if table == "validation" else "effect_size"] is None
+        for row in request.getfixturevalue(run).rows(table, test="gender"):
+            if row["model"] != "whole":
+                assert (row["status"], row["reason"]) == ("too_few_words", reason)
+                assert row["pearson" if table == "validation" else "effect_size"] is None
 
 
 @pytest.mark.parametrize(("women", "status"), [([0.2, 0.9, np.nan], "too_few_occupations"), ([0.5] * 3, "constant")])
@@ -162,9 +156,8 @@ def test_replicas_have_effect_sizes_of_their_own_with_intervals_as_asked_for(cho
         assert [row[name], *values] == pytest.approx(effects[row["word"]], abs=1e-5)
         assert (row["ddof"], row["num_attributes"], row["num_replicas"]) == (0, 5, 3)
     women = [WOMEN[word] for word in words]
-    correlations = {"pearson": pearsonr, "spearman": spearmanr}
     for row, name, values in in_replicas(chosen, "validation"):
-        of_embeddings = [correlations[name](replica, women)[0] for replica in zip(*effects.values(), strict=True)]
+        of_embeddings = [CORRELATIONS[name](replica, women)[0] for replica in zip(*effects.values(), strict=True)]
         assert [row[name], *values] == pytest.approx(of_embeddings, abs=1e-5)
     scales = {
         # Of 3 and 2 attributes.

@@ -12,19 +12,14 @@ from tiltmeter.operators.statistics.correlation import cluster_order
 
 TINY = [
     *("job=gender_survey", "embedding.num_replicas=3", "embedding.trainer.epochs=2", "embedding.trainer.dimensions=6"),
-    "embedding.min_count=5",
-    "embedding.num_starts=3",
+    *("embedding.min_count=5", "embedding.num_starts=3"),
 ]
 LANGUAGES = ("en", "fr", "de", "wo")
 ABSENT = "wo"
 """None of whose defining words is in its corpus."""
 
-PAIRS = {
-    "woman-man": ("aa", "ba"),
-    "mother-father": ("ca", "da"),
-    "queen-king": ("ea", "fa"),
-    "madam-sir": ("ga", "qqq"),
-}
+PAIRS = {"woman-man": ("aa", "ba"), "mother-father": ("ca", "da"), "queen-king": ("ea", "fa")}
+PAIRS["madam-sir"] = ("ga", "qqq")
 FORMS = {
     "nurse": {"feminine": ["ha"], "masculine": ["ia"]},
     "teacher": {"feminine": ["ja", "ka"], "masculine": ["la"]},
@@ -43,15 +38,12 @@ def lists(word_lists):
 
     def of(language):
         prefix = "none" if language == ABSENT else language
-        survey = {
-            "script": "Latn",
-            "source": "made up",
-            "defining": {name: {"feminine": prefix + f, "masculine": prefix + m} for name, (f, m) in PAIRS.items()},
-            "professions": {
-                name: {side: [language + word for word in words] for side, words in forms.items()}
-                for name, forms in FORMS.items()
-            },
+        pairs = {name: {"feminine": prefix + f, "masculine": prefix + m} for name, (f, m) in PAIRS.items()}
+        forms = {
+            name: {side: [language + word for word in words] for side, words in forms.items()}
+            for name, forms in FORMS.items()
         }
+        survey = {"script": "Latn", "source": "made up", "defining": pairs, "professions": forms}
         return word_lists(language, gender_survey=survey)
 
     return of
@@ -107,10 +99,6 @@ def test_a_corpus_too_small_is_a_row_and_a_warning_and_the_others_go_on(outcome)
 # --- every number by hand -------------------------------------------------------------------------------------------
 
 
-def _size(biases, exponent):
-    return np.abs(biases) ** exponent
-
-
 class _ByHand:
     """One language in one embedding, from the published vectors: 0 is the original, below are its further starts."""
 
@@ -142,7 +130,7 @@ class _ByHand:
     def profession(self, name, weights, direction, exponent=None):
         """The mean over its forms of their biases, or of the sizes of these; NaN without a form."""
         sides = [self.along(words, direction) for words in FORMS[name].values()]
-        sides = [(_size(biases, exponent) if exponent else biases, counts) for biases, counts in sides if counts]
+        sides = [(np.abs(biases) ** exponent if exponent else biases, counts) for biases, counts in sides if counts]
         if not sides:
             return np.nan
         biases, counts = (np.concatenate(part) for part in zip(*sides, strict=True))
@@ -155,6 +143,9 @@ class _ByHand:
 
     def professions(self, weights, direction, exponent=None):
         return np.array([self.profession(name, weights, direction, exponent) for name in FORMS if name != "pilot"])
+
+    def direct_bias(self, weights, direction):
+        return (np.abs(self.professions(weights, direction)) ** self.exponent).mean()
 
     def weighted(self, name, measure):
         """By what was asked for, and by all weights."""
@@ -174,7 +165,7 @@ class _ByHand:
         direction, (first, second) = self.whole
         sides = np.array([[self.unit[word] @ direction for word in pair] for pair in self.known(PAIRS).values()])
         return {
-            **self.weighted("direct_bias", lambda by: _size(self.professions(by, direction), self.exponent).mean()),
+            **self.weighted("direct_bias", lambda by: self.direct_bias(by, direction)),
             **self.weighted("mean_bias", lambda by: self.professions(by, direction).mean()),
             "direct_bias_of_forms": self.professions(self.weights, direction, self.exponent).mean(),
             **dict(zip(("female_words", "male_words"), sides.mean(axis=0), strict=True)),
@@ -186,11 +177,10 @@ class _ByHand:
 
     def of_gender_pairs(self, row):
         (whole, (first, second)), (direction, others) = self.whole, self.direction(without=row["pair"])
-        biases = [_size(self.professions(self.weights, along), self.exponent).mean() for along in (direction, whole)]
-        gap = others[0] - others[1]
+        bias, gap = self.direct_bias(self.weights, direction), others[0] - others[1]
         return {
-            "direct_bias": biases[0],
-            "change": biases[0] - biases[1],
+            "direct_bias": bias,
+            "change": bias - self.direct_bias(self.weights, whole),
             "similarity": whole @ direction,
             "first_share": others[0],
             "gap": gap,

@@ -28,9 +28,8 @@ CORRELATIONS = {"pearson": pearsonr, "spearman": spearmanr}
 def replicas():
     """``[1 + replicas, words, dims]``"""
     rng = np.random.default_rng(0)
-    return (
-        rng.normal(size=(1, len(WORDS), DIMS)) + 0.2 * rng.normal(size=(1 + NUM_REPLICAS, len(WORDS), DIMS))
-    ).astype(np.float32)
+    moved = rng.normal(size=(1, len(WORDS), DIMS)), 0.2 * rng.normal(size=(1 + NUM_REPLICAS, len(WORDS), DIMS))
+    return sum(moved).astype(np.float32)
 
 
 @pytest.fixture(scope="module")
@@ -94,21 +93,22 @@ def effects(replicas):
     return measure
 
 
+def _percentiles(row):
+    return [row["pse_percentile_low"], row["pse_percentile_high"]]
+
+
 def test_every_estimate_and_interval_is_that_of_the_flips_of_the_row(asked, flips):
     outcome, level, method, width, pairs = asked
     rows = outcome.rows("psychometrics", status="ok")
-    expected = {(word, *pair) for word in KNOWN for pair in (*pairs, OTHERS[0])}
-    assert {(row["word"], row["cue_1"], row["cue_2"]) for row in rows} == expected
+    keys = {(word, *pair) for word in KNOWN for pair in (*pairs, OTHERS[0])}
+    assert {(row["word"], row["cue_1"], row["cue_2"]) for row in rows} == keys
     for row in rows:
         original, *in_row = flips(row["word"], row["cue_1"], row["cue_2"])
         found = psychometrics_of(np.array([in_row]), 3, 50, level, width, method)
-        assert {name: row[name] for name in found._fields} == pytest.approx(
-            {name: float(column[0]) for name, column in found._asdict().items()}
-        )
+        expected = {name: float(column[0]) for name, column in found._asdict().items()}
+        assert {name: row[name] for name in expected} == pytest.approx(expected)
         assert row["pse"] == pytest.approx(np.mean(in_row))
-        tails = (1 - level) / 2, (1 + level) / 2
-        ends = row["pse_percentile_low"], row["pse_percentile_high"]
-        assert ends == pytest.approx(tuple(np.quantile(in_row, tails)))
+        assert _percentiles(row) == pytest.approx(np.quantile(in_row, [(1 - level) / 2, (1 + level) / 2]))
         assert (row["pse_sd_training"], row["pse_sd_sampling"]) == (None, None)
         assert row["flip_original"] == pytest.approx(original)
         assert row["pse_shift"] == pytest.approx((np.mean(in_row) - original) / np.std(in_row, ddof=1))
@@ -117,9 +117,8 @@ def test_every_estimate_and_interval_is_that_of_the_flips_of_the_row(asked, flip
 
 
 def test_the_points_are_the_share_of_replicas_that_have_flipped(outcome, flips):
-    points = outcome.rows("psychometric_points")
     curves = {(row["word"], row["cue_1"], row["cue_2"]): [] for row in outcome.rows("psychometrics", status="ok")}
-    for row in points:
+    for row in outcome.rows("psychometric_points"):
         curves[row["word"], row["cue_1"], row["cue_2"]].append((row["alpha"], row["share"]))
     for key, curve in curves.items():
         alphas, shares = np.array(curve).T
@@ -148,15 +147,11 @@ def test_gender_pairs_are_pooled_and_no_others(asked, flips):
         of_pairs = np.stack([flips(row["word"], *pair) for pair in pairs])
         measured = of_pairs[np.newaxis, :, 1:]
         found = over_combinations(pooled(measured[:, :2], level), pooled(measured, level))
-        assert {name: row[name] for name in found._fields} == pytest.approx(
-            {name: float(column[0]) for name, column in found._asdict().items()}
-        )
-        original, *in_replicas_alone = of_pairs.mean(axis=0)
-        ends = row["pse_percentile_low"], row["pse_percentile_high"]
-        tails = (1 - level) / 2, (1 + level) / 2
-        assert ends == pytest.approx(tuple(np.quantile(in_replicas_alone, tails)))
-        shift = (np.mean(in_replicas_alone) - original) / np.std(in_replicas_alone, ddof=1)
-        assert row["pse_shift"] == pytest.approx(shift)
+        expected = {name: float(column[0]) for name, column in found._asdict().items()}
+        assert {name: row[name] for name in expected} == pytest.approx(expected)
+        original, *replicas = of_pairs.mean(axis=0)
+        assert _percentiles(row) == pytest.approx(np.quantile(replicas, [(1 - level) / 2, (1 + level) / 2]))
+        assert row["pse_shift"] == pytest.approx((np.mean(replicas) - original) / np.std(replicas, ddof=1))
         assert (row["num_pairs"], row["percent_women"]) == (len(pairs), WOMEN[row["word"]])
 
 
@@ -258,13 +253,10 @@ def test_each_of_two_corpora_is_measured_by_its_own_replicas_and_starts(
     men = [1 - women[word] / 100 for word in sorted(women)]
     for corpus in files:
         known = {(row["replica"], row["word"]): row["vector"] for row in outcome.rows("embeddings", corpus=corpus)}
-        flips = {
-            (word, *pair): flip_points(
-                *(np.array([known[at, name] for at in (0, 1, 2, 3, -1, -2)]) for name in (word, *pair))
-            )
-            for word in women
-            for pair in pairs
-        }
+        words = (*women, *pairs[0], *pairs[1])
+        series = {name: np.array([known[at, name] for at in (0, 1, 2, 3, -1, -2)]) for name in words}
+        keys = [(word, *pair) for word in women for pair in pairs]
+        flips = {key: flip_points(*(series[name] for name in key)) for key in keys}
         for row in outcome.rows("psychometrics", model=corpus):
             values = flips[row["word"], row["cue_1"], row["cue_2"]]
             assert (row["flip_original"], row["pse"]) == pytest.approx((values[0], values[1:4].mean()), abs=1e-5)

@@ -8,17 +8,17 @@ from hypothesis import strategies as st
 from sklearn.covariance import GraphicalLasso, oas
 
 from tiltmeter.operators.association import covariance
-from tiltmeter.operators.association.covariance import Estimator, enlarged, precision
+from tiltmeter.operators.association.covariance import enlarged, precision
 from tiltmeter.operators.embedding.similarity import unit_vectors
 
 
-def _vectors(seed: int, num: int = 40, dims: int = 6) -> np.ndarray:
+def _vectors(seed, num=40, dims=6):
     """Correlated along few directions, as word vectors are, and spread over all."""
     rng = np.random.default_rng(seed)
     return rng.normal(size=(num, 3)) @ rng.normal(size=(3, dims)) + 2 * rng.normal(size=(num, dims))
 
 
-def _neighbours(own: np.ndarray, vocabulary: np.ndarray, num: int) -> list[int]:
+def _neighbours(own, vocabulary, num):
     """By a sort of all cosines of each word."""
     unit = unit_vectors(vocabulary)
     found = set(own.tolist())
@@ -32,7 +32,7 @@ def _neighbours(own: np.ndarray, vocabulary: np.ndarray, num: int) -> list[int]:
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 30), st.integers(1, 12))
-def test_shrinkage_is_that_of_scikit_learn_and_positive_definite_for_any_size(seed: int, num: int, dims: int) -> None:
+def test_shrinkage_is_that_of_scikit_learn_and_positive_definite_for_any_size(seed, num, dims):
     vectors = _vectors(seed, num, dims)
     found = precision(vectors)
     np.testing.assert_allclose(found, np.linalg.inv(oas(vectors)[0]), rtol=1e-7, atol=1e-9)
@@ -40,7 +40,7 @@ def test_shrinkage_is_that_of_scikit_learn_and_positive_definite_for_any_size(se
     assert np.linalg.eigvalsh(found).min() > 0
 
 
-def test_many_vectors_have_the_precision_of_their_distribution() -> None:
+def test_many_vectors_have_the_precision_of_their_distribution():
     root = np.array([[1.0, 0.5, 0.0], [0.0, 1.0, 0.5], [0.0, 0.0, 1.0]])
     vectors = np.random.default_rng(0).normal(size=(20_000, 3)) @ root
     expected = np.linalg.inv(root.T @ root)
@@ -48,7 +48,7 @@ def test_many_vectors_have_the_precision_of_their_distribution() -> None:
     np.testing.assert_allclose(precision(vectors, "graphical_lasso"), expected, atol=0.05)
 
 
-def test_graphical_lasso_chooses_the_penalty_by_three_folds() -> None:
+def test_graphical_lasso_chooses_the_penalty_by_three_folds():
     vectors = _vectors(2, num=12)
     folds = np.arange(12) % 3
     largest = np.abs(np.cov(vectors.T, bias=True)[~np.eye(6, dtype=bool)]).max()
@@ -67,7 +67,7 @@ def test_graphical_lasso_chooses_the_penalty_by_three_folds() -> None:
 
 @pytest.mark.parametrize("estimator", ["shrinkage", "graphical_lasso"])
 @pytest.mark.parametrize("num", [6, 30])
-def test_fewer_vectors_than_dims_have_a_precision(estimator: Estimator, num: int) -> None:
+def test_fewer_vectors_than_dims_have_a_precision(estimator, num):
     vectors = _vectors(3, num, dims=20)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -77,7 +77,7 @@ def test_fewer_vectors_than_dims_have_a_precision(estimator: Estimator, num: int
     np.testing.assert_array_equal(precision(vectors.astype(np.float32), estimator), found)
 
 
-def test_graphical_lasso_that_fails_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_graphical_lasso_that_fails_is_refused(monkeypatch):
     vectors = _vectors(4)
     with pytest.raises(ArithmeticError, match=r"ill-conditioned.*before a penalty was found.*'shrinkage'"):
         precision(vectors * [1, 1, 0, 1, 1, 1], "graphical_lasso")
@@ -104,13 +104,13 @@ def test_graphical_lasso_that_fails_is_refused(monkeypatch: pytest.MonkeyPatch) 
         (lambda vectors: vectors * [1, 1, np.nan, 1, 1, 1], "shrinkage", "must be finite"),
     ],
 )
-def test_refused_vectors(change, estimator, message) -> None:
+def test_refused_vectors(change, estimator, message):
     with pytest.raises(ValueError, match=message):
         precision(change(_vectors(5)), estimator)
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(0, 30), st.sampled_from([1, 7, 8192]))
-def test_neighbours_agree_with_a_sort_of_all(seed: int, num: int, at_once: int) -> None:
+def test_neighbours_agree_with_a_sort_of_all(seed, num, at_once):
     rng = np.random.default_rng(seed)
     # Few whole numbers in few dims, so that many words are equally near; some have no vector, some length 0.
     vocabulary = rng.integers(-2, 3, (25, 3)).astype(np.float32)
@@ -133,7 +133,7 @@ def test_neighbours_agree_with_a_sort_of_all(seed: int, num: int, at_once: int) 
         ([3, 4, 5], 1, r"rows \[3, 5\] of the vocabulary have no vector"),
     ],
 )
-def test_refused_sets(own, num, message) -> None:
+def test_refused_sets(own, num, message):
     vocabulary = _vectors(7)
     vocabulary[3], vocabulary[5] = np.nan, 0.0
     with pytest.raises(ValueError, match=message):

@@ -1,9 +1,12 @@
+"""The gender direction of pairs, biases along it, and how much rests on each pair."""
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tiltmeter.operators.embedding.similarity import unit_vectors
+from tiltmeter.operators.gender import gender_bias
 from tiltmeter.operators.gender.direction import (
     DOMINANCE,
     direct_bias,
@@ -14,7 +17,7 @@ from tiltmeter.operators.gender.direction import (
 )
 
 
-def _pairs(seed: int, replicas: int = 4, pairs: int = 6, dims: int = 8) -> tuple[np.ndarray, np.ndarray]:
+def _pairs(seed, replicas=4, pairs=6, dims=8):
     """Pairs around random middles that differ along the first axis, female positive, plus noise."""
     rng = np.random.default_rng(seed)
     middles = rng.normal(size=(replicas, pairs, dims))
@@ -23,28 +26,27 @@ def _pairs(seed: int, replicas: int = 4, pairs: int = 6, dims: int = 8) -> tuple
     return middles + offsets, middles - offsets
 
 
-def _words(seed: int, replicas: int = 4, words: int = 9, dims: int = 8) -> np.ndarray:
+def _words(seed, replicas=4, words=9, dims=8):
     return np.random.default_rng(seed + 1).normal(size=(replicas, words, dims))
 
 
-def _two_orthogonal_pairs(first: float, second: float) -> tuple[np.ndarray, np.ndarray]:
+def _two_orthogonal_pairs(first, second):
     """One replica of unit vectors with half differences (first, 0, 0) and (0, second, 0)."""
     female = np.array([[[first, 0.0, np.sqrt(1 - first**2)], [0.0, second, np.sqrt(1 - second**2)]]])
     return female, female * [-1, -1, 1]
 
 
 @pytest.mark.parametrize(("ratio", "expected"), [(DOMINANCE - 1e-6, False), (DOMINANCE + 1e-6, True), (1.0, False)])
-def test_two_pairs_by_hand_and_dominance_from_twice_the_second_share(ratio: float, expected: bool) -> None:
+def test_two_pairs_by_hand_and_dominance_from_twice_the_second_share(ratio, expected):
     # Shares go with the squares of the half differences.
     found = gender_direction(*_two_orthogonal_pairs(0.5 * np.sqrt(ratio), 0.5))
-    assert found.first_share[0] == pytest.approx(ratio / (ratio + 1))
-    assert found.second_share[0] == pytest.approx(1 / (ratio + 1))
-    assert found.gap[0] == pytest.approx((ratio - 1) / (ratio + 1))
+    shares = found.first_share[0], found.second_share[0], found.gap[0]
+    assert shares == pytest.approx((ratio / (ratio + 1), 1 / (ratio + 1), (ratio - 1) / (ratio + 1)))
     assert found.num_pairs[0] == 2
     assert dominates(found).tolist() == [expected]
 
 
-def test_one_contrary_pair_does_not_turn_the_direction() -> None:
+def test_one_contrary_pair_does_not_turn_the_direction():
     female, male = _pairs(1)
     female[:, 0], male[:, 0] = male[:, 0].copy(), female[:, 0].copy()
     found = gender_direction(female, male)
@@ -52,7 +54,7 @@ def test_one_contrary_pair_does_not_turn_the_direction() -> None:
     np.testing.assert_allclose(found.agreement, 5 / 6)
 
 
-def test_missing_pair_is_left_out_in_its_replica_only() -> None:
+def test_missing_pair_is_left_out_in_its_replica_only():
     female, male = _pairs(2)
     complete = gender_direction(female, male)
     without = gender_direction(np.delete(female, 3, axis=1), np.delete(male, 3, axis=1))
@@ -65,7 +67,7 @@ def test_missing_pair_is_left_out_in_its_replica_only() -> None:
     np.testing.assert_array_equal(found.direction[[0, 2, 3]], complete.direction[[0, 2, 3]])
 
 
-def test_no_pairs_and_coinciding_pairs_have_no_direction() -> None:
+def test_no_pairs_and_coinciding_pairs_have_no_direction():
     female, male = _pairs(3)
     female[0] = np.nan
     male[1] = 3.0 * female[1]
@@ -76,7 +78,7 @@ def test_no_pairs_and_coinciding_pairs_have_no_direction() -> None:
         assert np.isfinite(measure[2:]).all()
 
 
-def test_projection_and_direct_bias_by_hand() -> None:
+def test_projection_and_direct_bias_by_hand():
     words = np.array([[[3.0, 4.0], [-8.0, 6.0], [0.0, 1.0]]])
     direction = np.array([[1.0, 0.0]])
     np.testing.assert_allclose(projection(words, direction), [[0.6, -0.8, 0.0]])
@@ -85,15 +87,13 @@ def test_projection_and_direct_bias_by_hand() -> None:
     assert direct_bias(words, direction, exponent=0)[0] == pytest.approx(2 / 3)
 
 
-def test_missing_words_are_left_out_of_direct_bias() -> None:
+def test_missing_words_are_left_out_of_direct_bias():
     words = np.array([[[3.0, 4.0], [np.nan, 0.0]], [[np.nan, 1.0], [np.nan, np.nan]], [[3.0, 4.0], [1.0, 0.0]]])
     direction = np.array([[1.0, 0.0], [1.0, 0.0], [np.nan, np.nan]])
-    found = direct_bias(words, direction)
-    assert found[0] == pytest.approx(0.6)
-    assert np.isnan(found[1:]).all()
+    np.testing.assert_allclose(direct_bias(words, direction), [0.6, np.nan, np.nan])
 
 
-def _by_covariance(female: np.ndarray, male: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _by_covariance(female, male):
     """The first component of the centred words of one replica, towards the mean of the female ones, and all shares."""
     f, m = unit_vectors(female), unit_vectors(male)
     values, vectors = np.linalg.eigh(np.cov(np.concatenate([f - (f + m) / 2, m - (f + m) / 2]).T))
@@ -101,7 +101,7 @@ def _by_covariance(female: np.ndarray, male: np.ndarray) -> tuple[np.ndarray, np
 
 
 @pytest.mark.parametrize("exponent", [0.0, 1.0, 2.5])
-def test_leaving_out_each_pair_is_the_direction_of_the_others(exponent: float) -> None:
+def test_leaving_out_each_pair_is_the_direction_of_the_others(exponent):
     (female, male), words = _pairs(7), _words(7)
     words[2, 4] = np.nan
     male[1, 3] = np.nan
@@ -122,14 +122,14 @@ def test_leaving_out_each_pair_is_the_direction_of_the_others(exponent: float) -
             np.testing.assert_allclose(found.direct_bias[pair, replica], bias[0])
 
 
-def test_a_pair_that_outvotes_a_contrary_one_turns_the_direction_when_left_out() -> None:
+def test_a_pair_that_outvotes_a_contrary_one_turns_the_direction_when_left_out():
     female = np.array([[[3.0, 4.0], [-7.0, 24.0]]])
     found = without_each_pair(female, female * [-1, 1], female)
     np.testing.assert_allclose(found.similarity[:, 0], [-1, 1])
 
 
 @pytest.mark.filterwarnings("error")
-def test_nothing_remains_of_a_single_pair() -> None:
+def test_nothing_remains_of_a_single_pair():
     (female, male), words = _pairs(10, pairs=2), _words(10)
     female[0, 1] = np.nan
     female[1] = np.nan
@@ -141,7 +141,7 @@ def test_nothing_remains_of_a_single_pair() -> None:
 
 
 @given(st.integers(0, 2**32 - 1))
-def test_rotations_and_lengths_do_not_matter(seed: int) -> None:
+def test_rotations_and_lengths_do_not_matter(seed):
     (female, male), words = _pairs(seed), _words(seed)
     rng = np.random.default_rng(seed + 2)
     rotation, _ = np.linalg.qr(rng.normal(size=(8, 8)))
@@ -167,6 +167,22 @@ def test_rotations_and_lengths_do_not_matter(seed: int) -> None:
         (lambda: without_each_pair(FEMALE, MALE, FEMALE, exponent=NAN), "exponent=nan: must be 0 or more"),
     ],
 )
-def test_refusals(ask, message) -> None:
+def test_refusals(ask, message):
     with pytest.raises(ValueError, match=message):
         ask()
+
+
+def test_gender_bias_is_what_the_functions_give_one_by_one():
+    rng = np.random.default_rng(0)
+    female, male, words = (rng.normal(size=(3, num, 5)) for num in (4, 4, 6))
+    words[1, 2] = np.nan
+    result, direction = gender_bias(female, male, words, exponent=2.0), gender_direction(female, male)
+    assert np.array_equal(result.direction.direction, direction.direction)
+    assert np.array_equal(result.biases, projection(words, direction.direction), equal_nan=True)
+    assert np.array_equal(result.direct_bias, direct_bias(words, direction.direction, 2.0))
+    alone = gender_bias(female[1], male[1], words[1], 2.0)
+    assert alone.direct_bias == result.direct_bias[1]
+    assert np.array_equal(alone.biases, result.biases[1], equal_nan=True)
+    assert alone.direction.num_pairs == 4
+    with pytest.raises(ValueError, match="at least one pair"):
+        gender_bias(female[1], male[1, :3], words[1])

@@ -1,15 +1,23 @@
+"""Means, shares, ratios and F1 of items in units: by hand, by other programs, and p-values by signs of units."""
+
+from fractions import Fraction
+from itertools import product
+
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from scipy.stats import norm
 
 from tiltmeter.operators.statistics import means
+from tiltmeter.operators.statistics.flips import flip_p, flips
 from tiltmeter.operators.statistics.intervals import FISHER, LINEAR, LOGIT
-from tiltmeter.operators.statistics.means import Counts
+from tiltmeter.operators.statistics.means import Counts, paired
+from tiltmeter.operators.statistics.paired_items import paired_items
 from tiltmeter.operators.statistics.shares import clopper_pearson
 from tiltmeter.operators.statistics.text_intervals import score_interval
-from tiltmeter.operators.statistics.units import each, units_of
+from tiltmeter.operators.statistics.units import Units, each, kish, units_of
 
 SPEAKERS = units_of(np.repeat(np.arange(6), [1, 2, 3, 4, 2, 3]), "speaker")
 
@@ -223,3 +231,114 @@ def test_linear_ends_are_cut_at_borders_and_levels_are_checked():
     assert means.mean(np.array([0.0, 1.0, 1.0, 1.0]), each(4, "text"), level=0.99, scale=cut).high == 1.0
     with pytest.raises(ValueError, match="level=1"):
         means.mean(np.arange(5.0), each(5, "text"), level=1.0)
+
+
+@pytest.mark.parametrize(("only", "other"), [(6, 0), (3, 3), (7, 2), (1, 9)])
+def test_mcnemar_counts_all_ways_in_which_coins_could_have_fallen(only, other):
+    first = np.array([1.0] * only + [0.0] * other + [1.0, 0.0])
+    second = np.array([0.0] * only + [1.0] * other + [1.0, 0.0])
+    found = paired_items(first, second, each(first.size, "item"))
+    assert (found.first_only, found.second_only) == (only, other)
+    ways = [abs(2 * sum(way) - (only + other)) for way in product((0, 1), repeat=only + other)]
+    assert found.mcnemar_p == pytest.approx(np.mean([way >= abs(only - other) for way in ways]))
+
+
+def test_the_difference_of_clusters_of_one_size_is_that_of_their_means():
+    rng = np.random.default_rng(0)
+    clusters = np.repeat(np.arange(30), 5)
+    first, second = rng.normal(size=(2, 150)) + np.stack([np.zeros(150), rng.normal(size=30)[clusters]])
+    found = paired_items(first, second, units_of(clusters, "template"))
+    means = (second - first).reshape(30, 5).mean(axis=1)
+    expected = stats.ttest_1samp(means, 0.0)
+    assert (found.mcnemar_p, found.first_only) == (None, None)
+    assert found.difference.p == pytest.approx(expected.pvalue, abs=0.02)
+    assert found.difference[1:3] == pytest.approx(tuple(expected.confidence_interval()))
+
+
+@pytest.mark.parametrize(("factor", "scale"), [(1.0, FISHER), (0.5, LINEAR)])
+def test_shares_lie_between_borders_and_other_scores_anywhere(factor, scale):
+    first, second = factor * (np.arange(24) % 3 < 1), factor * (np.arange(24) % 8 > 0)
+    templates = units_of(np.arange(24) // 3, "template")
+    found = paired_items(first, second, templates, 0.8)
+    assert found.difference == paired(second, first, templates, level=0.8, scale=scale)
+    assert found.mcnemar_p == (found.difference.p if factor == 1.0 else None)
+
+
+@settings(max_examples=50)
+@given(st.lists(st.integers(-30, 30), min_size=1, max_size=9), st.sampled_from([1, 7]))
+def test_signs_of_sums_are_enumerated(sums, parts):
+    """Of whole sums, and of those that floats do not hold."""
+    exact = [Fraction(value, parts) for value in sums if value]
+    ways = [
+        abs(sum(sign * value for sign, value in zip(signs, exact, strict=True))) >= abs(sum(exact))
+        for signs in product((1, -1), repeat=len(exact))
+    ]
+    assert flip_p(np.array([float(value) for value in exact or [0]])) == pytest.approx(np.mean(ways))
+
+
+def test_texts_of_one_speaker_flip_together():
+    texts = np.ones(60)
+    assert flips(texts, each(60, "text"))[0] == 2.0**-59
+    assert flips(texts, units_of(np.arange(60) // 10, "speaker")) == (2.0**-5, None)
+    p, too_few = flips(texts, units_of(np.arange(60) // 12, "speaker"))
+    assert np.isnan(p)
+    assert (too_few.have, too_few.need, too_few.kind) == (5, 6, "speaker that differs")
+
+
+def test_no_p_lies_below_what_signs_can_show():
+    assert flip_p(np.tile([3, 1, 7, 2], 25)) == 2.0**-99
+    # By FFT, chances as small as these are rounding alone.
+    assert flip_p(np.tile(np.arange(1, 101) * 100, 3)) >= 2.0**-299
+
+
+def test_drawn_signs_agree_with_exact_ones():
+    sums = np.random.default_rng(1).integers(-9, 12, 60)
+    drawn = flip_p(sums + np.where(np.arange(60) % 2, 1e-7, -1e-7) * 3)
+    assert drawn == pytest.approx(flip_p(sums), abs=0.02)
+    many = np.random.default_rng(1).normal(0.02, 1.0, 5000)
+    assert flip_p(many) == pytest.approx(2 * norm.sf(abs(many.sum()) / np.sqrt((many**2).sum())))
+
+
+def test_items_without_a_name_are_units_of_their_own_whatever_others_are_called():
+    units = units_of([None, "item", None, 0, "item", 2], "speaker")
+    assert units.codes.tolist() == [0, 1, 2, 3, 1, 4]
+    assert (units.num, units.kind) == (5, "speaker")
+
+
+def test_a_part_keeps_who_belongs_together():
+    units = units_of(["a", "b", "a", "c", "b"], "speaker")
+    part = units.part(np.array([4, 0, 1]))
+    assert part.codes.tolist() == [1, 0, 1]
+    assert part.num == 2
+    assert units.part(np.zeros(5, dtype=bool)).num == 0
+
+
+def test_sums_of_several_series():
+    units = units_of(np.array([7, 7, 3]), "document")
+    assert units.sums(np.array([[1.0, 2.0, 4.0], [0.0, 1.0, 1.0]])).tolist() == [[4.0, 3.0], [1.0, 1.0]]
+    assert units.sizes.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(("sizes", "effective"), [([5, 5, 5], 3.0), ([3, 1], 1.6), ([], 0.0)])
+def test_kish(sizes, effective):
+    assert kish(np.array(sizes)) == pytest.approx(effective)
+
+
+def test_each_says_it_aloud():
+    assert each(3, "text") == Units(pytest.approx(np.arange(3)), 3, "text")
+    with pytest.raises(TypeError):
+        each(3)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95, 0.9999])
+def test_ends_are_those_of_scipy(level):
+    hits = np.arange(21)
+    shares = clopper_pearson(hits, np.full(21, 20), level)
+    for count in hits:
+        interval = stats.binomtest(int(count), 20).proportion_ci(level, "exact")
+        assert (shares.low[count], shares.high[count]) == pytest.approx(tuple(interval))
+
+
+def test_nothing_is_known_of_a_share_of_nothing():
+    share = clopper_pearson(0, 0)
+    assert np.isnan([share.rate, share.low, share.high]).all()

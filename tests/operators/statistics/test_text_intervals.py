@@ -126,12 +126,8 @@ def test_an_infinite_number_has_the_percentiles_of_its_resamples_and_itself():
 @pytest.mark.parametrize("method", get_args(Method))
 @pytest.mark.parametrize("scale", [LINEAR, LOGIT])
 def test_nothing_is_said_of_one_text_or_of_none(method, scale):
-    for estimate in (
-        Estimate(1.0, np.ones(20), 1),
-        Estimate(np.nan, np.full(20, np.nan), 0),
-        Estimate(1.0, np.ones(1)),
-    ):
-        assert np.isnan(resampled_interval(estimate, 0.95, method, scale)[:2]).all()
+    numbers = [(1.0, np.ones(20), 1), (np.nan, np.full(20, np.nan), 0), (1.0, np.ones(1))]
+    assert np.isnan([resampled_interval(Estimate(*one), 0.95, method, scale)[:2] for one in numbers]).all()
 
 
 @pytest.mark.parametrize("method", sorted(HOLDS_ITS_ESTIMATE))

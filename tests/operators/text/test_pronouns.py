@@ -64,6 +64,8 @@ def test_words_with_two_counterparts_are_read_as_they_are_tagged(sentences):
     rows = {word: [] for word in READINGS}
     for number, (_, group) in enumerate(sentences.group_by("document", maintain_order=True)):
         for tokens, tags in group.select("tokens", "xpos").iter_rows():
+            if READINGS.keys().isdisjoint(map(str.lower, tokens)):
+                continue
             for token, tag, other in zip(tokens, tags, swap_gender(tokens), strict=True):
                 readings = READINGS.get(token.lower(), {})
                 if tag in readings:
@@ -80,11 +82,11 @@ def test_texts_swapped_twice_come_back(sentences):
         nouns = {word: other for pair in yaml.safe_load(file)["swaps"]["nouns"] for word, other in (pair, pair[::-1])}
     both_ways = {word: other for word, other in COUNTERPARTS.items() if COUNTERPARTS[other] == word}
     counterparts = {word: other for word, other in nouns.items() if "mr" not in (word, other)} | both_ways
-    texts = [tokens for tokens in sentences["tokens"].to_list() if swap_gender(tokens, counterparts) != tokens]
-    back = [swap_gender(swap_gender(tokens, counterparts), counterparts) for tokens in texts]
-    same = sum(tokens == other for tokens, other in zip(texts, back, strict=True))
-    assert len(texts) > 1000
-    assert same / len(texts) >= 0.99
+    texts = [text for text in sentences["tokens"].to_list() if not counterparts.keys().isdisjoint(map(str.lower, text))]
+    swapped = [(text, other) for text in texts if (other := swap_gender(text, counterparts)) != text]
+    same = sum(text == swap_gender(other, counterparts) for text, other in swapped)
+    assert len(swapped) > 1000
+    assert same / len(swapped) >= 0.99
 
 
 def test_pairs_are_each_others_counterparts():

@@ -13,7 +13,7 @@ _ENGLISH = "enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2
 
 
 @functools.cache
-def _articles(name: str) -> dict[str, list[str]]:
+def _articles(name):
     [source] = find_sources(CorpusConfig("sample", "en", _GENSIM + name))
     pages = [page for page in read_pages(source, Span(0, source.num_bytes)) if page.kind == "article"]
     return {page.title: plain_lines(page.text, source.media_prefixes) for page in pages}
