@@ -1,3 +1,5 @@
+"""Sentences that models of several kinds explain word by word: rows, targets, methods and units."""
+
 import pickle
 from types import SimpleNamespace
 
@@ -41,12 +43,11 @@ class Here:
 
     def run(self, stage):
         work = pickle.loads(pickle.dumps(stage.work))
-        return {
-            group: [
-                self.store.find(unit) or self.store.commit(unit, tables) for unit, tables in work(self.store, units)
-            ]
-            for group, units in stage.units.items()
-        }
+
+        def done(unit, tables):
+            return self.store.find(unit) or self.store.commit(unit, tables)
+
+        return {group: [done(*made) for made in work(self.store, units)] for group, units in stage.units.items()}
 
     def table(self, name, table):
         """A reference to a table of the store."""
@@ -62,20 +63,27 @@ def here(tmp_path_factory):
 def sentences(here):
     """Two parts of one table, which has a column more."""
     schema = SENTENCES.append(pa.field("speaker", pa.string()))
-    return [
-        here.table(f"part_{at}", pa.Table.from_pylist([row | {"speaker": "x"} for row in part], schema))
-        for at, part in enumerate((ROWS[:2], ROWS[2:]))
-    ]
+    parts = ([row | {"speaker": "x"} for row in part] for part in (ROWS[:2], ROWS[2:]))
+    return [here.table(f"part_{at}", pa.Table.from_pylist(part, schema)) for at, part in enumerate(parts)]
+
+
+NETWORK = small_network(VOCABULARY, CONFIG, HEADS, 1)
+
+
+def alone(method=METHOD, **how):
+    """What the operator says of the texts."""
+    classifier = text_classifier(NETWORK, VOCABULARY.tokenise, HEADS)
+    return attribute(classifier, [row["text"] for row in ROWS], method, **how)
+
+
+def shown(found):
+    """Of texts in full, and of one up to what the model takes."""
+    return [*found[0].values, *found[2].values[:4], *found[3].values]
 
 
 @pytest.fixture(scope="module")
-def network():
-    return small_network(VOCABULARY, CONFIG, HEADS, 1)
-
-
-@pytest.fixture(scope="module")
-def trained(here, network):
-    table = model_table(SmallModel(CONFIG, VOCABULARY.words, HEADS), weights_of(network))
+def trained(here):
+    table = model_table(SmallModel(CONFIG, VOCABULARY.words, HEADS), weights_of(NETWORK))
     return NamedModel(TrainedSource(), on_gpu=False, made=here.table("model", table))
 
 
@@ -91,7 +99,7 @@ def rows_of(here, models, sentences, **how):
     return {name: pa.concat_tables(here.store.read(ref) for ref in found).to_pylist() for name, found in refs.items()}
 
 
-def test_every_word_of_every_sentence_has_a_row(here, trained, sentences, network) -> None:
+def test_every_word_of_every_sentence_has_a_row(here, trained, sentences):
     rows = rows_of(here, {"small": trained}, sentences)["small"]
     assert [(row["sentence"], row["position"], row["word"], row["status"]) for row in rows] == [
         *((7, place, word, "ok") for place, word in enumerate(["Good", "film", "."])),
@@ -100,46 +108,42 @@ def test_every_word_of_every_sentence_has_a_row(here, trained, sentences, networ
         *((9, place, word, "beyond_limit") for place, word in enumerate(["bad", "unheard"], start=4)),
         *((10, place, word, "ok") for place, word in enumerate(["Good", "film", "."])),
     ]
-    found = attribute(text_classifier(network, VOCABULARY.tokenise, HEADS), [row["text"] for row in ROWS], METHOD)
+    found = alone()
     values = [row["attribution"] for row in rows if row["status"] == "ok"]
-    np.testing.assert_allclose(values, [*found[0].values, *found[2].values[:4], *found[3].values], atol=1e-6)
+    np.testing.assert_allclose(values, shown(found), atol=1e-6)
     assert [row["delta"] is None for row in rows] == [row["sentence"] == 8 for row in rows]
     assert rows[0]["delta"] == pytest.approx(found[0].delta, abs=1e-6)
     assert {row["sentence"]: row["gold"] for row in rows} == {7: "good", 8: "bad", 9: None, 10: "bad"}
     predicted = [HEADS["label"].classes[one.predicted] if one.words else None for one in found]
     assert {row["sentence"]: row["predicted"] for row in rows} == dict(zip((7, 8, 9, 10), predicted, strict=True))
+    assert key_columns(ATTRIBUTIONS) == ["model", "sentence", "position"]
     [reason] = {row["reason"] for row in rows if row["status"] == "beyond_limit"}
     assert reason == "the sentence is longer than the model takes, and was read up to there"
 
 
-def test_rows_are_told_apart_by_model_sentence_and_position() -> None:
-    assert key_columns(ATTRIBUTIONS) == ["model", "sentence", "position"]
-
-
-def test_the_gold_class_is_explained_where_there_is_one(here, trained, sentences, network) -> None:
+def test_the_gold_class_is_explained_where_there_is_one(here, trained, sentences):
     predicted = rows_of(here, {"small": trained}, sentences)["small"]
     gold = rows_of(here, {"small": trained}, sentences, explained="gold")["small"]
     for one, other in zip(predicted, gold, strict=True):
         if one["attribution"] is not None:
             sign = 1 if one["gold"] in (None, one["predicted"]) else -1
             assert other["attribution"] == pytest.approx(sign * one["attribution"], abs=1e-6)
-    classifier, texts = text_classifier(network, VOCABULARY.tokenise, HEADS), [row["text"] for row in ROWS]
-    good, none, _, bad = attribute(classifier, texts, METHOD, targets=[1, 0, None, 0])
+    good, none, _, bad = alone(targets=[1, 0, None, 0])
     assert len(none.words) == 0
     for sentence, of_gold in ((7, good), (10, bad)):
-        shown = [row["attribution"] for row in gold if row["sentence"] == sentence]
-        assert shown == pytest.approx(of_gold.values, abs=1e-6)
+        values = [row["attribution"] for row in gold if row["sentence"] == sentence]
+        assert values == pytest.approx(of_gold.values, abs=1e-6)
     assert np.abs(good.values).max() > 1e-3
 
 
-def test_a_gold_class_that_the_model_lacks_is_refused(here, trained) -> None:
+def test_a_gold_class_that_the_model_lacks_is_refused(here, trained):
     row = {"sentence": 0, "text": "good", "gold": "neutral"}
     ref = here.table("strange", pa.Table.from_pylist([row], SENTENCES))
     with pytest.raises(ValueError, match="gold class 'neutral': the model's classes are bad, good"):
         explain(here, {"small": trained}, [ref], explained="gold")
 
 
-def test_checkpoints_are_explained_by_the_same_stage(here, trained, sentences, write_bert, tmp_path) -> None:
+def test_checkpoints_are_explained_by_the_same_stage(here, trained, sentences, write_bert, tmp_path):
     pieces, labels = ["good", "bad", "fil", "##m", "."], {0: "bad", 1: "good"}
     write_bert(tmp_path, pieces, "BertForSequenceClassification", id2label=labels)
     models = {"bert": NamedModel(find_source(str(tmp_path), None, "model"), on_gpu=False), "small": trained}
@@ -149,19 +153,17 @@ def test_checkpoints_are_explained_by_the_same_stage(here, trained, sentences, w
     assert {row["predicted"] for row in found["bert"]} <= {"bad", "good"}
 
 
-def test_methods_are_those_that_are_asked_for(here, trained, sentences, network) -> None:
-    lime, texts = AttributionConfig(method="lime", num_samples=12), [row["text"] for row in ROWS]
+def test_methods_are_those_that_are_asked_for(here, trained, sentences):
+    lime = AttributionConfig(method="lime", num_samples=12)
     rows = rows_of(here, {"small": trained}, sentences, config=lime, seed=3)["small"]
-    found = attribute(text_classifier(network, VOCABULARY.tokenise, HEADS), texts, lime, seed=3)
     values = [row["attribution"] for row in rows if row["status"] == "ok"]
-    np.testing.assert_allclose(values, [*found[0].values, *found[2].values[:4], *found[3].values], atol=1e-5)
+    np.testing.assert_allclose(values, shown(alone(lime, seed=3)), atol=1e-5)
 
 
-def test_units_are_found_again_and_another_method_is_another_unit(here, trained, sentences) -> None:
+def test_units_are_found_again_and_another_method_is_another_unit(here, trained, sentences):
     def places(**how):
-        return [ref.unit for ref in explain(here, {"small": trained}, sentences, **how)["small"]]
+        return {ref.unit for ref in explain(here, {"small": trained}, sentences, **how)["small"]}
 
     assert places() == places()
-    others = places(config=AttributionConfig(method="occlusion"))
-    assert not set(others) & set(places())
-    assert not set(places(seed=1)) & set(places())
+    for other in ({"config": AttributionConfig(method="occlusion")}, {"seed": 1}):
+        assert not places(**other) & places()

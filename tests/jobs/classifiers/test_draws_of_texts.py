@@ -35,14 +35,9 @@ class Models(Table, name="models", has_status=False):
 
 def night(history, *right, texts=TEXTS, seed=0, keyed_by="place"):
     """A run with a row for each model, by which texts each is right of."""
-    intervals, units = KeyedResampleSettings(keyed_by=keyed_by), each(len(texts), "text")
-    rows = [
-        Models(
-            model=str(number),
-            accuracy=mean_of_texts("accuracy", these.astype(float), texts, units, intervals, seed, LOGIT),
-        )
-        for number, these in enumerate(right)
-    ]
+    of = texts, each(len(texts), "text"), KeyedResampleSettings(keyed_by=keyed_by), seed, LOGIT
+    shares = (mean_of_texts("accuracy", these.astype(float), *of) for these in right)
+    rows = [Models(model=str(number), accuracy=share) for number, share in enumerate(shares)]
     return history.run(dict(tables_of(rows, [Models])))
 
 
@@ -58,18 +53,11 @@ def worse(num):
 
 
 def test_the_same_texts_have_one_scheme_and_any_others_have_another():
-    scheme = drawn_texts(TEXTS, 0, "accuracy")
-    assert scheme == drawn_texts(list(TEXTS), 0, "accuracy")
-    others = [
-        drawn_texts([*TEXTS[:-1], "another text"], 0, "accuracy"),
-        drawn_texts(TEXTS[::-1], 0, "accuracy"),
-        drawn_texts(TEXTS[:-1], 0, "accuracy"),
-        drawn_texts([[text, "a stratum"] for text in TEXTS], 0, "accuracy"),
-        drawn_texts(TEXTS, 1, "accuracy"),
-        drawn_texts(TEXTS, 0, "recall"),
-    ]
-    keys = {json.dumps(other, sort_keys=True) for other in (scheme, *others)}
-    assert len(keys) == 1 + len(others)
+    assert drawn_texts(TEXTS, 0, "accuracy") == drawn_texts(list(TEXTS), 0, "accuracy")
+    others = [*TEXTS[:-1], "another text"], TEXTS[::-1], TEXTS[:-1], [[text, "a stratum"] for text in TEXTS]
+    schemes = [drawn_texts(texts, 0, "accuracy") for texts in (TEXTS, *others)]
+    schemes += [drawn_texts(TEXTS, 1, "accuracy"), drawn_texts(TEXTS, 0, "recall")]
+    assert len({json.dumps(scheme, sort_keys=True) for scheme in schemes}) == len(schemes)
 
 
 class Gains(Table, name="gains", has_status=False):
@@ -89,16 +77,16 @@ def test_a_number_leaves_its_first_draws_spread_as_its_interval():
     assert json.loads(draw["scheme"]) == {"paired_by": "items", "num_items": 5.0}
 
 
-@pytest.mark.parametrize(("num", "p", "verdict"), [(4, 0.125, "stayed"), (12, 2.0**-11, "moved")])
+FEW = [(1, None, None), (4, 0.125, "stayed"), (12, 2.0**-11, "moved")]
+
+
+@pytest.mark.parametrize(("num", "p", "verdict"), FEW)
 def test_texts_that_all_change_are_judged_by_how_few_they_are(history, num, p, verdict):
+    """One that is alone leaves no draws."""
     right = np.ones(num, dtype=bool)
     [row] = judged(*(night(history, these, texts=TEXTS[:num]) for these in (right, ~right)))
-    assert (row["paired_by"], row["difference"], row["p"], row["verdict"]) == ("items", -1.0, p, verdict)
-
-
-def test_a_text_that_is_alone_leaves_no_draws(history):
-    [row] = judged(*(night(history, np.array([right]), texts=TEXTS[:1]) for right in (True, False)))
-    assert (row["paired_by"], row["p"], row["verdict"]) == ("none", None, None)
+    paired_by = "items" if num > 1 else "none"
+    assert (row["paired_by"], row["difference"], row["p"], row["verdict"]) == (paired_by, -1.0, p, verdict)
 
 
 def test_nights_on_the_same_texts_are_paired_text_by_text(history):

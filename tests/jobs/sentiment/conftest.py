@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -26,6 +27,16 @@ class Traced(Outcome):
 
     store: Store
     stages: dict[str, list[Done]]
+
+    @cached_property
+    def _rows(self) -> dict[str, list[dict[str, Any]]]:
+        return {}
+
+    def rows(self, name: str, /, **wanted: Any) -> list[dict[str, Any]]:
+        """The rows of a table that have these values; a table is read once."""
+        if name not in self._rows:
+            self._rows[name] = self.table(name).to_pylist()
+        return [row for row in self._rows[name] if all(row[key] == value for key, value in wanted.items())]
 
     def done(self, stage: str, **config: Any) -> list[Done]:
         """The units of a stage whose configs have these values."""

@@ -1,3 +1,5 @@
+"""Deconfounding impacts against loops over texts and as published; the test of dependence, its size and its units."""
+
 from fractions import Fraction
 
 import numpy as np
@@ -44,7 +46,7 @@ def by_loops(texts, is_undefined):
 
 
 @given(TEXTS, st.sampled_from(["renormalise", "undefined"]), st.integers(0, 2**32 - 1))
-def test_impacts_are_those_of_loops_over_texts_and_resamples(texts, policy, seed) -> None:
+def test_impacts_are_those_of_loops_over_texts_and_resamples(texts, policy, seed):
     texts = [*texts, (0, 0, 0), (1, 1, 1), (2, 2, 2)]
     counts = np.random.default_rng(seed).integers(0, 3, (6, len(texts)))
     tenths, emotions, protected = np.array(texts).T
@@ -69,25 +71,20 @@ def test_impacts_are_those_of_loops_over_texts_and_resamples(texts, policy, seed
 
 
 @given(st.lists(st.integers(-3, 3), min_size=1, max_size=6), st.integers(1, 7), st.integers(1, 3))
-def test_without_confounding_the_impact_is_exactly_zero(thirds: list[int], men: int, women: int) -> None:
-    # Every value has the same emotions, each text as often as there are persons.
+def test_without_confounding_or_where_the_protected_value_does_not_matter_the_impact_is_exactly_zero(
+    thirds, men, women
+):
+    """Every value has the same emotions, each text as often as there are persons; or unlike ones, alike for all."""
     cells = [
-        (emotion, protected, [(third + offset) / 10 for third in thirds] * times)
-        for emotion in (0, 1)
-        for protected, offset, times in ((MALE, 0, men), (FEMALE, 1, women))
+        (emotion, protected, [(third + protected) / 10 for third in thirds] * (men, women)[protected])
+        for emotion, protected in ((0, MALE), (0, FEMALE), (1, MALE), (1, FEMALE))
     ]
-    found = deconfounding_impact(*texts_of(*cells))
-    np.testing.assert_array_equal(found.percent, [0, 0])
+    alike = [(0, MALE, [0.1] * 7), (0, FEMALE, [0.1] * women), (1, MALE, [-0.7]), (1, FEMALE, [-0.7] * 8 * men)]
+    for texts in (cells, alike):
+        np.testing.assert_array_equal(deconfounding_impact(*texts_of(*texts)).percent, [0, 0])
 
 
-def test_a_system_that_does_not_look_at_the_protected_value_has_no_impact() -> None:
-    found = deconfounding_impact(
-        *texts_of((0, MALE, [0.1] * 7), (0, FEMALE, [0.1] * 3), (1, MALE, [-0.7]), (1, FEMALE, [-0.7] * 24))
-    )
-    np.testing.assert_array_equal(found.percent, [0, 0])
-
-
-def test_published_scores() -> None:
+def test_published_scores():
     # AI4Society's causal-sas-rating: the GRU on E4 of the fourth group; texts about nobody, men and women.
     thirds = [
         (0, 0, [-1, -1, -1, -2]), (0, 1, [-1, -1, -1, -2, -2]), (0, 2, [-1, -1, -2, -2, -3, -3]),
@@ -100,7 +97,7 @@ def test_published_scores() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 2)), min_size=1, max_size=8))
-def test_balance_is_told_by_the_frequencies(texts) -> None:
+def test_balance_is_told_by_the_frequencies(texts):
     """An emotion is as frequent with every value; a few texts more or less than that are not balanced."""
     for pairs in (texts, [*texts, *((1 - emotion, value) for emotion, value in texts)]):
         emotions, protected = zip(*pairs, strict=True)
@@ -118,13 +115,13 @@ def p_of(emotions, protected, units):
 
 
 @pytest.mark.parametrize("num", [20, 200])
-def test_the_test_of_dependence_has_its_size_over_texts(num: int) -> None:
+def test_the_test_of_dependence_has_its_size_over_texts(num):
     rng = np.random.default_rng(num)
     p = [p_of(rng.integers(0, 3, num), rng.integers(0, 2, num), each(num, "text")) for _ in range(300)]
     assert 0.01 < np.mean(np.array(p) <= 0.05) < 0.09
 
 
-def test_the_test_of_dependence_agrees_with_fisher_on_four_cells() -> None:
+def test_the_test_of_dependence_agrees_with_fisher_on_four_cells():
     """Of two by two cells chi-square orders tables as their margins allow; 1 + draws in 2,000 is near the exact p."""
     emotions, protected = np.repeat([0, 0, 1, 1], [9, 3, 4, 9]), np.repeat([0, 1, 0, 1], [9, 3, 4, 9])
     exact = stats.fisher_exact([[9, 3], [4, 9]]).pvalue
@@ -134,22 +131,19 @@ def test_the_test_of_dependence_agrees_with_fisher_on_four_cells() -> None:
     assert (too_few.have, too_few.need) == (19, 20)
 
 
-def test_units_of_several_texts_are_dealt_whole() -> None:
+def test_units_of_several_texts_are_dealt_whole():
     rng = np.random.default_rng(1)
-    conversations = np.repeat(np.arange(24), 8)
-    rejected = []
+    conversations, rejected = np.repeat(np.arange(24), 8), []
+    both = units_of(conversations, "conversation"), each(192, "text")
     for _ in range(150):
         emotions, protected = (rng.integers(0, 2, 24)[conversations] for _ in range(2))
-        units = units_of(conversations, "conversation")
-        rejected.append(
-            (p_of(emotions, protected, units) <= 0.05, p_of(emotions, protected, each(192, "text")) <= 0.05)
-        )
+        rejected.append([p_of(emotions, protected, units) <= 0.05 for units in both])
     whole, texts = np.mean(rejected, axis=0)
     assert whole < 0.1
     assert texts > 0.4
 
 
-def test_in_units_of_several_values_these_are_dealt_to_their_texts() -> None:
+def test_in_units_of_several_values_these_are_dealt_to_their_texts():
     """Conversations have moods of their own, which each of their two speakers shares: no dependence on the speaker."""
     moods, speakers = np.repeat(np.arange(20) % 2, 6), np.tile([0, 1], 60)
     units = units_of(np.repeat(np.arange(20), 6), "conversation")
@@ -157,6 +151,6 @@ def test_in_units_of_several_values_these_are_dealt_to_their_texts() -> None:
     assert p_of(speakers, speakers, units) == 0.0005
 
 
-def test_another_policy_is_refused() -> None:
+def test_another_policy_is_refused():
     with pytest.raises(ValueError, match=r"empty_cells='drop': must be one of renormalise, undefined"):
         deconfounding_impact(np.ones(1), np.zeros(1, int), np.zeros(1, int), empty_cells="drop")

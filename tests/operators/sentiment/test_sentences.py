@@ -1,3 +1,5 @@
+"""Sentences from templates: a data set in full, how words are drawn, and which choices cannot be."""
+
 import copy
 from itertools import product
 
@@ -55,7 +57,7 @@ def chosen(sentences, **wanted):
     return [made for made in sentences if all(getattr(made, key) == value for key, value in wanted.items())]
 
 
-def test_a_data_set_in_full() -> None:
+def test_a_data_set_in_full():
     rows = [made[2:] for made in make() if (made.group, made.dataset) == ("gender", "E3")]
     feels, felt = PLAIN["templates"]
     they, it = PLAIN["neutral"]["templates"]
@@ -78,16 +80,15 @@ def test_a_data_set_in_full() -> None:
     ]
 
 
-def test_race_is_told_where_persons_are_told_apart_by_it() -> None:
-    found = {(made.group, made.gender, made.race) for made in make()}
+def test_race_is_told_where_persons_are_told_apart_by_it():
     by_race = {("male", "African-American"), ("female", "European"), ("neutral", "neutral")}
     by_gender = {(gender, None) for gender in ("male", "female", "neutral")}
-    assert found == {(group, *who) for group in ("gender", "gender_confounded") for who in by_gender} | {
-        (group, *who) for group in ("gender_race", "gender_race_confounded") for who in by_race
-    }
+    for group, expected in {"gender": by_gender, "gender_race": by_race}.items():
+        for name in (group, f"{group}_confounded"):
+            assert {(made.gender, made.race) for made in chosen(make(), group=name)} == expected
 
 
-def test_positive_words_fall_to_persons_with_their_probability() -> None:
+def test_positive_words_fall_to_persons_with_their_probability():
     sentences = chosen(make(changed("repeats", 2000), seed=5), group="gender_confounded", dataset="E5")
     polarity = {"happy": "positive", "glad": "positive", "grim": "negative"}
     assert all(made.emotion == polarity[made.emotion_word] for made in sentences)
@@ -109,16 +110,16 @@ def drawn(plain=PLAIN, seed=0):
     return found
 
 
-def test_as_many_are_drawn_as_asked_for_and_draws_depend_on_the_seed_alone() -> None:
+def test_as_many_are_drawn_as_asked_for_and_draws_depend_on_the_seed_alone():
     many = PLAIN | {"repeats": 20}
     persons = {"gender": ["he", "this boy", "she", "my aunt"], "gender_race": ["Alonzo", "Stephanie"]}
-    assert {key: len(words) for key, words in drawn(many).items()} == {
-        (f"{group}_confounded", dataset, template, person): 20
+    whose = [
+        (f"{group}_confounded", dataset, *frame)
         for group, datasets in (("gender", ["E3", "E5"]), ("gender_race", ["E5"]))
         for dataset in datasets
-        for templates, people in ((PLAIN["templates"], persons[group]), (PLAIN["neutral"]["templates"], [None]))
-        for template, person in product(templates, people)
-    }
+        for frame in (*product(PLAIN["templates"], persons[group]), *product(PLAIN["neutral"]["templates"], [None]))
+    ]
+    assert {key: len(words) for key, words in drawn(many).items()} == dict.fromkeys(whose, 20)
     assert drawn(many, seed=3) == drawn(many, seed=3)
     assert drawn(PLAIN | {"repeats": 3}, seed=3) == {key: words[:3] for key, words in drawn(many, seed=3).items()}
     assert drawn(many, seed=3) != drawn(many, seed=4)
@@ -137,7 +138,7 @@ def test_as_many_are_drawn_as_asked_for_and_draws_depend_on_the_seed_alone() -> 
         ("groups/gender_confounded/datasets", ["E5"]),
     ],
 )
-def test_other_draws_stay_as_they_are(path, value) -> None:
+def test_other_draws_stay_as_they_are(path, value):
     before, after = drawn(PLAIN | {"repeats": 30}), drawn(changed(path, value) | {"repeats": 30})
     same = before.keys() & after.keys()
     assert same
@@ -145,7 +146,7 @@ def test_other_draws_stay_as_they_are(path, value) -> None:
     assert {key: before[key] for key in same} == {key: after[key] for key in same}
 
 
-def test_draws_differ_between_groups_data_sets_templates_and_persons() -> None:
+def test_draws_differ_between_groups_data_sets_templates_and_persons():
     plain = changed("persons/gender/male/positive", 0.5) | {"repeats": 60}
     del plain["persons"]["gender"]["female"]
     plain["groups"]["twin"] = plain["groups"]["gender_confounded"]
@@ -196,6 +197,6 @@ def test_draws_differ_between_groups_data_sets_templates_and_persons() -> None:
         ("colour", "red", "colour"),
     ],
 )
-def test_choices_that_cannot_be_are_refused(path, value, message) -> None:
+def test_choices_that_cannot_be_are_refused(path, value, message):
     with pytest.raises(ValidationError, match=message):
         make(changed(path, value))

@@ -52,16 +52,17 @@ class Training(NamedTuple):
 
 @pytest.fixture(scope="module")
 def train_by(run_here, labelled, tmp_path_factory):
+    held_out = [TEXTS[at] for at in range(len(TEXTS)) if at % 10 != 9], TEXTS[9::10], UNSEEN
+    split = {"coded": held_out, "plain": (NUMBERS[:-10], NUMBERS[-10:])}
+    values = {"coded": VALUES, "plain": {value: float(value) for _, value in NUMBERS}}
+
     @cache
     def train_by(kind):
         place = tmp_path_factory.mktemp(kind)
         run = run_here(*labelled[kind], f"store={place}/store", f"run_dir={place}/run")
         file = read_gru(f"{run.path}/exports/gru.safetensors")
-        held_out = [TEXTS[at] for at in range(len(TEXTS)) if at % 10 != 9], TEXTS[9::10], UNSEEN
-        split = held_out if kind == "coded" else (NUMBERS[:-10], NUMBERS[-10:])
-        parts = {name: LabelledTexts(*zip(*rows, strict=True)) for name, rows in zip(PARTS, split, strict=False)}
-        values = VALUES if kind == "coded" else {value: float(value) for _, value in NUMBERS}
-        return Training(run, TrainedGRU(GRUDescription(**file.description), file.weights), parts, values)
+        parts = {name: LabelledTexts(*zip(*rows, strict=True)) for name, rows in zip(PARTS, split[kind], strict=False)}
+        return Training(run, TrainedGRU(GRUDescription(**file.description), file.weights), parts, values[kind])
 
     return train_by
 
@@ -123,9 +124,8 @@ def test_its_file_scores_sentences(train_by, run_here, tmp_path):
         scores = score(trained.model, [text for text, *_ in PEOPLE], kind)
         assert [row["sentiment"] for row in outcome.rows("scores", system=system, status="ok")] == pytest.approx(scores)
         for row in outcome.rows("tests", system=system, protected="gender"):
-            of = [
-                at for at, person in enumerate(expected) if person[1] == row["value_1"] and person[5] == row["dataset"]
-            ]
+            part = row["value_1"], row["dataset"]
+            of = [at for at, person in enumerate(expected) if (person[1], person[5]) == part]
             assert (row["num_1"], row["mean_1"]) == (len(of), pytest.approx(scores[of].mean()))
     assert {row["protected"] for row in outcome.rows("raw_scores")} == {"gender", "race", "gender_race"}
 

@@ -1,10 +1,9 @@
 """Runs on made-up reviews, three in four of them positive; one has no label, one no word, and one comes thrice."""
 
-import csv
-
 import numpy as np
 import pytest
 
+from tests.jobs.classifiers.rows import write_rows
 from tiltmeter.operators.sentiment.posterior.made_up import FEMALE, MALE, NEGATIVE, POSITIVE, reviews
 
 GROUPS = {
@@ -49,12 +48,6 @@ WITHOUT_VECTOR = ("film", "uncle", "rare")
 FORMATS = ("word2vec_binary", "word2vec_text", "glove", "parquet", "keyedvectors")
 
 
-def write(path, *rows):
-    with path.open("w", newline="") as file:
-        csv.writer(file).writerows(rows)
-    return path
-
-
 def vectors(folder, form):
     """Settings that take the vectors of the usual run from a file of another format."""
     return [f"vectors.path={folder}/{form}", f"vectors.format={form}", f"vectors.allow_pickle={form == FORMATS[-1]}"]
@@ -64,11 +57,11 @@ def vectors(folder, form):
 def folder(tmp_path_factory):
     """Of reviews, and of a lexicon with a word on both sides and one that is not in them."""
     folder = tmp_path_factory.mktemp("posterior")
-    write(folder / "texts.csv", ["text", "label"], *TEXTS)
-    write(folder / "coded.csv", *((text, CODES[label]) for text, label in TEXTS))
+    write_rows(folder / "texts.csv", [["text", "label"], *TEXTS])
+    write_rows(folder / "coded.csv", ((text, CODES[label]) for text, label in TEXTS))
     entries = [(word, "positive") for word in POSITIVE] + [(word, "negative") for word in NEGATIVE]
     entries += [("war", "positive"), ("war", "negative"), ("enviousness", "negative")]
-    write(folder / "lexicon.csv", ["word", "polarity"], *entries)
+    write_rows(folder / "lexicon.csv", [["word", "polarity"], *entries])
     return folder
 
 

@@ -1,20 +1,16 @@
 """Translators and classifiers of transformers, and the real Apertium, through the whole job."""
 
-import io
 import json
 import shutil
 from contextlib import suppress
 from dataclasses import asdict
-from functools import partial
 
 import numpy as np
 import psutil
 import pyarrow as pa
 import pytest
-import sentencepiece
-import torch
-import transformers
 
+from tests.fixtures.translators import write_translator
 from tiltmeter.jobs.sentiment.translation.apertium import TranslationError
 from tiltmeter.jobs.sentiment.translation.round_trips import (
     ApertiumTranslator,
@@ -31,64 +27,7 @@ from tiltmeter.storage.store.ledger import Store, Unit
 WORDS = ["this", "man", "woman", "girl", "boy", "feels", "grim", "happy", "they", "feel", ".", "me", "made"]
 FEW = [f"~sentences.groups.{name}" for name in ("gender_race", "gender_race_confounded", "gender_confounded")]
 FEW += ["sentences.groups.gender.datasets=[E3]", "rating.num_resamples=0"]
-
-
-@pytest.fixture
-def hub(tmp_path, monkeypatch):
-    """A cache of the hub without network; gives the folder of a model at a tag."""
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-
-    def folder(name, tag):
-        place, commit = tmp_path / "hub" / f"models--we--{name}", f"{len(tag):040x}"
-        (place / "refs").mkdir(parents=True, exist_ok=True)
-        (place / "refs" / tag).write_text(commit)
-        (place / "snapshots" / commit).mkdir(parents=True)
-        return place / "snapshots" / commit
-
-    return folder
-
-
-KINDS = {
-    "Marian": ("MarianMTModel", ["</s>", "<unk>"], ["<pad>"], 0),
-    "M2M100": ("M2M100ForConditionalGeneration", ["<s>", "<pad>", "</s>", "<unk>"], [], 110),
-}
-"""The model, what stands before the pieces of words and after them, and how many languages come after these."""
-
-
-@pytest.fixture(scope="module")
-def write_translator():
-    """Saves one with random weights, which says something else of each text."""
-    spm = io.BytesIO()
-    sentences = iter([" ".join(WORDS), " ".join(reversed(WORDS))] * 3)
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=sentences, model_writer=spm, vocab_size=60, hard_vocab_limit=False, minloglevel=2
-    )
-    processor = sentencepiece.SentencePieceProcessor(model_proto=spm.getvalue())
-    return partial(_write, spm.getvalue(), [processor.IdToPiece(at) for at in range(3, processor.GetPieceSize())])
-
-
-def _write(spm, pieces, folder, kind, **settings):
-    name, before, after, num_languages = KINDS[kind]
-    vocabulary = [*before, *pieces, *after]
-    sizes = {
-        f"{side}_{name}": size
-        for side in ("encoder", "decoder")
-        for name, size in (("layers", 1), ("attention_heads", 2), ("ffn_dim", 16))
-    }
-    special = {"pad_token_id": vocabulary.index("<pad>"), "eos_token_id": vocabulary.index("</s>")}
-    special["decoder_start_token_id"] = special["pad_token_id" if kind == "Marian" else "eos_token_id"]
-    torch.manual_seed(1)
-    head, size = getattr(transformers, name), len(vocabulary) + num_languages
-    model = head(head.config_class(vocab_size=size, d_model=16, init_std=0.6, **special, **sizes))
-    settings |= {"num_beams": 1, "bad_words_ids": [[special["pad_token_id"]]], "no_repeat_ngram_size": 1}
-    model.generation_config.update(**settings)
-    model.save_pretrained(folder)
-    for name in ("source.spm", "target.spm", "sentencepiece.bpe.model"):
-        (folder / name).write_bytes(spm)
-    (folder / "vocab.json").write_text(json.dumps({piece: number for number, piece in enumerate(vocabulary)}))
-    (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": f"{kind}Tokenizer"}))
-
+SAID = (" ".join(WORDS), " ".join(reversed(WORDS)))
 
 LABELS = {"NEGATIVE": -0.5, "POSITIVE": 0.25}
 CLASSIFIERS = {
@@ -96,8 +35,6 @@ CLASSIFIERS = {
     "expected": ClassifierConfig(score="expected", labels=LABELS),
     "top": ClassifierConfig(score="top"),
 }
-
-
 TRIPS = {
     "es": (Seq2SeqConfig(num_beams=3, max_new_tokens=8), Seq2SeqConfig("es", "en", max_new_tokens=5)),
     "da": (Seq2SeqConfig("en", "da", max_new_tokens=8), Seq2SeqConfig(max_new_tokens=2)),
@@ -108,11 +45,11 @@ def shown(settings):
     return json.dumps(settings).replace('"', "")
 
 
-def test_models_translate_and_score_as_they_do_alone(run_here, hub, write_translator, write_bert, tmp_path):
+def test_models_translate_and_score_as_they_do_alone(run_here, hub, write_bert, tmp_path):
     """Two tags of one repository, of which the second knows languages by codes; and folders, on what there is."""
     there, back, bert = hub("both", "first"), hub("both", "second"), hub("bert", "tagged")
-    write_translator(there, "Marian", forced_eos_token_id=0)
-    write_translator(back, "M2M100")
+    write_translator(there, "Marian", SAID, forced_eos_token_id=0)
+    write_translator(back, "M2M100", SAID)
     named = {"id2label": {0: "NEGATIVE", 1: "POSITIVE"}, "initializer_range": 1.0}
     write_bert(bert, WORDS, "BertForSequenceClassification", **named)
     models = {"there": "we/both", "back": "we/both", "revision_there": "first", "revision_back": "second"}
@@ -126,8 +63,9 @@ def test_models_translate_and_score_as_they_do_alone(run_here, hub, write_transl
         for name, config in CLASSIFIERS.items()
     }
     outcome = run_here(
-        *("job=sentiment_rating", *FEW, "translator=[]", "sentiment=[]", f"store={tmp_path}/store"),
-        *(f"+translator={shown(trips)}", f"+sentiment={shown(systems)}", f"run_dir={tmp_path}/run"),
+        *("job=sentiment_rating", *FEW, "sentences.neutral=null", "translator=[]", "sentiment=[]"),
+        *(f"+translator={shown(trips)}", f"+sentiment={shown(systems)}"),
+        *(f"store={tmp_path}/store", f"run_dir={tmp_path}/run"),
     )
     folders, texts = {"es": (there, back), "da": (back, there)}, {}
     for name, configs in TRIPS.items():
@@ -194,8 +132,7 @@ def test_an_engine_that_dies_fails_its_unit_and_no_other(spanish, tmp_path):
     engines = [process for process in psutil.Process().children(recursive=True) if process.name().startswith("lt-proc")]
     assert engines
     for process in engines:
-        # A part of a pipe that has lost another one ends by itself.
-        with suppress(psutil.NoSuchProcess):
+        with suppress(psutil.NoSuchProcess):  # a part of a pipe that has lost another one ends by itself
             process.kill()
     with pytest.raises(TranslationError, match=r"eng-spa .*SIGKILL.*The boy"):
         round_trip("b")

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 import pytest
-from scipy import stats
 
 from tests.jobs.sentiment.conftest import Traced
 from tiltmeter.operators.sentiment.deconfounding import deconfounding_impact, dependence, largest_impact
 from tiltmeter.operators.sentiment.mean_tests import Origins, mean_tests
+from tiltmeter.operators.sentiment.rejection import weighted_rejections
 from tiltmeter.operators.statistics.multiplicity import benjamini_hochberg, holm
 from tiltmeter.operators.statistics.resampling import Estimate, resampled_counts
 from tiltmeter.operators.statistics.text_intervals import cut, resampled_interval
@@ -29,6 +29,8 @@ SETTINGS = [
     "rating.leave_out.gender=[unknown]",
 ]
 PROTECTED = {"gender": ["gender"], "race": ["race"], "gender_race": ["gender", "race"]}
+KEY = ("variant", "group", "protected", "system")
+NAMES = (*KEY, "measure")
 SYSTEMS = {"fair": (0.0, 0.0), "mild": (0.3, -0.1), "wild": (0.9, 0.5)}
 """How much lower women's scores are, before and after a round trip."""
 
@@ -81,6 +83,10 @@ class Rules(NamedTuple):
     def is_published(self):
         return self.convention == "published"
 
+    @property
+    def tests(self):
+        return (PUBLISHED if self.is_published else DEFINITION)._replace(weights=WEIGHTS, alphas=ALPHAS)
+
 
 class Rated(NamedTuple):
     run: Traced
@@ -91,21 +97,14 @@ RUNS = {
     "usual": Rules(),
     "impacts": Rules("die", empty_cells="undefined", interval="percentile", decimals=1),
     "published": Rules("wrs", "published", interval="reflected"),
-    "averaged": Rules(interval="averaged"),
-    "bias_corrected": Rules(interval="bias_corrected"),
 }
 
 
 @pytest.fixture(scope="module")
-def place(scored, tmp_path_factory):
+def rated_by(run_here, scored, tmp_path_factory):
+    """A run by some of the rules; what it shares with others is done once."""
     place = tmp_path_factory.mktemp("numbers")
     pl.DataFrame(scored, infer_schema_length=None).write_parquet(place / "scores.parquet")
-    return place
-
-
-@pytest.fixture(scope="module")
-def rated_by(run_here, place):
-    """A run by some of the rules; what it shares with others is done once."""
 
     @cache
     def rated_by(name):
@@ -116,7 +115,7 @@ def rated_by(run_here, place):
     return rated_by
 
 
-@pytest.fixture(params=["usual", "impacts", "published"])
+@pytest.fixture(params=RUNS)
 def rated(request, rated_by):
     return rated_by(request.param)
 
@@ -170,16 +169,10 @@ def data_sets(scored, row, rules):
         yield Data(name, values, scores, cells, emotions, felt, conversations, about, rules.empty_cells)
 
 
-def score_of(p_values):
-    by_level = [int((np.asarray(p_values) < alpha).sum()) for alpha in ALPHAS]
-    return sum(weight * number for weight, number in zip(WEIGHTS, by_level, strict=True)), by_level
-
-
 def raw_scores(run, measure):
     rows = [row for row in run.rows("raw_scores", measure=measure) if row["status"] == "ok"]
-    assert Counter((row["group"], row["protected"]) for row in rows) == dict.fromkeys(
-        [("crossed", "gender"), ("crossed", "race"), ("crossed", "gender_race"), ("talks", "gender")], 6
-    )
+    cases = [*(("crossed", protected) for protected in PROTECTED), ("talks", "gender")]
+    assert Counter((row["group"], row["protected"]) for row in rows) == dict.fromkeys(cases, 6)
     return rows
 
 
@@ -191,73 +184,55 @@ def test_scores_are_those_of_the_file(rated_by, scored):
     assert run.published == {"scores", "tests", "effects", "raw_scores", "ratings", "comparisons", "draws"}
 
 
-def t_test(first, second, rules):
-    """t, the degrees of freedom and p; the published program adds to the error, and pools what varies."""
-    if not rules.is_published:
-        welch = stats.ttest_ind(first, second, equal_var=False)
-        return welch.statistic, welch.df, welch.pvalue
-    error = np.sqrt(first.var(ddof=1) / len(first) + second.var(ddof=1) / len(second)) + 1e-4
-    t, df = (first.mean() - second.mean()) / error, len(first) + len(second) - 2
-    return t, df, 2 * stats.t.sf(abs(t), df)
-
-
 def test_tests_are_of_every_two_values_and_their_corrections_over_a_raw_score(rated, scored):
     run, rules = rated
     for raw in raw_scores(run, "wrs"):
-        rows = run.rows("tests", **{name: raw[name] for name in ("variant", "system", "group", "protected")})
+        rows = run.rows("tests", **{name: raw[name] for name in KEY})
         counted, by_unit = [], []
         for data in data_sets(scored, raw, rules):
+            samples = moments(data.scores, data.cells, len(data.values))
+            pairs = list(combinations(range(len(data.values)), 2))
             origins = Origins(conversations=data.talks)
             tests = mean_tests(data.scores, data.cells, len(data.values), origins, seed=SEED, about=data.about)
-            by_unit += [(test.p, test.kind, test.num_units) for test in tests]
-            for first, second in combinations(range(len(data.values)), 2):
-                row, sides = rows[len(counted)], [data.scores[data.cells == cell] for cell in (first, second)]
-                t, df, p = t_test(*sides, rules)
+            for (first, second), *tested, test in zip(pairs, *pairwise_tests(samples, rules.tests), tests, strict=True):
+                row, (t, df, p) = rows[len(counted)], tested
+                num = sum(np.isin(data.cells, (first, second)))
+                by_unit.append((p, "text", num) if rules.is_published else (test.p, test.kind, test.num_units))
                 counted.append(p)
-                if rules.is_published:
-                    by_unit[len(counted) - 1] = (p, "text", len(sides[0]) + len(sides[1]))
                 values = data.name, data.values[first], data.values[second]
                 assert (row["dataset"], row["value_1"], row["value_2"]) == values
-                for side, scores in zip("12", sides, strict=True):
+                for side, cell in zip("12", (first, second), strict=True):
+                    scores = data.scores[data.cells == cell]
                     numbers = [row[f"{name}_{side}"] for name in ("num", "mean", "sd")]
                     assert numbers == pytest.approx([len(scores), scores.mean(), scores.std(ddof=1)])
                 assert [row["t"], row["degrees_of_freedom"]] == pytest.approx([t, df])
                 assert [row[f"rejected_{level}"] for level in LEVELS] == [p < alpha for alpha in ALPHAS]
         p_values = np.array([p for p, *_ in by_unit])
-        corrected = {"p_value": p_values, "p_holm": holm(p_values)}
-        corrected["p_benjamini_hochberg"] = benjamini_hochberg(p_values)
-        for name, p in corrected.items():
+        after_holm, after_bh = holm(p_values), benjamini_hochberg(p_values)
+        for name, p in {"p_value": p_values, "p_holm": after_holm, "p_benjamini_hochberg": after_bh}.items():
             assert [row[name] for row in rows] == [None if np.isnan(value) else pytest.approx(value) for value in p]
         assert [(row["unit"], row["num_units"]) for row in rows] == [(kind, num) for _, kind, num in by_unit]
-        score, _ = score_of(counted)
+        score = weighted_rejections(np.array(counted), rules.tests).score
         assert (raw["raw_score"], raw["num_tests"]) == (pytest.approx(score), len(counted))
-        for prefix, p in (("", counted), ("holm_", holm(p_values)), ("bh_", benjamini_hochberg(p_values))):
-            assert [raw[f"{prefix}rejections_{level}"] for level in LEVELS] == score_of(p)[1]
+        for prefix, p in (("", np.array(counted)), ("holm_", after_holm), ("bh_", after_bh)):
+            rejections = weighted_rejections(p, rules.tests).by_level.tolist()
+            assert [raw[f"{prefix}rejections_{level}"] for level in LEVELS] == rejections
 
 
 def test_impacts_adjust_the_mean_of_each_emotion(rated, scored):
     run, rules = rated
     for raw in raw_scores(run, "die"):
-        rows = run.rows("effects", **{name: raw[name] for name in ("variant", "system", "group", "protected")})
-        expected = []
+        rows, largest = run.rows("effects", **{name: raw[name] for name in KEY}), []
+        assert raw["num_tests"] == len(rows)
         for data in data_sets(scored, raw, rules):
-            has, impact = data.felt >= 0, data.impact()
-            assert [row["emotion"] for row in rows if row["dataset"] == data.name] == data.emotions
-            for number in range(len(data.emotions)):
-                row, of_emotion = rows[len(expected)], data.felt == number
-                cells = [
-                    (data.scores[of_emotion & (data.cells == cell)], (data.cells[has] == cell).sum())
-                    for cell in set(data.cells)
-                ]
-                do = np.average(
-                    [part.mean() for part, _ in cells if len(part)], weights=[num for part, num in cells if len(part)]
-                )
-                given = data.scores[of_emotion].mean()
-                expected.append(100 * abs(do - given) / abs(given))
-                numbers = [row[name] for name in ("num_texts", "mean_given", "mean_do", "die_percent")]
-                assert numbers == pytest.approx([of_emotion.sum(), given, do, expected[-1]])
-                assert impact.percent[number] == pytest.approx(expected[-1])
-        assert (raw["raw_score"], raw["num_tests"]) == (pytest.approx(max(expected)), len(expected))
+            of, impact = [row for row in rows if row["dataset"] == data.name], data.impact()
+            assert [row["emotion"] for row in of] == data.emotions
+            nums = [sum(data.felt == number) for number in range(len(data.emotions))]
+            expected = np.column_stack([nums, *impact[:3]])
+            names = ("num_texts", "mean_given", "mean_do", "die_percent")
+            assert np.array([[row[name] for name in names] for row in of]) == pytest.approx(expected)
+            largest.append(max(impact.percent))
+        assert raw["raw_score"] == pytest.approx(max(largest))
 
 
 def test_a_group_of_an_unknown_design_is_tested_by_conversations(rated_by):
@@ -271,8 +246,8 @@ def test_a_group_of_an_unknown_design_is_tested_by_conversations(rated_by):
         assert (row["design"], row["is_confounded"]) == ("tested", True)
         assert row["dependence_p"] == pytest.approx(p)
         assert p < 0.05
-    assert {row["design"] for row in rated.rows("raw_scores", group="crossed")} == {"independent"}
-    assert {row["is_confounded"] for row in rated.rows("raw_scores", group="crossed")} == {False}
+    crossed = rated.rows("raw_scores", group="crossed")
+    assert {(row["design"], row["is_confounded"]) for row in crossed} == {("independent", False)}
 
 
 def resampled(scored, raw, rules):
@@ -280,12 +255,9 @@ def resampled(scored, raw, rules):
     drawn = [(data, data.counts()) for data in data_sets(scored, raw, rules)]
     if raw["measure"] == "die":
         return np.max([largest_impact([data.impact(counts)]) for data, counts in drawn], axis=0)
-    by = (PUBLISHED if rules.is_published else DEFINITION)._replace(weights=WEIGHTS, alphas=ALPHAS)
-    p = [pairwise_tests(moments(data.scores, data.cells, len(data.values), counts), by).p for data, counts in drawn]
-    return np.array([score_of(row)[0] for row in np.concatenate(p, axis=1)])
-
-
-NAMES = ("variant", "group", "protected", "system", "measure")
+    samples = [moments(data.scores, data.cells, len(data.values), counts) for data, counts in drawn]
+    p_values = [pairwise_tests(of_data, rules.tests).p for of_data in samples]
+    return weighted_rejections(np.concatenate(p_values, axis=1), rules.tests).score
 
 
 def both_measures(run):
@@ -311,9 +283,8 @@ def test_resamples_are_those_of_texts_or_conversations(rated, scored):
     assert (undefined > 0) == (rules.empty_cells == "undefined"), "some lack an emotion of one gender"
 
 
-@pytest.mark.parametrize("name", RUNS)
-def test_resamples_make_the_intervals_of_scores_and_of_their_changes(rated_by, name):
-    run, rules = rated_by(name)
+def test_resamples_make_the_intervals_of_scores_and_of_their_changes(rated):
+    run, rules = rated
     draws = {row["key"]: np.array(row["values"], dtype=float) for row in run.rows("draws", table="raw_scores")}
     by_key = {}
     for raw in both_measures(run):

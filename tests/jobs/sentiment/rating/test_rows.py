@@ -1,12 +1,14 @@
-"""What one system's scores say where cells are empty, or where there is nothing to compare."""
+"""What one system's scores say where cells are empty or nothing can be compared, and several beside each other."""
 
 import numpy as np
 import polars as pl
 import pytest
 
 from tests.fixtures.tables.rating import settings
+from tiltmeter.jobs.runtime.table import Estimate
+from tiltmeter.jobs.sentiment.rating.ratings import OrderSystems
 from tiltmeter.jobs.sentiment.rating.raw_scores import rate
-from tiltmeter.jobs.sentiment.rating.tables import TABLES
+from tiltmeter.jobs.sentiment.rating.tables import TABLES, Comparisons, RawScores, Resamples
 from tiltmeter.storage.errors import InputError
 
 CONFOUNDED = [("male", "happy", score) for score in (1.0, 0.8, 0.6)] + [("male", "sad", -0.2), ("female", "happy", 0.4)]
@@ -14,18 +16,12 @@ CONFOUNDED += [("female", "sad", score) for score in (-0.4, -0.6, -0.8)]
 BALANCED = [(gender, emotion, 0.1 * at) for at in range(4) for gender in ("male", "female") for emotion in ("a", "b")]
 
 
-def rated(texts, *, races=None, kind=None, seed=0, columns=None, **config):
+def rated(texts, *, kind=None, seed=0, columns=None, **config):
     """Texts of (gender, emotion, score), by a kind of system; None: they were brought."""
-    empty = dict.fromkeys(TABLES["scores"].names)
-    rows = [
-        empty | {"group": "g", "dataset": "d", "gender": gender, "emotion": emotion, "sentiment": score, "status": "ok"}
-        for gender, emotion, score in texts
-    ]
+    of = dict.fromkeys(TABLES["scores"].names) | {"group": "g", "dataset": "d", "status": "ok"}
+    rows = [of | dict(zip(("gender", "emotion", "sentiment"), text, strict=True)) for text in texts]
     frame = pl.DataFrame(rows, schema=pl.DataFrame(TABLES["scores"].empty_table()).schema)
-    if races:
-        frame = frame.with_columns(race=pl.Series(races))
-    if columns:
-        frame = frame.with_columns(**{name: pl.Series(values, dtype=pl.String) for name, values in columns.items()})
+    frame = frame.with_columns(pl.Series(name, values, pl.String) for name, values in (columns or {}).items())
     rating = settings(**{"num_resamples": 20} | config)
     return rate(frame, rating, seed, rating.rounding(kind))
 
@@ -62,15 +58,13 @@ def test_a_column_without_any_emotion_says_nothing_of_emotions(measure, status):
     assert by_measure(found)["wrs"].warning == ""
 
 
-@pytest.mark.parametrize(
-    ("genders", "reasons"),
-    [
-        (["male"], {"gender": "the only gender is male: a comparison needs two values"}),
-        ([None], {"gender": "no text tells a gender", "race": "no text tells a race"}),
-    ],
-)
-def test_what_can_not_be_compared_keeps_its_row(genders, reasons):
-    found = rated([(gender, None, score) for gender in genders for score in (0.1, 0.5, -0.5)])
+ONLY_MALE = {"gender": "the only gender is male: a comparison needs two values"}
+NOBODY = {name: f"no text tells a {name}" for name in ("gender", "race")}
+
+
+@pytest.mark.parametrize(("gender", "reasons"), [("male", ONLY_MALE), (None, NOBODY)])
+def test_what_can_not_be_compared_keeps_its_row(gender, reasons):
+    found = rated([(gender, None, score) for score in (0.1, 0.5, -0.5)])
     assert {row.protected: row.reason for row in found.raw_scores} == reasons
     assert {row.status for row in found.raw_scores} == {"incomparable"}
     assert (found.tests, found.effects, [values.size for values in found.resampled]) == ([], [], [0] * len(reasons))
@@ -81,7 +75,7 @@ def test_what_can_not_be_compared_keeps_its_row(genders, reasons):
 )
 def test_what_can_not_be_compared_or_is_left_out_of_one_attribute_counts_for_another(races, others):
     texts = [(gender, None, score) for gender, _, score in BALANCED]
-    found = rated(texts, races=races, **others)
+    found = rated(texts, columns={"race": races}, **others)
     status = {row.protected: row.status for row in found.raw_scores}
     assert status == {"gender": "ok", "race": "incomparable", "gender_race": "incomparable"}
     assert {test.num_1 + test.num_2 for test in found.tests} == {16}
@@ -96,6 +90,9 @@ def test_a_system_that_has_scored_nothing_is_untested():
 THIRDS = [("male", None, score) for score in (0.334, 0.334)] + [("female", None, score) for score in (0.331, 0.331)]
 
 
+PUBLISHED = {"convention": "published"}
+
+
 @pytest.mark.parametrize(
     ("config", "expected"),
     [
@@ -103,13 +100,11 @@ THIRDS = [("male", None, score) for score in (0.334, 0.334)] + [("female", None,
         ({"weights": (1.0, 0.7, 0.6)}, 2.3),
         ({"weights": (1.0, 0.5, 0.25), "alphas": (0.01, 0.02, 0.03)}, 1.75),
         ({"decimals": 2}, 0.0),
-        ({"convention": "published"}, 2.3),
-        ({"convention": "published", "kind": "textblob"}, 0.0),
-        ({"convention": "published", "kind": "random"}, 0.0),
-        ({"convention": "published", "kind": "gru"}, 2.3),
+        *((PUBLISHED | {"kind": kind}, 2.3) for kind in (None, "gru")),
+        *((PUBLISHED | {"kind": kind}, 0.0) for kind in ("textblob", "random")),
         ({"kind": "textblob"}, 2.4),
-        ({"convention": "published", "kind": "textblob", "decimals": 3}, 2.3),
-        ({"convention": "published", "decimals": 3, "weights": (1.0, 0.8, 0.6)}, 2.4),
+        (PUBLISHED | {"kind": "textblob", "decimals": 3}, 2.3),
+        (PUBLISHED | {"decimals": 3, "weights": (1.0, 0.8, 0.6)}, 2.4),
     ],
 )
 def test_settings_beside_the_convention_count(config, expected):
@@ -174,7 +169,69 @@ def test_sentences_from_templates_go_by_names_or_else_by_frames(num_names, expec
 
 
 def test_a_value_that_no_text_has_is_refused():
-    with pytest.raises(InputError, match=r"rating\.leave_out\.gender: no text has the gender 'neutrl'; there are 'fem"):
-        rated(CONFOUNDED, leave_out={"gender": ["neutrl"], "race": []})
-    with pytest.raises(InputError, match=r"rating\.leave_out\.race: no text has the race 'green'; there are none"):
-        rated(CONFOUNDED, leave_out={"gender": [], "race": ["green"]})
+    for of, message in (
+        ({"gender": ["neutrl"], "race": []}, r"gender: no text has the gender 'neutrl'; there are 'fem"),
+        ({"gender": [], "race": ["green"]}, r"race: no text has the race 'green'; there are none"),
+    ):
+        with pytest.raises(InputError, match=rf"rating\.leave_out\.{message}"):
+            rated(CONFOUNDED, leave_out=of)
+
+
+# --- intervals where scores or resamples are infinite or none, and ratings beside -----------------------------------
+
+INF = np.inf
+COMMON = {"group": "g", "protected": "gender", "num_tests": 3, "is_confounded": False, "design": "independent"}
+
+
+def ordered(scores, measure="wrs", interval="centred"):
+    """Raw scores and their changes of (variant, system): a score and its resamples."""
+    scored = [
+        (
+            RawScores(**COMMON, variant=variant, system=system, measure=measure, raw_score=Estimate(score)),
+            Resamples(values=resamples, items="texts", num_items=400),
+        )
+        for (variant, system), (score, resamples) in scores.items()
+    ]
+    how = {"measure": measure, "num_levels": 2, "cut": "distinct", "level": 0.9, "interval": interval}
+    work = OrderSystems(raw_scores=[], resampled=[], weights=(1.0, 0.8, 0.6), seed=0, **how)
+    rows = list(work.order(scored))
+    changes = [row for row in rows if isinstance(row, Comparisons)]
+    return {row.variant: row for row in rows if isinstance(row, RawScores)}, changes
+
+
+def ends(estimate):
+    return estimate.low, estimate.high
+
+
+def test_a_system_that_changes_places_has_its_rating_of_before_beside_that_of_after():
+    scores = {("original", "s"): 3.0, ("original", "t"): 4.0, ("es", "s"): 5.0, ("es", "t"): 2.0}
+    _, changes = ordered({key: (score, [2.0, 4.0]) for key, score in scores.items()})
+    assert [(row.system, row.original_rating, row.rating) for row in changes] == [("s", 1, 2), ("t", 2, 1)]
+
+
+@pytest.mark.parametrize("interval", ["centred", "percentile", "averaged"])
+def test_infinite_impacts_have_infinite_ends(interval):
+    scores = {("original", "s"): (20.0, [10.0, 20.0, 30.0, INF, INF]), ("es", "s"): (INF, [INF] * 5)}
+    raw_scores, [change] = ordered(scores, "die", interval)
+    assert ends(raw_scores["es"].raw_score) == (INF, INF)
+    low, high = ends(raw_scores["original"].raw_score)
+    assert 0.0 <= low <= 20.0 < high == INF
+    assert (change.status, change.change) == ("undefined", None)
+
+
+def test_an_infinite_score_of_mostly_finite_resamples_reaches_to_it():
+    raw_scores, _ = ordered({("original", "s"): (INF, [10.0, 20.0, 30.0, 40.0, INF])}, "die")
+    assert ends(raw_scores["original"].raw_score) == (10.0, INF)
+
+
+def test_without_resamples_there_is_no_interval():
+    raw_scores, [change] = ordered({("original", "s"): (3.0, []), ("es", "s"): (5.0, [])})
+    assert np.isnan([*ends(raw_scores["es"].raw_score), *ends(change.change)]).all()
+    assert change.change.value == 2.0
+
+
+def test_another_interval_needs_no_other_resamples():
+    """The unit that resamples knows nothing of what the reduction makes of them."""
+    for config in (settings(level=0.5), settings(interval="percentile"), settings(cut="repeated")):
+        assert config.of_raw_scores == settings().of_raw_scores
+    assert settings(num_resamples=7).of_raw_scores != settings().of_raw_scores

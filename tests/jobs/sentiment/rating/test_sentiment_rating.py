@@ -16,15 +16,10 @@ from tiltmeter.operators.sentiment.dictionary import translate_words
 from tiltmeter.operators.sentiment.lexicons import random_scores, textblob_scores, vader_scores
 from tiltmeter.operators.sentiment.sentences import make_sentences
 
-ROUND_TRIP = (
-    "+translator.es={kind: dictionary, language: es, there: {man: hombre, feels: siente}, "
-    "back: {hombre: terrible guy, siente: feels}}"
-)
-FEW = [
-    "~sentences.groups.gender_race",
-    "~sentences.groups.gender_race_confounded",
-    "sentences.groups.gender.datasets=[E1,E3]",
-]
+WAYS = "there: {man: hombre, feels: siente}, back: {hombre: terrible guy, siente: feels}"
+ROUND_TRIP = f"+translator.es={{kind: dictionary, language: es, {WAYS}}}"
+FEW = ["~sentences.groups.gender_race", "~sentences.groups.gender_race_confounded"]
+FEW += ["sentences.groups.gender.datasets=[E1,E3]", "seed=7"]
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +58,7 @@ def test_ratings_are_those_of_the_definition(rated):
 
 
 def test_scores_are_those_of_each_system_rounded_as_published(rate):
-    systems = ["sentiment=[biased_female,vader,random,textblob]", "rating.convention=published", "seed=7"]
+    systems = ["sentiment=[biased_female,vader,random,textblob]", "rating.convention=published"]
     outcome = rate(*FEW, ROUND_TRIP, *systems, "unit_texts=9")
     sentences, trips = outcome.rows("sentences"), outcome.rows("translations")
     texts = {"original": [row["text"] for row in sentences], "es": [row["round_trip"] for row in trips]}
@@ -83,12 +78,10 @@ def test_scores_are_those_of_each_system_rounded_as_published(rate):
             assert list(means) == pytest.approx([np.round(scores, decimals).mean()], abs=1e-12)
 
 
-def test_sentences_are_those_of_the_settings_and_the_seed(rate, configured):
-    settings = [*FEW, "sentences.neutral=null"]
-    made = [make_sentences(configured("job=sentiment_rating", *settings).sentences, seed) for seed in (0, 3)]
+def test_sentences_are_those_of_the_settings_and_the_seed(rated, configured):
+    made = [make_sentences(configured("job=sentiment_rating", *FEW).sentences, seed) for seed in (0, 7)]
     assert made[0] != made[1]
-    rows = rate(*settings, "sentiment=[biased_female]", "seed=3").rows("sentences")
-    assert {row["gender"] for row in rows} == {"male", "female"}
+    rows = rated.rows("sentences")
     assert [{name: row[name] for name in made[1][0]._fields} for row in rows] == [row._asdict() for row in made[1]]
 
 
@@ -98,10 +91,14 @@ def test_another_system_translates_nothing_and_scores_no_other_again(rate, rated
     assert again.num_done("rate") == 2  # the other systems' tests hold
 
 
-def test_units_of_any_size_on_any_number_of_workers_give_the_same_tables(run_job, rated, tmp_path):
+WORKERS = pytest.param("run_job", marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("runner", ["run_here", WORKERS])
+def test_units_of_any_size_on_any_number_of_workers_give_the_same_tables(runner, request, rated, tmp_path):
     settings = ["job=sentiment_rating", "translator=[]", "rating.num_resamples=50", *FEW, ROUND_TRIP]
     layout = ["unit_texts=7", "cluster.num_cpus=2", f"store={tmp_path}/store", f"run_dir={tmp_path}/run"]
-    other = run_job(*settings, "sentiment=[biased_female,vader]", *layout)
+    other = request.getfixturevalue(runner)(*settings, "sentiment=[biased_female,vader]", *layout)
     assert other.num_done("score vader") > 10
     assert other.digests == rated.digests
 
@@ -145,8 +142,7 @@ def test_words_that_a_round_trip_lost_are_counted(rate, rated, turns):
     Three kinds of texts have one word, with which two of them start, of which one no longer does.
     """
     there, back = {"hey girl": "o hej pige", "boy hey": "dreng"}, {"o hej pige": "oh hey women", "dreng": "boy"}
-    trip = "{" + ", ".join(f"{name}: {json.dumps(words)}" for name, words in (("there", there), ("back", back))) + "}"
-    trip = trip.replace('"', "").replace("{there", "{kind: dictionary, language: da, there")
+    trip = json.dumps({"kind": "dictionary", "language": "da", "there": there, "back": back}).replace('"', "")
     of_users = ["sentences.speakers=null", "sentences.proxy_speakers=[user]", "sentences.proxies.male='Boy Hey, '"]
     said = rate(*turns, *of_users, "sentiment=[biased_female]", f"+translator.da={trip}")
     counted = Counter(row["conversation"] for row in said.rows("sentences"))
@@ -164,12 +160,8 @@ def test_words_that_a_round_trip_lost_are_counted(rate, rated, turns):
             assert (trip["lost_words"], trip["survived"]) == (lost, not lost if row["protected_words"] else None)
             for word in row["protected_words"]:
                 starts = [words[:1] == [word.lower()] for words in (before, after)]
-                kinds = {
-                    "texts": True,
-                    "lost": word in lost,
-                    "starting": starts[0],
-                    "not_starting": starts == [True, False],
-                }
+                kinds = {"texts": True, "lost": word in lost, "starting": starts[0]}
+                kinds["not_starting"] = starts == [True, False]
                 counts[row["group"], row["dataset"], word].update(kinds)
         for row in run.rows("protected_words"):
             expected = counts.pop((row["group"], row["dataset"], row["word"]))
@@ -209,13 +201,11 @@ def drawn(rate, tmp_path):
 def test_nights_that_share_most_texts_draw_these_alike_where_texts_are_keys(drawn, keyed_by):
     said = [f"{WORDS[number % 8]} {WORDS[number * 3 % 7]} {number}" for number in range(40)]
     texts = [f"{gender} is {words}" for words in said for gender in ("male", "female")]
-    other = [*texts[:-1], "female is good"]
-    setting = f"rating.keyed_by={keyed_by}"
-    (scheme, draws), (scheme_after, after) = drawn(texts, setting), drawn(other[::-1], setting)
-    assert (scheme == scheme_after) == (keyed_by == "text")
-    assert keyed_by == "text" or drawn(other, setting)[0] != scheme, "other texts about the same people"
-    correlation = np.corrcoef(draws, after)[0, 1]
-    assert correlation > 0.8 if keyed_by == "text" else abs(correlation) < 0.15
+    other = [*texts[:-1], "female is good"]  # about the same people
+    setting, is_keyed = f"rating.keyed_by={keyed_by}", keyed_by == "text"
+    (scheme, draws), (scheme_after, after) = drawn(texts, setting), drawn(other[::-1] if is_keyed else other, setting)
+    assert (scheme == scheme_after) == is_keyed
+    assert np.corrcoef(draws, after)[0, 1] > 0.8
 
 
 @pytest.fixture
@@ -234,13 +224,12 @@ def people(tmp_path, monkeypatch):
 
 
 def test_a_failing_system_leaves_others_alone_if_there_are_any(rate, people, tmp_path, outcome_of):
-    of_file, run_dir = f"+sentiment.people={{kind: scores, path: {people}}}", f"run_dir={tmp_path}/run"
-    with pytest.raises(UnitsFailed, match=r"people on original.*has several scores for the text 'hello'"):
-        rate(*FEW, "sentiment=[vader]", of_file, run_dir)
-    assert {row["system"] for row in outcome_of(tmp_path / "run").rows("ratings")} == {"vader"}
-    people.write_text("text,sentiment\nhello,1\n")
-    with pytest.raises(UnitsFailed, match=r"has several scores for the text 'hello'"):
-        rate(*FEW, "sentiment=[]", of_file)
+    of_file = f"+sentiment.people={{kind: scores, path: {people}}}"
+    for name, message in (("vader", r"people on original.*has several scores for the text 'hello'"), ("", "several")):
+        people.write_text("text,sentiment\nhello,1\n")
+        with pytest.raises(UnitsFailed, match=message):
+            rate(*FEW, f"sentiment=[{name}]", of_file, f"run_dir={tmp_path}/run{name}")
+    assert {row["system"] for row in outcome_of(tmp_path / "runvader").rows("ratings")} == {"vader"}
 
 
 PEOPLE = [
@@ -263,7 +252,7 @@ def test_people_and_scores_from_a_file_are_systems_and_systems_agree_with_their_
     others = tmp_path / "others.csv"
     others.write_text("text,first,second\nThis girl feels grim.,meh,meh\nThis man feels grim.,awful,awful\n")
     labels = "labels: {awful: -0.75, meh: 0.25, positive: 1}"
-    people = ["sentiment=[annotators,biased_female,vader]", f"sentiment.annotators.path={path}", "seed=3"]
+    people = ["sentiment=[annotators,biased_female,vader]", f"sentiment.annotators.path={path}"]
     people += [f"+sentiment.others={{kind: annotators, path: {others}, annotators: [first, second], {labels}}}"]
     file = tmp_path / "file.csv"
     file.write_text("text,sentiment\nThis man feels grim.,-0.5\nThis girl feels grim.,-0.25\n")
@@ -271,7 +260,7 @@ def test_people_and_scores_from_a_file_are_systems_and_systems_agree_with_their_
     sentences = outcome.rows("sentences")
     votes = outcome.rows("scores", system="annotators", variant="original")
     scores = {row["text"]: score["sentiment"] for row, score in zip(sentences, votes, strict=True)}
-    drawn = [vote(np.array([[-1.0, 0.0, 1.0]]), ["This girl feels grim."], seed)[0] for seed in (3, 0)]
+    drawn = [vote(np.array([[-1.0, 0.0, 1.0]]), ["This girl feels grim."], seed)[0] for seed in (7, 0)]
     assert drawn[0] != drawn[1]
     expected = {"man": -1, "boy": -1, "girl": drawn[0], "woman": 1}
     assert {person: scores[f"This {person} feels grim."] for person in expected} == expected
@@ -291,11 +280,11 @@ def test_people_and_scores_from_a_file_are_systems_and_systems_agree_with_their_
     assert row["percent_pairwise"] == pytest.approx(100 * 4 / 9)
     assert (after["num_labelled"], after["num_unanimous"], after["num_drawn"]) == (3, 2, 0)
     assert after["percent_pairwise"] == pytest.approx(100 * 7 / 9)
+    texts = {"original": [row["text"] for row in sentences]}
+    texts["es"] = [row["round_trip"] for row in outcome.rows("translations")]
     for row in outcome.rows("annotations"):
-        trips = {"original": sentences, "es": outcome.rows("translations")}[row["variant"]]
-        name = "text" if row["variant"] == "original" else "round_trip"
-        of_group = [trip[name] for trip, of in zip(trips, sentences, strict=True) if of["group"] == row["group"]]
-        assert row["num_texts"] == len({*of_group})
+        these = zip(texts[row["variant"]], sentences, strict=True)
+        assert row["num_texts"] == len({text for text, of in these if of["group"] == row["group"]})
         for name in ("unanimous", "drawn"):
             percent = pytest.approx(100 * row[f"num_{name}"] / row["num_labelled"]) if row["num_labelled"] else None
             assert row[f"percent_{name}"] == percent

@@ -1,3 +1,5 @@
+"""Apertium in its pipes: what it translates, which of its programs die, and which directions are installed."""
+
 import os
 import random
 import re
@@ -6,20 +8,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from unittest.mock import Mock
 
 import psutil
 import pytest
 
-from tiltmeter.jobs.sentiment.translation.apertium import (
-    Apertium,
-    TranslationError,
-    direction,
-    installed_directions,
-    version,
-)
+from tiltmeter.jobs.sentiment.translation import apertium
+from tiltmeter.jobs.sentiment.translation.apertium import Apertium, TranslationError, direction, installed_directions
 from tiltmeter.jobs.sentiment.translation.pipes import TextPipe
 
 SUBJECTS = ["Alonzo", "Lakisha", "My sister", "This man", "The woman", "I", "She", "They"]
@@ -39,25 +35,25 @@ def spanish():
         yield engine
 
 
-def programs() -> list[psutil.Process]:
+def programs():
     """What this process has started and what that has started, as far as it still runs."""
     return [program for program in psutil.Process().children(recursive=True) if runs(program)]
 
 
-def runs(program: psutil.Process) -> bool:
+def runs(program):
     with suppress(psutil.NoSuchProcess):
         return program.status() != psutil.STATUS_ZOMBIE
     return False
 
 
-def remaining(pids: list[int]) -> Iterator[psutil.Process]:
+def remaining(pids):
     """Those that are still there; any may end while it is looked for."""
     for pid in pids:
         with suppress(psutil.NoSuchProcess):
             yield psutil.Process(pid)
 
 
-def are_gone(started: list[psutil.Process]) -> bool:
+def are_gone(started):
     """In a moment: those that have lost their parent are waited for by nobody."""
     return any(not any(map(runs, started)) or time.sleep(0.01) for _ in range(12_000))
 
@@ -76,13 +72,12 @@ def made_up(tmp_path, monkeypatch):
     """Directions of an installation that is made up, whose pipes are what they are called with."""
 
     def install(**pipes):
-        programs = tmp_path / "bin"
+        programs, modes = tmp_path / "bin", tmp_path / "share" / "apertium" / "modes"
         programs.mkdir()
+        modes.mkdir(parents=True)
         for name, script in {"apertium-wblank-mode": "cat $2", "apertium": "echo Apertium 0.1"}.items():
             (programs / name).write_text(f"#!/bin/sh\n{script}\n")
             (programs / name).chmod(0o755)
-        modes = tmp_path / "share" / "apertium" / "modes"
-        modes.mkdir(parents=True)
         for mode, pipe in pipes.items():
             (modes / f"{mode.replace('_', '-')}.mode").write_text(pipe)
         monkeypatch.setenv("PATH", str(programs), prepend=os.pathsep)
@@ -115,7 +110,7 @@ TRANSLATED = {
 
 
 @needs_engine
-def test_texts_are_translated_with_their_marks_and_blanks(spanish) -> None:
+def test_texts_are_translated_with_their_marks_and_blanks(spanish):
     found = spanish.translate([text for text, _ in TRANSLATED.values()])
     assert dict(zip(TRANSLATED, found, strict=True)) == {name: text for name, (_, text) in TRANSLATED.items()}
     assert spanish.translate([]) == []
@@ -124,15 +119,15 @@ def test_texts_are_translated_with_their_marks_and_blanks(spanish) -> None:
 
 
 @needs_engine
-def test_translations_do_not_depend_on_the_other_texts(spanish) -> None:
-    texts = random.Random(0).sample(SENTENCES, 200)
+def test_translations_do_not_depend_on_the_other_texts(spanish):
+    texts = random.Random(0).sample(SENTENCES, 100)
     translated = dict(zip(texts, spanish.translate(texts), strict=True))
     shuffled = random.Random(1).sample(texts, len(texts))
     assert spanish.translate(shuffled) == [translated[text] for text in shuffled]
 
 
 @needs_engine
-def test_the_tagger_forgets_words_that_its_model_lacks(spanish) -> None:
+def test_the_tagger_forgets_words_that_its_model_lacks(spanish):
     """'makes' is taken for a noun here, but for a verb by a tagger that has met 'worn' before."""
     text = "The situation makes Lakisha feel sad"
     with Apertium("eng-spa") as alone:
@@ -141,7 +136,7 @@ def test_the_tagger_forgets_words_that_its_model_lacks(spanish) -> None:
 
 @needs_engine
 @pytest.mark.parametrize("name", ["lt-proc", "lrx-proc", "all"])
-def test_programs_that_are_killed_are_reported_with_the_first_text_not_done(running, name) -> None:
+def test_programs_that_are_killed_are_reported_with_the_first_text_not_done(running, name):
     engine, started = running
     if name == "all":
         os.killpg(os.getpgid(started[-1].pid), signal.SIGKILL)
@@ -154,7 +149,7 @@ def test_programs_that_are_killed_are_reported_with_the_first_text_not_done(runn
 
 
 @needs_engine
-def test_programs_end_with_the_process_that_started_them() -> None:
+def test_programs_end_with_the_process_that_started_them():
     script = """
 import os, psutil, signal
 from tiltmeter.jobs.sentiment.translation.apertium import Apertium
@@ -171,62 +166,55 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 @needs_engine
-def test_version_names_release_and_direction() -> None:
-    assert re.fullmatch(r"Apertium 3\.[\d.]+ eng-spa [0-9a-f]{32}", version("eng-spa"))
-    assert version("eng-spa") == version("eng-spa")
+def test_version_names_release_and_direction():
+    assert re.fullmatch(r"Apertium 3\.[\d.]+ eng-spa [0-9a-f]{32}", apertium.version("eng-spa"))
+    assert apertium.version("eng-spa") == apertium.version("eng-spa")
 
 
-def test_versions_change_with_the_data(made_up, tmp_path) -> None:
+def test_versions_change_with_the_data(made_up, tmp_path):
     data = tmp_path / "eng-spa.bin"
     data.write_bytes(b"old")
     made_up(eng_spa=f"sed -zu '{data}'")
-    before = version("eng-spa")
+    before = apertium.version("eng-spa")
     data.write_bytes(b"new")
     assert before.startswith("Apertium 0.1 eng-spa ")
-    assert version("eng-spa") != before
+    assert apertium.version("eng-spa") != before
 
 
-def test_directions_are_found_by_either_code(made_up) -> None:
+def test_directions_are_found_by_either_code(made_up):
     made_up(eng_spa="cat", en_ca="cat", dan_nor="cat", spa_ast="cat")
     assert installed_directions() == {"eng-spa", "en-ca", "dan-nor", "spa-ast"}
     assert [direction("en", "es"), direction("en", "ca"), direction("es", "ast")] == ["eng-spa", "en-ca", "spa-ast"]
 
 
-def test_directions_that_are_not_installed_are_refused_with_the_command_that_installs_them(made_up) -> None:
+def test_directions_that_are_not_installed_are_refused_with_the_command_that_installs_them(
+    made_up, tmp_path, monkeypatch
+):
     made_up(eng_spa="cat")
     command = "'apt-get install apertium apertium-eng-spa'"
     with pytest.raises(TranslationError, match=rf"from 'es' to 'en' is installed \(installed: eng-spa\).*{command}"):
         direction("es", "en")
-    for refused in (version, Apertium):
+    for refused in (apertium.version, Apertium):
         with pytest.raises(TranslationError, match=r"no direction 'spa-eng' is installed.*set translator=marian"):
             refused("spa-eng")
-
-
-def test_without_apertium_there_are_no_directions(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     assert installed_directions() == frozenset()
     with pytest.raises(TranslationError, match=r"installed: none"):
         direction("en", "es")
 
 
-@pytest.mark.parametrize(
-    ("pipe", "first", "message"),
-    [
-        (
-            "no-such-program | sed -zu s/a/b/",
-            "a" * 100,
-            r"ended with status 127 \(.*no-such-program.*\) before it did 'a{80}\.\.\.'",
-        ),
-        (
-            r"""sh -c 'printf "b[]\0half\0\0"; exit 3'""",  # what a dying program still writes is no answer
-            "first",
-            r"ended with status 3 \(no message\) before it did 'second'",
-        ),
-        ("sed -zu s/a/b/ | sleep 600", "first", r"hung for 0\.1 s before it did 'first'"),
-    ],
-    ids=["can't start", "dies", "hangs"],
-)
-def test_a_pipe_that_fails_is_ended_and_says_why(made_up, pipe, first, message) -> None:
+CANNOT_START = r"ended with status 127 \(.*no-such-program.*\) before it did 'a{80}\.\.\.'"
+HALF = r"""sh -c 'printf "b[]\0half\0\0"; exit 3'"""
+"""What a dying program still writes is no answer."""
+FAILING = {
+    "can't start": ("no-such-program | sed -zu s/a/b/", "a" * 100, CANNOT_START),
+    "dies": (HALF, "first", r"ended with status 3 \(no message\) before it did 'second'"),
+    "hangs": ("sed -zu s/a/b/ | sleep 600", "first", r"hung for 0\.1 s before it did 'first'"),
+}
+
+
+@pytest.mark.parametrize(("pipe", "first", "message"), FAILING.values(), ids=FAILING)
+def test_a_pipe_that_fails_is_ended_and_says_why(made_up, pipe, first, message):
     made_up(eng_spa=pipe)
     before = {*programs()}
     with Apertium("eng-spa", timeout=0.1 if "hung" in message else 60.0) as engine:
@@ -235,7 +223,7 @@ def test_a_pipe_that_fails_is_ended_and_says_why(made_up, pipe, first, message) 
         assert are_gone([program for program in programs() if program not in before])
 
 
-def test_a_batch_that_is_broken_off_leaves_no_answers_to_the_next(made_up, monkeypatch) -> None:
+def test_a_batch_that_is_broken_off_leaves_no_answers_to_the_next(made_up, monkeypatch):
     made_up(eng_spa="sed -zu s/a/b/")
     with Apertium("eng-spa") as engine:
         with monkeypatch.context() as patched:

@@ -1,23 +1,26 @@
 """The page on rated systems in every kind of run: all that it says and shows, held against what it said before."""
 
 import math
-import os
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
+import polars as pl
 import pyarrow as pa
 import pytest
 
+from tests.fixtures.figures import drawn
+from tests.fixtures.page_models import check_text
 from tests.fixtures.reports import reported
 from tests.fixtures.tables import rating
 from tests.jobs.report.test_models import lines
 from tiltmeter.jobs.report.html.elements import Page
+from tiltmeter.jobs.sentiment.rating import page_figures as figures
 from tiltmeter.jobs.sentiment.rating.job import RatingSources
 from tiltmeter.jobs.sentiment.rating.page import findings, page, sections
+from tiltmeter.jobs.sentiment.rating.page_figures import amount, rated
 from tiltmeter.jobs.sentiment.rating.tables import TABLES
 
-MODELS = Path(__file__).parent / "models"
 CAUSES = {
     "both": {"gender": True, "race": False, "gender_race": True},
     "together": {"gender": False, "race": False, "gender_race": True},
@@ -41,6 +44,10 @@ def run_of(ratings, raw, levels=None, **tables_of):
 
 def kinds(ratings):
     """Frames by the kind of run, with what is set beside them."""
+
+    def words(*rows):
+        return {"protected_words": ratings.table("protected_words", *rows)}
+
     whole = ratings.rated_run()
     every = [ratings.raw_score("calm", 0.0, protected=protected) for protected in ("gender", "race", "gender_race")]
     above = [ratings.raw_score(name, score) | {"raw_score_low": 0.5} for name, score in (("calm", 1.0), ("wild", 2.0))]
@@ -52,7 +59,7 @@ def kinds(ratings):
         ratings.raw_score("calm", 0.0, group=group, protected=protected, measure=measure, confounded=is_confounded)
         for group, confounded in CAUSES.items()
         for protected, is_confounded in confounded.items()
-        for measure in (("wrs",) if group == "no emotion" else ("wrs", "die"))
+        for measure in ("wrs", "die")[: 1 if group == "no emotion" else 2]
     ]
     lacking = ratings.table("tests", *(row | TOO_FEW for row in whole["tests"].to_dicts()))
     return {
@@ -76,14 +83,8 @@ def kinds(ratings):
         "a test decides": (run_of(ratings, undecided, {"die": {"decides": False, "rating": 2}}), {}),
         "many tests": (whole | {"tests": long}, {}),
         "tests without p": (whole | {"tests": lacking}, {}),
-        "words lost by one of two trips": (
-            whole | {"protected_words": ratings.table("protected_words", *lost_by_trips(ratings.protected_word))},
-            {},
-        ),
-        "all words kept": (
-            whole | {"protected_words": ratings.table("protected_words", ratings.protected_word("boy", 0))},
-            {},
-        ),
+        "words lost by one of two trips": (whole | words(*lost_by_trips(ratings.protected_word)), {}),
+        "all words kept": (whole | words(ratings.protected_word("boy", 0)), {}),
     }
 
 
@@ -98,7 +99,6 @@ NAMES = list(kinds(rating))
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_page_says_what_it_said(ratings, name):
-    """``TILTMETER_MODELS=write`` writes the text; look at what has changed in it."""
     frames, of = kinds(ratings)[name]
     kind = of.get("kind", "synthetic")
     config = ratings.settings(**{key: value for key, value in of.items() if key != "kind"})
@@ -107,11 +107,7 @@ def test_a_page_says_what_it_said(ratings, name):
     for section in sections(frames, config, kind):
         shown += ["", f"## {section.anchor}: {section.title}"]
         shown += [line for block in section.blocks for line in lines(block)]
-    model = MODELS / f"{name.replace(' ', '_')}.txt"
-    text = "\n".join(shown) + "\n"
-    if os.environ.get("TILTMETER_MODELS") == "write":
-        model.write_text(text)
-    assert text == model.read_text()
+    check_text(Path(__file__), name, shown)
 
 
 def test_no_number_is_shown_as_nan_and_every_name_is_escaped(ratings, html_of, figures_of):
@@ -136,3 +132,21 @@ def test_the_page_of_a_run_on_scores_has_facts_and_the_columns_of_large_tables(r
     assert [section.anchor for section in shown.sections][-2:] == ["missing", "account"]
     listed = {details.summary for details in shown.sections[-1].blocks[-1].blocks}
     assert ("scores" in listed, "translations" in listed) == (True, False)
+
+
+def test_what_is_pointed_at_tells_rating_rank_and_score_or_why_there_is_none(ratings):
+    rows = rated(ratings.rated_run()).with_columns(rank=pl.col("rank") + 5)
+    pointed = drawn(figures.rating_map(rows, ["calm", "wild", "gone"], amount)).data[1].customdata
+    assert pointed[1][1] == "<b>wild, original</b><br>rating 2 of 2<br>rank 7<br>WRS 24.0 [0.0, 25.0]"
+    assert pointed[5][0] == "<b>calm, es</b><br>undefined: an emotion and a value never come together"
+    assert pointed[1][2] == "<b>gone, original</b><br>no scores of this system for these texts"
+
+
+def test_names_are_escaped_for_plotly_which_reads_tags_and_a_single_level_has_one_colour(ratings):
+    row = ratings.raw_score(ratings.TAGGED, 0.0, group=ratings.TAGGED)
+    places = ratings.table("ratings", ratings.rating(row, 1, 1)).with_columns(num_levels=1)
+    frames = {"raw_scores": ratings.table("raw_scores", row), "ratings": places}
+    figure = drawn(figures.rating_map(rated(frames), [ratings.TAGGED], amount))
+    assert figure.layout.annotations[0].text.startswith("<b>&lt;b&gt;&amp;</b>")
+    assert figure.layout.xaxis.ticktext == ("&lt;b&gt;&amp;",)
+    assert (figure.data[1].zmin, figure.data[1].zmax) == (1, 2)

@@ -1,16 +1,20 @@
-"""Words against posteriors: distances, the law of total expectation, enumeration, and groups."""
+"""The classifier of vectors, and words against posteriors: distances, enumeration, groups and cues."""
 
+import dataclasses
 from itertools import combinations
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from scipy.signal import lfilter
 from sklearn.decomposition import PCA
 
-from tiltmeter.operators.sentiment.posterior import cues
-from tiltmeter.operators.sentiment.posterior.distances import Means, identity, mean_distances
+from tiltmeter.operators.compute.philox import Stream
+from tiltmeter.operators.sentiment.posterior import cues, training
+from tiltmeter.operators.sentiment.posterior.distances import mean_distances
 from tiltmeter.operators.sentiment.posterior.groups import (
     group_difference,
     least_p,
@@ -21,15 +25,115 @@ from tiltmeter.operators.sentiment.posterior.groups import (
     unit_means,
     without_frequency,
 )
-from tiltmeter.operators.sentiment.posterior.networks import Network, scores
+from tiltmeter.operators.sentiment.posterior.made_up import NEGATIVE, POSITIVE, reviews
+from tiltmeter.operators.sentiment.posterior.networks import Network, network_of, scores
 from tiltmeter.operators.sentiment.posterior.plane import principal_plane
-from tiltmeter.operators.sentiment.posterior.priors import of_bags, of_words, share_beyond, standard
+from tiltmeter.operators.sentiment.posterior.samplers.nuts import _score
 from tiltmeter.operators.sentiment.posterior.seeds import largest_z, spread
-from tiltmeter.operators.sentiment.posterior.words import context_scores, word_posterior
+from tiltmeter.operators.sentiment.posterior.training import (
+    ClassifierConfig,
+    area,
+    cooled,
+    temperature,
+    trained,
+)
+from tiltmeter.operators.sentiment.posterior.words import word_posterior
 from tiltmeter.operators.statistics.intervals import FISHER, LOGIT
 from tiltmeter.operators.statistics.means import influenced, mean
 from tiltmeter.operators.statistics.resampling import resampled_counts
 from tiltmeter.operators.statistics.units import each, kish, units_of
+
+
+@pytest.fixture(scope="module")
+def linear():
+    """Labels by a known score, vectors far from standardised."""
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(2000, 4)) * [1, 5, 0.1, 2] + [3, -10, 0, 1]
+    logits = (vectors - [3, -10, 0, 1]) @ [1.5, 0.2, -5, 0.5]
+    return vectors, rng.random(2000) < 1 / (1 + np.exp(-logits)), logits
+
+
+@pytest.mark.parametrize("hidden", [(), (8,)])
+def test_a_known_score_is_learnt(linear, hidden):
+    vectors, is_positive, logits = linear
+    network = trained(vectors, is_positive, ClassifierConfig(hidden=hidden, learning_rate=0.02), 0, 0)
+    assert np.corrcoef(scores(network, vectors), logits)[0, 1] > 0.97
+
+
+@pytest.mark.parametrize("fixed", ["keyed_generator", "torch_random"])
+def test_the_parts_and_the_start_of_a_training_follow_its_seed_and_number(linear, monkeypatch, fixed):
+    """Each of both by itself, where the other is the same for all."""
+    made = getattr(training, fixed)
+    monkeypatch.setattr(training, fixed, lambda *_: made(0, Stream.CLASSIFIER_TRAINING, 0, 0))
+    config = ClassifierConfig(hidden=(3,), max_epochs=2)
+    one, same, *others = (trained(*linear[:2], config, *of).weights[0] for of in ((0, 1), (0, 1), (0, 2), (1, 1)))
+    assert (one == same).all()
+    assert all((one != other).any() for other in others)
+    assert (others[0] != others[1]).any()
+
+
+@pytest.mark.parametrize("activation", ["softplus", "relu"])
+def test_scores_are_those_of_torch_and_nuts_has_the_same(activation):
+    rng = np.random.default_rng(0)
+    (first, last), (offset, bias) = parts = [
+        [rng.normal(size=size) for size in of] for of in (((5, 4), (4, 1)), (4, 1))
+    ]
+    vectors, inner = rng.normal(size=(20, 5)), getattr(torch.nn.functional, activation)
+    expected = inner(torch.from_numpy(vectors @ first + offset)).numpy() @ last[:, 0] + bias
+    assert scores(Network(*parts, activation), vectors) == pytest.approx(expected)
+    assert [float(_score(vector, *parts, activation)) for vector in vectors] == pytest.approx(expected, abs=1e-5)
+
+
+def test_one_label_and_layers_that_do_not_follow_each_other_are_refused(linear):
+    message = r"2000 texts to learn, all with the same label .* set data\.path .*classifier\.folds"
+    with pytest.raises(ValueError, match=message):
+        trained(linear[0], np.ones(2000, dtype=bool), ClassifierConfig(), 0, 0)
+    with pytest.raises(ValueError, match="layers that follow each other"):
+        network_of({"weights_0": np.ones((4, 3)), "biases_0": np.ones(3)}, "relu")
+    with pytest.raises(ValueError, match="no biases_0"):
+        network_of({"weights_0": np.ones((4, 1))}, "relu")
+
+
+def test_temperature_is_what_logits_were_multiplied_by_and_cooling_divides_by_it(linear):
+    vectors, is_positive, logits = linear
+    assert temperature(3 * logits, is_positive) == pytest.approx(3, rel=0.1)
+    network = trained(vectors, is_positive, ClassifierConfig(hidden=(3,), max_epochs=1, development=0.999), 0, 0)
+    assert np.isfinite(scores(network, np.eye(4))).all(), "something is left to learn"
+    assert scores(cooled(network, 2.5), vectors) == pytest.approx(scores(network, vectors) / 2.5)
+    assert area(np.ones(4), np.array([True, True, False, False])) == 0.5
+
+
+def test_made_up_words_speak_for_a_label_as_they_were_made_to():
+    words = {"positive": [], "negative": []}
+    for text in reviews(2000, 20, seed=0):
+        words[text.label] += text.text.split()
+    for chosen, odds in ((POSITIVE, 4), (NEGATIVE, 1 / 4)):
+        positive, negative = (sum(word in {*chosen} for word in words[label]) for label in ("positive", "negative"))
+        assert np.log(positive / negative) == pytest.approx(np.log(odds), abs=0.1)
+
+
+def test_noise_is_not_learnt_by_heart():
+    """The part that tells when to stop has other texts than the rest, and the weights are those before it got worse."""
+    rng = np.random.default_rng(1)
+    vectors, labels = rng.normal(size=(120, 20)), rng.random(120) < 0.6
+    config = ClassifierConfig((30,), learning_rate=0.02, batch=20, max_epochs=60, patience=60, development=0.4)
+    networks = [trained(vectors, labels, config, 0, number) for number in range(3)]
+    assert max(np.abs(scores(network, vectors)).mean() for network in networks) < 2  # and 7 of what is learnt by heart
+
+
+OTHERS = {"learning_rate": 0.01, "weight_decay": 9.0, "batch": 20, "max_epochs": 3, "development": 0.5}
+
+
+@pytest.mark.parametrize(("name", "value"), [*OTHERS.items(), ("activation", "relu")])
+def test_every_setting_of_a_training_changes_it(linear, name, value):
+    vectors, is_positive = linear[0][:200], linear[1][:200]
+    usual = ClassifierConfig(hidden=(3,), max_epochs=2)
+    other = dataclasses.replace(usual, **{name: value})
+    one, another = (trained(vectors, is_positive, config, 0, 0) for config in (usual, other))
+    assert np.abs(scores(one, vectors) - scores(another, vectors)).max() > 1e-4
+
+
+# --- words -----------------------------------------------------------------------------------------------------------
 
 
 def network(inputs=5, hidden=4, seed=0):
@@ -50,25 +154,10 @@ def test_mean_distances_are_those_of_each_pair():
 
 def test_errors_of_distances_are_how_far_means_are_from_each_other():
     """Of chains that depend on what they were before, too."""
-    words, means, errors = np.eye(3), [], []
-    for seed in range(300):
-        rng = np.random.default_rng(seed)
-        steps = rng.normal(size=(1, 2000, 3))
-        for place in range(1, 2000):
-            steps[:, place] = 0.5 * steps[:, place - 1] + steps[:, place]
-        measured = mean_distances(steps, words)
-        means.append(measured.mean)
-        errors.append(measured.standard_error)
+    chains = lfilter([1.0], [1.0, -0.5], np.random.default_rng(0).normal(size=(300, 2000, 3)), axis=1)
+    found = [mean_distances(chain[np.newaxis], np.eye(3)) for chain in chains]
+    errors, means = ([getattr(measured, name) for measured in found] for name in ("standard_error", "mean"))
     assert np.mean(errors) == pytest.approx(np.std(means), rel=0.12)
-
-
-def test_the_error_of_the_identity_has_all_its_parts():
-    positive, negative, prior = (
-        Means(np.array([mean]), np.array([se])) for mean, se in ((0.4, 0.03), (0.7, 0.02), (0.5, 0.01))
-    )
-    held = identity(positive, negative, prior, 0.8, 0.1)
-    assert held.gap[0] == pytest.approx(0.8 * 0.4 + 0.2 * 0.7 - 0.5)
-    assert held.standard_error[0] ** 2 == pytest.approx(0.024**2 + 0.004**2 + 0.01**2 + 0.03**2)
 
 
 @pytest.mark.parametrize("power", [1.0, 3.0])
@@ -86,14 +175,6 @@ def test_the_posterior_of_words_is_bayes_rule(power):
     assert np.isfinite(word_posterior(sure, np.array([[1.0], [2.0]]), np.ones(2), power).log_odds).all()
 
 
-def test_a_word_in_context_takes_the_place_of_one():
-    classifier, rng = network(), np.random.default_rng(1)
-    words, text = rng.normal(size=(3, 5)), rng.normal(size=5)
-    replaced = [scores(classifier, ((9 * text + word) / 10)[np.newaxis])[0] for word in words]
-    expected = np.array(replaced) - scores(classifier, text[np.newaxis])[0]
-    assert context_scores(classifier, words, text, 10) == pytest.approx(expected)
-
-
 def test_the_plane_of_a_picture_is_that_of_principal_components():
     vectors = np.random.default_rng(3).normal(size=(40, 6)) @ np.diag([5.0, 4.0, 3.0, 2.0, 1.0, 0.5]) + 7.0
     plane = principal_plane(vectors)
@@ -106,24 +187,9 @@ def test_the_plane_of_a_picture_is_that_of_principal_components():
 
 def test_classifiers_that_differ_have_a_spread_and_one_has_none():
     assert spread(np.array([[1.0, 2.0], [2.0, 2.0], [6.0, np.nan]]))[0] == pytest.approx(7.0**0.5)
-    assert np.isnan(spread(np.array([[1.0], [np.nan]]))).all()
-    assert np.isnan(spread(np.array([[1.0, 2.0]]))).all()
+    for alone in ([[1.0], [np.nan]], [[1.0, 2.0]]):
+        assert np.isnan(spread(np.array(alone))).all()
     assert largest_z(np.array([[0.1], [-0.4]]), np.array([[0.1], [0.1]]))[0] == pytest.approx(4.0)
-
-
-def test_moments_of_words_are_those_of_their_occurrences():
-    rng = np.random.default_rng(0)
-    words, counts, texts = rng.normal(size=(40, 3)), rng.integers(1, 9, 40), rng.normal(size=(100, 3)) / 5
-    occurrences, prior, bag = np.repeat(words, counts, axis=0), of_words(words, counts), of_bags(words, counts, texts)
-    assert prior.mean == pytest.approx(occurrences.mean(axis=0))
-    assert prior.factor @ prior.factor.T == pytest.approx(np.cov(occurrences.T, bias=True), abs=1e-7)
-    assert np.trace(bag.factor @ bag.factor.T) == pytest.approx(texts.var(axis=0).sum(), rel=1e-6)
-
-
-def test_texts_are_within_their_support_and_a_sphere_is_not():
-    texts = np.random.default_rng(0).normal(size=(2000, 10)) * 0.1 + 2.0
-    assert share_beyond(texts, texts) == pytest.approx(0.001, abs=0.0005)
-    assert share_beyond(standard(10).draws(np.random.default_rng(1), 500), texts) == 1.0
 
 
 # --- groups -----------------------------------------------------------------------------------------------------------
@@ -132,15 +198,12 @@ def test_texts_are_within_their_support_and_a_sphere_is_not():
 def test_p_of_groups_is_that_of_all_deals():
     first, second = np.array([1.0, 2.5, 3.0, 2.2]), np.array([0.2, 0.9, 1.1, 2.0, 1.4])
     every = np.concatenate([first, second])
-    t = [
-        abs(stats.ttest_ind(every[list(rows)], np.delete(every, list(rows)), equal_var=False).statistic)
-        for rows in combinations(range(9), 4)
-    ]
+    deals = [(every[list(rows)], np.delete(every, list(rows))) for rows in combinations(range(9), 4)]
+    t = np.array([stats.ttest_ind(*deal, equal_var=False).statistic for deal in deals])
     row, welch = group_difference(first, second, level=0.8), stats.ttest_ind(first, second, equal_var=False)
-    assert row.p == pytest.approx(np.mean(np.array(t) >= abs(welch.statistic) - 1e-12))
-    assert (row.value, row.low, row.high) == pytest.approx(
-        (first.mean() - second.mean(), *welch.confidence_interval(0.8))
-    )
+    assert row.p == pytest.approx(np.mean(np.abs(t) >= abs(welch.statistic) - 1e-12))
+    expected = first.mean() - second.mean(), *welch.confidence_interval(0.8)
+    assert (row.value, row.low, row.high) == pytest.approx(expected)
 
 
 KEYS = ((0, 0), (1, 0), (0, 1))
@@ -234,7 +297,7 @@ def test_classifiers_with_the_same_texts_near_their_borders_are_no_further_texts
     assert (np.sort(together, axis=1)[:, ::5] == np.sort(alone, axis=1)).all()
 
 
-def responding(steps, flips, texts=None):
+def responding(steps, flips):
     """Of one classifier, texts whose verdict changes at some mixture, after a step of some sign."""
     steps, flips = np.asarray(steps, dtype=float), np.asarray(flips, dtype=float)
     first = np.where(steps > 0, flips > 0, flips < 0)
@@ -242,15 +305,13 @@ def responding(steps, flips, texts=None):
 
 
 def test_texts_that_move_the_other_way_have_no_part_in_the_middle():
-    one = responding([1.0] * 39 + [-1.0], [0.3] * 39 + [0.9])
-    other = responding([1.0] * 40, [0.7] * 40)
+    one, other = responding([1.0] * 39 + [-1.0], [0.3] * 39 + [0.9]), responding([1.0] * 40, [0.7] * 40)
     assert (one.towards_first, other.towards_first) == (0.975, 1.0)
-    first, second = cues.one_way([one, other])
-    assert np.isnan(first[-1])
-    assert np.isfinite(first[:-1]).all()
-    assert np.isfinite(second).all()
     backwards = [response._replace(steps=-response.steps) for response in (one, other)]
-    assert np.isnan(cues.one_way(backwards)[0][-1])
+    for responses in ([one, other], backwards):
+        first, second = cues.one_way(responses)
+        assert np.isfinite(first).tolist() == [True] * 39 + [False]
+        assert np.isfinite(second).all()
 
 
 @pytest.mark.parametrize("shares", [(0.975, 0.295, 0.0), (1.0, 0.0), (0.94, 0.99)])
@@ -311,12 +372,11 @@ def test_correlations_of_resamples_are_those_of_the_words_drawn(units):
     values, is_positive = np.random.default_rng(0).normal(size=12), np.arange(12) % 3 == 0
     [drawn] = resampled_counts(np.zeros(units.num, int), seed=0, about=1, num_replicates=30)
     counts = np.vstack([drawn[:, units.codes], np.where(is_positive, 4, 0)])
-    brute = [
-        np.corrcoef(np.repeat(values, row), np.repeat(is_positive.astype(float), row))[0, 1] for row in counts[:-1]
-    ]
+    words = [(np.repeat(values, row), np.repeat(is_positive.astype(float), row)) for row in counts[:-1]]
     made = resampled_agreement(values, is_positive, counts, units)
     assert np.isnan(made[-1])
-    assert made[:-1] == pytest.approx(spread_out(brute, kish(units.sizes)), abs=1e-9)
+    expected = spread_out([np.corrcoef(*pair)[0, 1] for pair in words], kish(units.sizes))
+    assert made[:-1] == pytest.approx(expected, abs=1e-9)
 
 
 def test_differences_of_resamples_are_those_of_the_words_drawn():
