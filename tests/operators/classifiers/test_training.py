@@ -1,3 +1,5 @@
+"""Classifiers that are trained: encoders, heads, the loop, weights as plain data; and one rule for what they answer."""
+
 from dataclasses import asdict
 
 import numpy as np
@@ -6,10 +8,11 @@ import pytest
 import torch
 from transformers import BertModel, BertTokenizer
 
+from tiltmeter.operators.classifiers.answers import UNREAD, answers, ask, is_right
+from tiltmeter.operators.classifiers.attribution.attribute import Attribution
 from tiltmeter.operators.classifiers.networks import (
     check_tokens,
     outputs,
-    reversed_gradient,
     small_network,
     text_classifier,
     transformer_network,
@@ -66,19 +69,16 @@ def attacked(network):
     return attacker.score(outputs(network, READ_HELD_OUT).representation, HELD_OUT_CLASSES["gender"])
 
 
-def test_a_classifier_learns(plain) -> None:
+def test_a_classifier_learns_the_same_bits_again_and_others_by_another_seed(plain):
     network, history = plain
     assert accuracy(network) == history[-1].development_uar == 1.0
     assert history[-1].loss < 0.3 * history[0].loss
     assert not network.training
-
-
-def test_the_same_arguments_give_the_same_bits_and_another_seed_others(plain) -> None:
     state = torch.get_rng_state()
-    again, history = trained()
+    again, repeated = trained()
     assert torch.equal(torch.get_rng_state(), state)
-    assert history == plain[1]
-    for one, other in zip(weights_of(again).values(), weights_of(plain[0]).values(), strict=True):
+    assert repeated == history
+    for one, other in zip(weights_of(again).values(), weights_of(network).values(), strict=True):
         np.testing.assert_array_equal(one, other)
     assert trained(seed=1)[1] != history
 
@@ -93,7 +93,7 @@ ALL_EPOCHS = {"learning_rate": 1e-2, "max_epochs": 6, "patience": None, "batch_s
     [({"learning_rate": 3e-3, "max_epochs": 40, "patience": 3, "max_tokens": 64}, 3), (ALL_EPOCHS, 1)],
     ids=["patience", "all epochs"],
 )
-def test_training_ends_when_the_weighted_loss_stops_falling_or_after_all_epochs(settings, step) -> None:
+def test_training_ends_when_the_weighted_loss_stops_falling_or_after_all_epochs(settings, step):
     """Every third held-out label is wrong, or all are: a model that is ever surer of itself gets worse there."""
     config, gold = TrainingConfig(**settings), HELD_OUT_CLASSES["label"]
     held_out = np.where(np.arange(60) % step == 0, 1 - gold, gold)
@@ -120,7 +120,7 @@ def test_training_ends_when_the_weighted_loss_stops_falling_or_after_all_epochs(
         ({"schedule": "linear", "warmup": 1.0}, [1 / 3, 2 / 3, 1]),
     ],
 )
-def test_the_learning_rate_of_three_steps_is_that_computed_by_hand(settings, factors) -> None:
+def test_the_learning_rate_of_three_steps_is_that_computed_by_hand(settings, factors):
     config = TrainingConfig(**settings)
     assert [learning_rate_factor(step, 3, config) for step in (1, 2, 3)] == pytest.approx(factors)
 
@@ -128,19 +128,23 @@ def test_the_learning_rate_of_three_steps_is_that_computed_by_hand(settings, fac
 ONE_BATCH = {"optimizer": "adamw", "patience": None, "batch_size": 160, "learning_rate": 0.01}
 
 
-def test_each_step_moves_a_weight_of_constant_slope_by_its_learning_rate() -> None:
+def weights_before():
+    return weights_of(small_network(VOCABULARY, SMALL, LABEL, 0))
+
+
+def test_each_step_moves_a_weight_of_constant_slope_by_its_learning_rate():
     def slope(network, inputs, rows):
         assert len(rows) == 160
         return 1e6 * network.get_input_embeddings().weight[2:].sum()
 
-    before = weights_of(small_network(VOCABULARY, SMALL, LABEL, 0))["encoder.embedding.weight"][2:]
+    before = weights_before()["encoder.embedding.weight"][2:]
     config = TrainingConfig(**ONE_BATCH, max_epochs=4, warmup=1.0)
     after = weights_of(trained(config=config, penalty=slope)[0])["encoder.embedding.weight"][2:]
     np.testing.assert_allclose(after - before, -0.01 * (1 + 2 + 3 + 4) / 4, rtol=1e-3)
 
 
-def test_weights_of_matrices_decay_and_biases_do_not() -> None:
-    before = weights_of(small_network(VOCABULARY, SMALL, LABEL, 0))
+def test_weights_of_matrices_decay_and_biases_do_not():
+    before = weights_before()
     free, decayed = (
         weights_of(trained(config=TrainingConfig(**ONE_BATCH, max_epochs=1, weight_decay=decay))[0])
         for decay in (0.0, 0.5)
@@ -151,15 +155,15 @@ def test_weights_of_matrices_decay_and_biases_do_not() -> None:
     assert {weights.ndim for weights in before.values()} == {1, 2, 3}
 
 
-def test_gradients_are_shortened_to_their_greatest_length() -> None:
-    before = weights_of(small_network(VOCABULARY, SMALL, LABEL, 0))
+def test_gradients_are_shortened_to_their_greatest_length():
+    before = weights_before()
     config = TrainingConfig(max_epochs=1, max_gradient_norm=1e-12)  # far below what RMSprop adds to its divisor
     after = weights_of(trained(config=config)[0])
     assert max(np.abs(after[name] - before[name]).max() for name in before) < 1e-5
     assert np.abs(weights_of(trained(config=TrainingConfig(max_epochs=1))[0])["heads.label.bias"]).max() > 1e-3
 
 
-def test_batches_of_a_size_hold_each_text_once_in_an_epoch() -> None:
+def test_batches_of_a_size_hold_each_text_once_in_an_epoch():
     batches = []
 
     def listen(network, inputs, rows):
@@ -172,7 +176,7 @@ def test_batches_of_a_size_hold_each_text_once_in_an_epoch() -> None:
         assert sorted(np.concatenate(epoch).tolist()) == list(range(160))
 
 
-def test_an_adversary_hides_what_it_looks_for_and_a_second_task_does_not() -> None:
+def test_an_adversary_hides_what_it_looks_for_and_a_second_task_does_not():
     gender = {"gender": Head(("female", "male"), weight=1.0)}
     told, _ = trained(LABEL | gender)
     hidden, _ = trained(LABEL | {"gender": Head(("female", "male"), weight=1.0, adversarial=True, hidden=8)})
@@ -181,7 +185,7 @@ def test_an_adversary_hides_what_it_looks_for_and_a_second_task_does_not() -> No
     assert attacked(hidden) < 0.75
 
 
-def test_representations_do_not_depend_on_padding_and_the_vector_of_padding_stays_zero(plain) -> None:
+def test_representations_do_not_depend_on_padding_and_the_vector_of_padding_stays_zero(plain):
     network, _ = plain
     texts = VOCABULARY.tokenise(["lovely", "the film was so so so awful , and unheard of"])
     together = outputs(network, texts).representation
@@ -190,15 +194,7 @@ def test_representations_do_not_depend_on_padding_and_the_vector_of_padding_stay
     assert not weights_of(network)["encoder.embedding.weight"][0].any()
 
 
-def test_gradients_are_reversed_on_their_way_back() -> None:
-    values = torch.tensor([1.0, -2.0], requires_grad=True)
-    seen = reversed_gradient(values, 0.25)
-    assert torch.equal(seen, values)
-    (seen * torch.tensor([4.0, 8.0])).sum().backward()
-    assert values.grad.tolist() == [-1.0, -2.0]
-
-
-def test_given_vectors_keep_their_directions() -> None:
+def test_given_vectors_keep_their_directions():
     given = {"film": np.array([3.0, 4.0]), "he": np.array([-6.0, 0.0]), "unheard": np.ones(2)}
     rows = initial_vectors(VOCABULARY, SMALL, 0, given)
     film, he = (rows[2 + VOCABULARY.words.index(word)] for word in ("film", "he"))
@@ -208,7 +204,7 @@ def test_given_vectors_keep_their_directions() -> None:
     np.testing.assert_array_equal(rows, initial_vectors(VOCABULARY, SMALL, 0, given))
 
 
-def test_the_vocabulary_has_frequent_words_and_known_ones() -> None:
+def test_the_vocabulary_has_frequent_words_and_known_ones():
     config = SmallEncoderConfig(min_count=2)
     texts = ["Good films, don’t they?", "good GOOD Films.", "don't"]
     assert Vocabulary.of(texts, config).words == ("good", "don't", "films")
@@ -218,8 +214,16 @@ def test_the_vocabulary_has_frequent_words_and_known_ones() -> None:
     assert (read.words, read.inputs["input_ids"], read.truncated) == (("Good", "bad", "good"), [2, 1], True)
 
 
+@pytest.mark.parametrize("text", ["她是一名护士。", "彼女は看護師です。", "เธอเป็นพยาบาล"])
+def test_a_script_without_spaces_gives_no_vocabulary_of_characters(text):
+    with pytest.raises(ValueError, match=r"\d\d% of the words .* single characters .* train a checkpoint"):
+        Vocabulary.of([text, "A word"], SMALL)
+    assert "nurse" in Vocabulary.of([text, " ".join(100 * ["the nurse"])], SMALL).words
+    assert Vocabulary.of([], SMALL).words == ()
+
+
 @pytest.mark.parametrize("pooling", ["mean", "first"])
-def test_a_model_of_transformers_is_fine_tuned_by_the_same_loop(pooling, tmp_path, write_bert) -> None:
+def test_a_model_of_transformers_is_fine_tuned_by_the_same_loop(pooling, tmp_path, write_bert):
     folder = write_bert(tmp_path, ["awful", "lovely", "she", "he", "the", "film", "was", "so"])
     encoder, tokenizer = BertModel.from_pretrained(folder), BertTokenizer.from_pretrained(folder)
     network = transformer_network(encoder, LABEL, 0, pooling)
@@ -235,7 +239,7 @@ def test_a_model_of_transformers_is_fine_tuned_by_the_same_loop(pooling, tmp_pat
     )
 
 
-def test_a_trained_classifier_comes_back_from_plain_data(plain) -> None:
+def test_a_trained_classifier_comes_back_from_plain_data(plain):
     network, history = plain
     model = SmallModel(SMALL, VOCABULARY.words, LABEL, tuple(history))
     assert pydantic.TypeAdapter(Model).validate_python(asdict(model)) == model
@@ -249,7 +253,7 @@ def test_a_trained_classifier_comes_back_from_plain_data(plain) -> None:
         small_classifier(SmallModel(SMALL, VOCABULARY.words, LABEL | {"gender": LABEL["label"]}), weights_of(network))
 
 
-def test_what_cannot_be_learnt_is_refused() -> None:
+def test_what_cannot_be_learnt_is_refused():
     network = small_network(VOCABULARY, SMALL, LABEL, 0)
     whole, held_out = Labelled(READ, CLASSES), Labelled(READ_HELD_OUT, HELD_OUT_CLASSES)
     for training, development, message in (
@@ -262,24 +266,37 @@ def test_what_cannot_be_learnt_is_refused() -> None:
             train(network, LABEL, training, development, TRAINING, 0)
     with pytest.raises(ValueError, match="1 texts have no token"):
         check_tokens(VOCABULARY.tokenise(["", "good"]))
-
-
-def test_divergence_is_an_error() -> None:
-    def infinite(network, inputs, rows):
-        return network.get_input_embeddings().weight.sum() * float("inf")
-
     with pytest.raises(ValueError, match="training diverges: set the learning rate"):
-        trained(penalty=infinite)
+        trained(penalty=lambda network, *_: network.get_input_embeddings().weight.sum() * float("inf"))
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [{"learning_rate": 0.0}, {"max_epochs": 0}, {"patience": 0}, {"max_tokens": 0}, {"momentum": 1}, {"warmup": 1.1}],
-)
-def test_configs_that_cannot_be_are_refused(wrong) -> None:
-    with pytest.raises(pydantic.ValidationError, match=next(iter(wrong))):
-        TrainingConfig(**wrong)
-    with pytest.raises(pydantic.ValidationError, match=r"weight_decay\n.*must be 0 with RMSprop, which has none"):
-        TrainingConfig(weight_decay=0.1)
+def test_a_head_of_one_class_is_refused():
     with pytest.raises(pydantic.ValidationError):
         Head(("only",))
+
+
+# --- answers ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_text_of_which_nothing_is_read_is_never_right_and_the_first_of_equal_classes_is_the_answer():
+    probabilities = np.array([[np.nan, np.nan, np.nan], [0.4, 0.4, 0.2], [0.2, 0.4, 0.4], [-3.0, -1.0, -2.0]])
+    assert answers(probabilities).tolist() == [UNREAD, 0, 1, 1]
+    classes = ("a", "b", "c")
+    for label, right in {"a": [0, 1, 0, 0], "b": [0, 0, 1, 1], "c": [0, 0, 0, 0]}.items():
+        assert is_right(probabilities, classes, [label] * 4).tolist() == [bool(one) for one in right]
+    for row, number in (([np.nan, np.nan], UNREAD), ([0.5, 0.5], 0), ([0.1, 0.9], 1)):
+        assert Attribution((), np.empty(0), False, np.array(row), 0, 0.0, 0.0, 0.0).predicted == number
+
+
+class Told:
+    classes = ("bad", "good")
+
+    def probabilities(self, texts, /):
+        return np.array([{"fine": [0.2, 0.8], "poor": [0.6, 0.4]}.get(text, [np.nan, np.nan]) for text in texts])
+
+
+def test_whatever_has_classes_and_probabilities_can_be_asked():
+    said = ask(Told(), ["fine", "unread", "poor"])
+    assert said.predicted == ["good", None, "bad"]
+    assert said.right(["good", "bad", "good"]).tolist() == [True, False, False]
+    assert said.is_read.tolist() == [True, False, True]

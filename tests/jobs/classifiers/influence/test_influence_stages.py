@@ -1,23 +1,18 @@
-"""Stages of `word_influence` on tables by hand: what a sentence is, whom random words are judged by, what is masked."""
+"""Stages and sentences of `word_influence` on tables by hand: what is drawn, judged, masked, and said of it."""
 
 import itertools
 from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pytest
 
 from benchmarks.calibration.adversary import Held
-from benchmarks.calibration.influence import (
-    PAIR,
-    among_random,
-    followed,
-    interchanged,
-    probed,
-    ratio,
-    texts_of,
-)
+from benchmarks.calibration.influence import PAIR, among_random, followed, interchanged, probed, ratio, texts_of
+from tests.fixtures.tables.influence import influence
+from tiltmeter.jobs.classifiers.influence.page import page
 from tiltmeter.jobs.classifiers.influence.probes import OfProbes, SumUpProbes
 from tiltmeter.jobs.classifiers.influence.questions import Judged, context_of
 from tiltmeter.jobs.classifiers.influence.students import DivideTexts, LoadedTeacher, TeacherModel, TrainStudent
@@ -153,18 +148,43 @@ def test_students_of_a_checkpoint_begin_from_what_it_reads_words_as():
         return {word: np.array([float(len(word)), -1.0]) for word in words if word != "qqq"}
 
     loaded = LoadedTeacher(None, None, None, None, vectors)
-    work = TrainStudent(
-        teacher=TeacherModel("0"),
-        texts="texts",
-        vocabulary="vocabulary",
-        student=StudentConfig(dimensions=2),
-        seed=0,
-        min_count=1,
-        max_vocabulary=9,
-        language="en",
-    )
+    of_tables = {"teacher": TeacherModel("0"), "texts": "texts", "vocabulary": "vocabulary", "language": "en"}
+    work = TrainStudent(**of_tables, student=StudentConfig(dimensions=2), seed=0, min_count=1, max_vocabulary=9)
     vocabulary, made = work.first_vectors(loaded, [["Welsh", "film"], ["Film", "film", "qqq"]])
     assert sorted(map(str, asked)) == ["2", "Welsh", "film", "qqq"]
     of = {word: made[vocabulary.number(word)] for word in ("welsh", "film", "qqq")}
     np.testing.assert_allclose(of["welsh"] / of["film"], [5 / 4, 1.0], rtol=1e-5)
     assert of["qqq"][0] / of["qqq"][1] != pytest.approx(-3.0)
+
+
+# --- sentences of tables that are other than those of the page's model -----------------------------------------------
+
+USUAL = {name: pl.from_arrow(table) for name, table in influence().items()}
+PROBES = USUAL["probes"].head(1)
+LOW = pl.when(measure="all_correct").then(0.7).otherwise("low")
+FEW = {"p_holm": None, "p_value": None, "status": "too_few_units", "reason": "2 differ, and 6 are needed"}
+TURNED = {"difference": -PROBES["difference"][0], "difference_low": -0.1, "difference_high": -0.06}
+CASES = {
+    "random words differ as much, and a word is unknown": {},
+    "random words that the teacher was not asked about": {"p_random": None, "p_random_holm": None, "num_random": 20},
+    "no difference": {"p_holm": 0.4},
+    "no difference could be shown": {"p_holm": 0.4, "num_differing": 4},
+    "too few sentences": FEW,
+    "an interval without a side": {"p_random_holm": 0.01, "difference_low": -0.1},
+    "against the probe": {"p_random_holm": 0.001},
+    "against the control": {"p_random_holm": 0.001} | TURNED,
+}
+
+
+def test_sentences(check_sentences):
+    said = {
+        case: page.sentences(
+            {"probes": PROBES.with_columns(**{name: pl.lit(value) for name, value in changed.items()})}
+            if changed
+            else USUAL
+        )
+        for case, changed in CASES.items()
+    }
+    weak = USUAL["students"].with_columns(low=LOW)
+    said["a student that hardly follows better than the context"] = page.sentences({"students": weak})
+    check_sentences(said)

@@ -1,4 +1,7 @@
-"""The job `word_influence` on made-up reviews: what its tables say, counted again by what the models answer."""
+"""The job `word_influence` on made-up reviews: what its tables say, counted again by what the models answer.
+
+Of classifiers that it trains and, with three classes, of several checkpoints at once.
+"""
 
 import json
 import random
@@ -8,16 +11,17 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 from scipy.special import expit
 
 from tests.jobs.classifiers.rows import write_rows
+from tests.jobs.test_layouts import survive
 from tiltmeter.cluster.stages import UnitsFailed
 from tiltmeter.jobs.classifiers import training
 from tiltmeter.jobs.classifiers.influence import probes, questions
-from tiltmeter.jobs.classifiers.influence.questions import MaskWords
+from tiltmeter.jobs.classifiers.influence.questions import MaskWords, context_of
 from tiltmeter.jobs.classifiers.influence.students import StudentModel, TeacherModel
 from tiltmeter.jobs.classifiers.splits import drawn_order
-from tiltmeter.jobs.runtime.draws import without_number
 from tiltmeter.operators.classifiers.attribution.attribute import attribute
 from tiltmeter.operators.classifiers.attribution.records import AttributionConfig
 from tiltmeter.operators.classifiers.influence import student_training
@@ -28,11 +32,13 @@ from tiltmeter.operators.classifiers.influence.masking import random_scores
 from tiltmeter.operators.classifiers.influence.probes import Answers, probe, sampled_probe
 from tiltmeter.operators.classifiers.influence.records import MASK, Context, StudentConfig
 from tiltmeter.operators.classifiers.influence.scores import counterfactuals, hybrid, hybrid_sum
+from tiltmeter.operators.classifiers.influence.teachers import transformers_teacher
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.statistics.intervals import FISHER
 from tiltmeter.operators.statistics.means import share
 from tiltmeter.operators.statistics.text_intervals import ResampleSettings
 from tiltmeter.operators.statistics.units import units_of
+from tiltmeter.storage.models.load import load_classifier
 
 GOOD = ("lovely", "fine", "great", "charming", "splendid", "bright")
 BAD = ("awful", "dull", "poor", "boring", "dreadful", "bleak")
@@ -68,16 +74,16 @@ def write_reviews(path, seed, num, wrong):
     return write_rows(path, [["review", "class"], *rows, ["", "positive"], ["a film", ""]])
 
 
+def written_reviews(folder, num_learnt, num_tested):
+    """Labels are wrong of one text of twelve that models learn from, and of one of three that they are tested with."""
+    learnt = write_reviews(folder / "learnt.csv", 1, num_learnt, 1 / 12)
+    tested = write_reviews(folder / "tested.csv", 2, num_tested, 1 / 3)
+    return ["job=word_influence", f"data.path={learnt}", f"data.test={tested}", "data.text=review", "data.label=class"]
+
+
 @pytest.fixture(scope="module")
 def reviews(tmp_path_factory):
-    """Labels are wrong of one text of twelve that models learn from, and of one of three that they are tested with."""
-    folder = tmp_path_factory.mktemp("reviews")
-    learnt, tested = (
-        write_reviews(folder / f"{name}.csv", seed, num, wrong)
-        for name, seed, num, wrong in (("learnt", 1, 220, 1 / 12), ("tested", 2, 45, 1 / 3))
-    )
-    columns = ("data.text=review", "data.label=class")
-    return ["job=word_influence", f"data.path={learnt}", f"data.test={tested}", *columns]
+    return written_reviews(tmp_path_factory.mktemp("reviews"), 220, 45)
 
 
 @pytest.fixture(scope="module")
@@ -212,9 +218,8 @@ def test_agreement_is_that_of_students_and_teacher_place_by_place(influence, tol
         gold = np.array([told.teacher.classes.index(row["label"]) for row in texts])[of]
         logits = told.logits(contexts, [context.word for context in contexts], seed)
         alone, said = told.teacher.labels([context.replaced() for context in contexts]), logits.argmax(axis=1)
-        groups = {part: lengths > 0} | {
-            f"{part}:{name}": group for name, group in length_groups(lengths).items() if group.any()
-        }
+        by_length = {f"{part}:{name}": group for name, group in length_groups(lengths).items() if group.any()}
+        groups = {part: lengths > 0} | by_length
         tagged = groups | {f"{part}:{tag}": tags == tag for tag in {*tags}}
         shares = [
             *((part, "all_correct_gold", said == gold), (part, "teacher_accuracy", given == gold)),
@@ -235,10 +240,8 @@ def test_agreement_is_that_of_students_and_teacher_place_by_place(influence, tol
         sureness = {"_published": expit(np.abs(logits[:, 1] - logits[:, 0])), "": calibrated_confidence(logits, error)}
         for ending, sure in sureness.items():
             bins = np.minimum((20 * sure).astype(int), 19)
-            row, gap = (
-                rows[seed, part, f"calibration_error{ending}"],
-                sampled.binned_gap(sure - (said == given), bins, codes[of]),
-            )
+            row, gap = rows[seed, part, f"calibration_error{ending}"], sure - (said == given)
+            gap = sampled.binned_gap(gap, bins, codes[of])
             check("students", row, ("value", "low", "high"), gap)
         mine = {(split, measure) for number, split, measure in rows if number == seed and split.startswith(part)}
         assert mine == {share[:2] for share in shares} | {(part, f"calibration_error{name}") for name in sureness}
@@ -311,17 +314,11 @@ def test_probes_are_of_training_texts_that_the_filter_leaves(influence, told, ch
         steps.append("all")
         if not told.teacher.labels([context.text])[0]:
             continue
-        said = dict(
-            zip(
-                (words := [*dict.fromkeys((*common, *PLAIN, *asked))]),
-                told.logits([context] * len(words), words),
-                strict=True,
-            )
-        )
+        words = [*dict.fromkeys((*common, *PLAIN, *asked))]
+        said = dict(zip(words, told.logits([context] * len(words), words), strict=True))
         is_positive = {word: logits.argmax() == 1 for word, logits in said.items()}
-        reversed_ = any(not is_positive[word] for word in ("round", "modern")) and any(
-            is_positive[word] for word in ("local", "early")
-        )
+        is_against = any(not is_positive[word] for word in ("round", "modern"))
+        reversed_ = is_against and any(is_positive[word] for word in ("local", "early"))
         steps[-1] = "positive" if reversed_ else "not_reversed"
         if not reversed_ and not all(is_positive[word] for word in common):
             steps[-1] = "changeable"
@@ -345,10 +342,8 @@ def test_probes_are_of_training_texts_that_the_filter_leaves(influence, told, ch
         if word == "unheard":
             assert (row["status"], row["count_control"], row["count_probe"]) == ("unknown_word", counts[control], 0)
             continue
-        said, truth = (
-            np.array([[getattr(one, kind)[word] for word in (control, word)] for one in kept])
-            for kind in ("said", "truth")
-        )
+        said = np.array([[one.said[control], one.said[word]] for one in kept])
+        truth = np.array([[one.truth[control], one.truth[word]] for one in kept])
         both = {"student_rate": said, "rate": truth}
         for name, flags in both.items():
             assert row[name] == pytest.approx(np.mean(flags[:, 0] & ~flags[:, 1]))
@@ -438,11 +433,8 @@ def test_masking_counts_the_texts_whose_class_changes(influence, told, check):
     for row in influence.rows("masking"):
         codes, sampled = resampled([text.cluster for text in calls[row["seed"]]["rows"]], "masking")
         covered, by_lime = (nums[row["seed"], method] <= row["budget"] for method in (row["method"], "lime"))
-        less = covered.astype(int) - by_lime
-        for name, rate in (
-            ("coverage", sampled.rate(covered, codes)),
-            ("less_lime", sampled.rate(less, codes, FISHER)),
-        ):
+        less = sampled.rate(covered.astype(int) - by_lime, codes, FISHER)
+        for name, rate in (("coverage", sampled.rate(covered, codes)), ("less_lime", less)):
             check("masking", row, (name, f"{name}_low", f"{name}_high"), rate)
         left_out = nums[row["seed"], row["method"]][covered]
         assert row["mean_masked"] == (pytest.approx(left_out.mean()) if left_out.size else None)
@@ -459,19 +451,10 @@ def test_every_word_of_training_texts_has_its_count(influence, told):
         assert (row["status"] == "ok") == told.teacher.is_known(row["written"])
     # A sentence and its part go together.
     [texts] = influence.made("influence_texts", "prepared")
-    parts = {
-        cluster: {row["part"] for row in texts if row["cluster"] == cluster}
-        for cluster in {r["cluster"] for r in texts}
-    }
-    assert {len(of) for of in parts.values()} == {1}
+    assert len({(row["cluster"], row["part"]) for row in texts}) == len({row["cluster"] for row in texts})
     sizes = {part: len(rows) for part, rows in told.parts.items()}
     assert sizes["test"] == 90
     assert sizes["development"] / 440 == pytest.approx(0.1, abs=0.04)
-
-
-def test_students_of_a_teacher_share_their_draws_by_part(influence):
-    schemes = {without_number(draw["scheme"])[0] for draw in influence.rows("draws", table="students")}
-    assert len(schemes) == 2 * len({row["model"] for row in influence.rows("students")})
 
 
 def test_conventions_as_published_and_parts_of_what_may_be_asked(run_here, reviews, influence, told, tmp_path):
@@ -506,19 +489,11 @@ def test_conventions_as_published_and_parts_of_what_may_be_asked(run_here, revie
     assert [row["num_contexts"] for row in run.rows("probe_contexts", step="all")] == [60]
 
 
-def widths(run, width):
-    """Of students that have weights for it."""
-    return {
-        student.network.convolution.weight.shape[2]
-        for student in Told(run, config=replace(CONFIG, width=width)).students
-    }
-
-
-def test_a_teacher_that_knows_no_word_leaves_rows_with_reasons(run_here, reviews, tmp_path):
+def test_a_teacher_that_knows_no_word_leaves_rows_with_reasons(run_here, tmp_path):
     """Its vocabulary is empty: every word is the same to it."""
     settings = ("models.encoder.min_count=100000", "models.training.max_epochs=1", "student.max_epochs=1")
-    run = run_here(*reviews, *SMALL, *settings, "student.width=1", f"store={tmp_path}/store", f"run_dir={tmp_path}/run")
-    assert widths(run, 1) == {1}
+    few = [*written_reviews(tmp_path, 30, 12), *SMALL, *settings, "student.width=1"]
+    run = run_here(*few, f"store={tmp_path}/store", f"run_dir={tmp_path}/run")
     assert {row["status"] for row in run.rows("vocabularies")} == {"unknown_word"}
     for name in ("unlike_ratios", "counterfactuals"):
         assert {row["status"] for row in run.rows(name)} == {"no_words"}
@@ -542,7 +517,6 @@ def test_parts_of_speech_and_groups_that_a_file_brings_go_first(run_here, tmp_pa
         *("job=word_influence", f"data.path={path}", "data.tags=tags", *SMALL, *settings, "student.width=7"),
         *(f"store={tmp_path}/store", f"run_dir={tmp_path}/run"),
     )
-    assert widths(run, 7) == {7}
     words = {row["word"]: row["part_of_speech"] for row in run.rows("vocabularies")}
     assert {words[word] for word in words if word in GOOD + BAD} == {"X"}
     assert {words[word] for word in words if word in NOUNS} == {"NOUN"}
@@ -559,13 +533,8 @@ def test_parts_of_speech_and_groups_that_a_file_brings_go_first(run_here, tmp_pa
 
 def test_the_teacher_may_judge_a_sample(run_here, reviews, influence, told, tmp_path):
     """The student judges all; claims go by calibrated chances here."""
-    settings = (
-        "exact=never",
-        "ratios.num_checked=4",
-        "ratios.unit_contexts=99",
-        "probes.num_checked=15",
-        "probes.confidence=calibrated",
-    )
+    settings = ("exact=never", "ratios.num_checked=4", "ratios.unit_contexts=99")
+    settings += ("probes.num_checked=15", "probes.confidence=calibrated")
     sampled = run_here(
         *(*reviews, *SMALL, *settings, f"store={influence.path.parent}/store", f"run_dir={tmp_path}/run"),
         watched=[(questions, "powered_rate"), (probes, "sampled_contexts")],
@@ -611,7 +580,7 @@ def test_the_teacher_may_judge_a_sample(run_here, reviews, influence, told, tmp_
 
 def test_shards_change_nothing_but_last_bits(run_here, reviews, influence, tmp_path):
     other = run_here(
-        *(*reviews, *SMALL, "ratios.unit_contexts=13", "probes.unit_contexts=37"),
+        *(*reviews, *SMALL, "ratios.unit_contexts=40", "probes.unit_contexts=400"),
         *(f"store={influence.path.parent}/store", f"run_dir={tmp_path}/run"),
     )
     for name in ("unlike_ratios", "counterfactuals", "probes", "probe_contexts", "draws"):
@@ -630,19 +599,106 @@ def test_workers_change_no_table(run_job, reviews, influence, tmp_path, num_work
 @pytest.mark.slow
 @pytest.mark.parametrize("victim", ["driver", "worker"])
 def test_a_kill_at_a_random_moment_changes_no_table(influence, tiltmeter, outcome_of, tmp_path, reviews, victim):
-    from tests.jobs.test_layouts import kill
-
-    command = [*reviews, *SMALL, f"store={tmp_path}/store", f"run_dir={tmp_path}/run", "cluster.num_cpus=2"]
-    process = tiltmeter(*command)
-    kill(process, victim, tmp_path, 4)
-    if victim == "driver":
-        process = tiltmeter(*command)
-    _, errors = process.communicate(timeout=300)
-    assert process.returncode == 0, errors
-    assert outcome_of(tmp_path / "run").digests == influence.digests
+    survive(tiltmeter, outcome_of, tmp_path, [*reviews, *SMALL], victim, influence)
 
 
 def test_texts_of_one_class_are_refused(run_here, tmp_path):
     (tmp_path / "one.csv").write_text("text,label\n" + "".join(f"a film no {number},fine\n" for number in range(40)))
     with pytest.raises(UnitsFailed, match=r"must be of two at least; set data\.label"):
         run_here("job=word_influence", f"data.path={tmp_path}/one.csv", f"store={tmp_path}", f"run_dir={tmp_path}/run")
+
+
+# --- checkpoints: versions of a classifier of three classes ----------------------------------------------------------
+
+ADJECTIVES = ("lovely", "awful", *PLAIN)
+OTHERS = ("the", "a", "has", "one", "no", ".")
+CLASSES = ("bad", "good", "mixed")
+SETTINGS = [
+    *("num_students=1", "student.hidden=8", "student.max_epochs=2", "student.dimensions=8"),
+    *("student.random_words=2", "student.learning_rate=0.02"),
+    *("ratios.num_contexts=30", "ratios.max_words=20", "ratios.parts_of_speech=[NOUN, ADJ]", "masking.num_samples=20"),
+    *("masking.max_texts=10", "masking.max_words=8", "intervals.num_resamples=50", "probes.positive=good"),
+    *("probes.control=[lovely]", "probes.probe=[awful, modern]", "probes.num_checked=4"),
+    *("probes.clearly_positive=[]", "probes.clearly_negative=[]"),
+]
+
+
+@pytest.fixture(scope="module")
+def checkpoints(write_bert, tmp_path_factory):
+    """Two versions of a classifier that have learnt nothing, and so turn with nearly any word."""
+    place = tmp_path_factory.mktemp("checkpoints")
+    names = {"id2label": dict(enumerate(CLASSES)), "label2id": {name: number for number, name in enumerate(CLASSES)}}
+    words, head = [*NOUNS, *ADJECTIVES, *OTHERS], "BertForSequenceClassification"
+    folders = {
+        name: write_bert(place / name, words, head, initializer_range=spread, **names)
+        for name, spread in (("checkpoint", 1.0), ("after", 1.5))
+    }
+    for folder in folders.values():
+        make_classes_equally_likely(folder)
+    return folders
+
+
+def make_classes_equally_likely(folder):
+    model, tokenizer = load_classifier(folder, "cpu", "models.checkpoint")
+    teacher, rng = transformers_teacher(model, tokenizer), random.Random(1)
+    logits = teacher.logits(teacher.states([plain_review(rng).split() for _ in range(60)]))
+    model.classifier.bias.data -= torch.tensor(np.median(logits, axis=0), dtype=torch.float32)
+    model.save_pretrained(folder)
+
+
+def plain_review(rng):
+    kinds = (ADJECTIVES, NOUNS, ADJECTIVES, NOUNS)
+    return "the {} {} has one {} {}".format(*(rng.choice(words) for words in kinds))
+
+
+@pytest.fixture(scope="module")
+def versions(run_here, checkpoints, tmp_path_factory):
+    rng, place = random.Random(0), tmp_path_factory.mktemp("versions")
+    rows = [(plain_review(rng), label) for label in CLASSES * 40]
+    path = write_rows(place / "texts.csv", [["text", "label"], *rows])
+    named = (f"models.checkpoint={checkpoints['checkpoint']}", f"models.checkpoints={{after: {checkpoints['after']}}}")
+    given = ("job=word_influence", f"data.path={path}", *named, "models.revision=x", "models.device=auto")
+    return run_here(
+        *(*given, *SETTINGS, f"store={place}/store", f"run_dir={place}/run"), watched=[(probes, "sampled_probe")]
+    )
+
+
+@pytest.mark.parametrize("name", ["checkpoint", "after"])
+def test_ratios_are_those_of_the_checkpoint_itself(versions, checkpoints, name):
+    """By brute force: all words of the part of speech, put into the text."""
+    teacher = transformers_teacher(*load_classifier(checkpoints[name], "cpu", "models.checkpoint"))
+    texts = {row["row"]: row["text"].split() for row in versions.rows("texts")}
+    words = {row["word"]: row["part_of_speech"] for row in versions.rows("vocabularies", model=name, status="ok")}
+    rows = versions.rows("unlike_ratios", model=name, status="ok")
+    assert len(rows) == 30
+    for row in rows:
+        text, place = texts[row["row"]], row["place"]
+        others = [word for word, tag in words.items() if tag == row["part_of_speech"] and word != text[place]]
+        labels = teacher.labels([[*text[:place], word, *text[place + 1 :]] for word in others])
+        expected = np.mean(np.array(teacher.classes)[labels] != row["label"])
+        assert row["teacher_low"] == row["teacher_ratio"] == row["teacher_high"] == pytest.approx(expected)
+        assert row["num_checked"] == row["num_words"] == len(others)
+    scores = versions.rows("influences", model=name)
+    assert all(row["score"] == row["support"] for row in scores), "log odds of the text's class"
+    assert len({row["label"] for row in scores}) > 1
+
+
+def test_probes_are_about_the_class_that_is_asked_for(versions, checkpoints):
+    """By what the checkpoint says of each context with each word."""
+    [(_, drawn)] = versions.units("influence_probe_contexts")
+    contexts = {row["context"]: context_of(row) for ref in drawn.tables.values() for row in versions.read(ref)}
+    calls = iter(versions.calls["sampled_probe"])
+    for unit, done in versions.units("influence_probes"):
+        name = unit.config["teacher"]
+        teacher = transformers_teacher(*load_classifier(checkpoints[name], "cpu", "models.checkpoint"))
+        steps = {row["context"]: row["step"] for row in versions.read(done.tables["flags"])}
+        good = teacher.labels([contexts[number].text for number in steps]) == 1
+        assert [step != "all" for step in steps.values()] == good.tolist()
+        kept = [contexts[number] for number, step in steps.items() if step == "changeable"]
+        for row in versions.rows("probes", model=name):
+            call = next(calls)
+            for word, said in zip((row["control"], row["probe"]), call["truth"], strict=True):
+                labels = teacher.labels([kept[place].replaced(word) for place in call["rows"]])
+                assert said.tolist() == (labels == 1).tolist()
+            assert row["p_random"] is row["p_random_holm"] is None, "there are no more than 50 adjectives"
+    assert any(row["num_checked"] < row["num_contexts"] for row in versions.rows("probes"))

@@ -1,9 +1,12 @@
-"""The forest of errors, splits over groups, baselines, label errors and the model of words."""
+"""What is made of errors: a forest, splits over groups, baselines, a model of words, rankings, rounds, promises."""
+
+from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import binom
 from scipy.stats import t as student
 
 from tiltmeter.operators.classifiers.errors.forest import (
@@ -15,14 +18,21 @@ from tiltmeter.operators.classifiers.errors.forest import (
     permutation_importance,
     train_forest,
 )
-from tiltmeter.operators.classifiers.errors.label_errors import suspected
-from tiltmeter.operators.classifiers.errors.ranking import auroc
+from tiltmeter.operators.classifiers.errors.guarantees import (
+    flagged,
+    holds_most_errors,
+    leaves_few_errors,
+    most_unflagged,
+)
+from tiltmeter.operators.classifiers.errors.ranking import at_prevalence, aurc, auroc, first_weights, risk_coverage
+from tiltmeter.operators.classifiers.errors.rounds import STRATEGIES, Domain, RoundsConfig, play
 from tiltmeter.operators.classifiers.errors.splits import balanced_rows, draws_of_mean, folds_of, is_tested, mean_of
 from tiltmeter.operators.classifiers.errors.trees import reasons, trees_of
 from tiltmeter.operators.classifiers.errors.uncertainty import checked_probabilities, class_rates, rated
 from tiltmeter.operators.classifiers.errors.word_model import disagreement, out_of_fold_probabilities, train_word_model
 from tiltmeter.operators.statistics.differences import paired_difference
 from tiltmeter.operators.statistics.intervals import FISHER, LOGIT
+from tiltmeter.operators.statistics.units import each, units_of
 
 SMALL = ForestConfig(num_trees=30, leaf_sizes=(1, 5), num_folds=3, num_search_trees=10)
 
@@ -181,19 +191,12 @@ def test_rates_of_classes_are_those_of_training_texts():
     assert rated(["b", "a", "c"], rates).tolist() == [0.2, 0.3, 0.5]
 
 
-def test_what_are_no_probabilities_is_refused():
+def test_what_are_no_probabilities_and_no_scores_is_refused():
     with pytest.raises(ValueError, match="row 1: probabilities"):
         checked_probabilities(np.array([[0.5, 0.5], [0.5, 0.6]]))
+    with pytest.raises(ValueError, match="scores hold NaN"):
+        first_weights(np.array([np.nan]), 1)
     assert checked_probabilities(np.array([[0.3333, 0.3333, 0.3333]])).sum() == pytest.approx(1.0)
-
-
-def test_labels_are_suspected_where_another_class_is_surer():
-    rng = np.random.default_rng(0)
-    true = rng.integers(0, 3, 600)
-    labels = np.where(np.arange(600) < 40, (true + 1) % 3, true)
-    probabilities = np.full((600, 3), 0.05)
-    probabilities[np.arange(600), true] = 0.9
-    assert suspected(probabilities, labels).tolist() == (labels != true).tolist()
 
 
 TEXTS = ["good flight", "lovely good crew", "late bad bag", "bad late gate"] * 5
@@ -230,3 +233,157 @@ def test_the_draws_of_two_means_judge_their_difference_as_nadeau_and_bengio_do()
     assert judged.p == pytest.approx(2 * student.sf(differences.mean() / error, df=3))
     assert np.isnan(draws_of_mean(np.array([0.5, np.nan]), 0.25)).all()
     assert np.isfinite(draws_of_mean(np.array([0.5, 0.7]), 0.25)).all()
+
+
+# --- rankings: by brute force over orders ----------------------------------------------------------------------------
+
+SCORED = st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=1, max_size=6)
+
+
+def orders(scores):
+    """All orders that the scores allow, as rows."""
+    rows = range(len(scores))
+    return [order for order in permutations(rows) if all(scores[a] >= scores[b] for a, b in pairwise(order))]
+
+
+@given(SCORED, st.integers(1, 6))
+def test_precision_is_the_mean_over_all_orders_of_equal_scores(scored, size):
+    scores, errors = np.array([score for score, _ in scored]), np.array([error for _, error in scored])
+    precision = first_weights(scores, size) @ errors / size
+    if size <= len(scored):
+        expected = np.mean([errors[list(order[:size])].mean() for order in orders(scores)])
+        assert precision == pytest.approx(expected)
+
+
+@given(SCORED)
+def test_auroc_and_risk_are_those_of_pairs_and_orders(scored):
+    scores, errors = np.array([score for score, _ in scored]), np.array([error for _, error in scored])
+    pairs = [(a > b) + (a == b) / 2 for a in scores[errors] for b in scores[~errors]]
+    assert auroc(scores, errors) == pytest.approx(np.mean(pairs) if pairs else np.nan, nan_ok=True)
+    by_order = [
+        [errors[list(order[::-1][: size + 1])].mean() for size in range(len(scored))] for order in orders(scores)
+    ]
+    assert risk_coverage(scores, errors) == pytest.approx(np.mean(by_order, axis=0))
+    assert aurc(scores, errors) == pytest.approx(np.mean(by_order))
+
+
+def test_precision_at_another_prevalence_by_counts():
+    # Balanced: of 100 errors 80 are among the first, of 100 others 20. With 50 errors, 40 and 20.
+    assert at_prevalence(80 / 100, 0.5, 50 / 150) == pytest.approx(40 / 60)
+    assert at_prevalence(1.0, 0.5, 0.1) == 1.0
+
+
+# --- rounds of labelling ---------------------------------------------------------------------------------------------
+
+FOREST = ForestConfig(num_trees=10, leaf_sizes=(2,))
+CONFIG = RoundsConfig(number=2, size=15, start=30, num_seeds=1, test=0.3, num_folds=2)
+
+
+def domain(num, seed, shifted):
+    """Texts of two classes; in the new domain, a word that the old one has never seen turns the class."""
+    rng = np.random.default_rng(seed)
+    turned = rng.random(num) < 0.4 if shifted else np.zeros(num, dtype=bool)
+    good = rng.random(num) < 0.5
+    words = [f"{'fine lovely' if is_good else 'dull awful'} flight w{rng.integers(9)}" for is_good in good]
+    texts = [f"{text} {'not anymore' if turn else 'today now'}" for text, turn in zip(words, turned, strict=True)]
+    labels = ["good" if is_good != turn else "bad" for is_good, turn in zip(good, turned, strict=True)]
+    return Domain(texts, labels, [str(row) for row in range(num)], turned[:, np.newaxis].astype(float))
+
+
+def test_strategies_have_as_many_labels_and_one_start_and_a_forest_that_sees_the_cause_finds_more_errors():
+    old, new = domain(80, 0, shifted=False), domain(160, 1, shifted=True)
+    played = {strategy: play(strategy, old, new, CONFIG, FOREST, seed=0) for strategy in STRATEGIES}
+    for rounds in played.values():
+        assert [(step.round, step.num_labels) for step in rounds] == [(0, 30), (1, 45), (2, 60)]
+    assert len({rounds[0].accuracy for rounds in played.values()}) == 1
+    assert np.isnan(played["errors"][0].errors_found)
+    assert played["errors"][1].errors_found > played["random"][1].errors_found
+
+
+def test_surely_right_texts_cost_no_label_and_too_few_texts_are_refused():
+    old, new = domain(40, 2, shifted=False), domain(120, 3, shifted=True)
+    config = RoundsConfig(number=1, size=10, start=20, num_seeds=1, surely_right=10, num_folds=2)
+    rounds, others = (play("errors", old, new, config, FOREST, seed) for seed in (1, 2))
+    assert [step.num_labels for step in rounds] == [20, 30]
+    assert [step.accuracy for step in rounds] != [step.accuracy for step in others]
+    with pytest.raises(ValueError, match="42 texts can be labelled: must be at least 60"):
+        play("random", old, domain(60, 3, shifted=True), CONFIG, FOREST, seed=0)
+
+
+# --- promises: by the definition of each test and by drawing many calibrations ---------------------------------------
+
+
+def held(scores, errors, alpha, delta, joint=1, units=None):
+    texts = units or each(len(scores), "text")
+    return holds_most_errors(scores, errors, texts, alpha=alpha, delta=delta, joint=joint, seed=0)
+
+
+def left(scores, errors, rate, delta, joint=1, units=None):
+    texts = units or each(len(scores), "text")
+    return leaves_few_errors(scores, errors, texts, rate=rate, delta=delta, joint=joint, seed=0)
+
+
+def test_the_threshold_is_the_last_that_passes_and_promises_made_together_share_delta():
+    scores = np.random.default_rng(0).random(500)
+    errors = np.random.default_rng(1).random(500) < scores
+    promise = held(scores, errors, alpha=0.2, delta=0.05)
+    num, below = errors.sum(), (errors & (scores < promise.threshold)).sum()
+    assert binom.cdf(below, num, 0.2) <= 0.05 < binom.cdf(below + 1, num, 0.2)
+    assert promise.achieved_delta == pytest.approx(binom.cdf(below, num, 0.2))
+    made = flagged(promise.threshold, scores, errors)
+    assert (made.flags, made.missed) == ("some", below / num)
+    assert made.share == (scores >= promise.threshold).mean()
+    alone, together = (held(scores, errors, 0.2, 0.1, joint) for joint in (1, 5))
+    assert together.achieved_delta <= 0.02 < alone.achieved_delta <= 0.1
+    assert together.threshold == held(scores, errors, 0.2, 0.02).threshold < alone.threshold
+    assert left(scores, errors, 0.3, 0.1, 5) == left(scores, errors, 0.3, 0.02) <= left(scores, errors, 0.3, 0.1)
+
+
+def test_few_errors_promise_nothing_but_all_texts():
+    scores = np.arange(10) / 10
+    promise = held(scores, scores > 0.7, alpha=0.1, delta=0.1)
+    assert (promise.threshold, promise.num, promise.allowed) == (-np.inf, 2, -1)
+    made = flagged(promise.threshold, scores, scores > 0.7)
+    assert (made.flags, made.share, made.missed) == ("all", 1.0, 0.0)
+    assert np.isnan(made.unflagged_rate)
+    assert left(scores, scores > 0.7, rate=0.1, delta=0.1) == -np.inf
+
+
+def test_all_and_none_are_told_apart():
+    scores = np.random.default_rng(0).random(2000)
+    errors = np.random.default_rng(1).random(2000) < 0.02
+    assert flagged(left(scores, errors, rate=0.1, delta=0.1), scores, errors).flags == "none"
+    assert flagged(left(scores, errors, rate=0.001, delta=0.1), scores, errors).flags == "all"
+
+
+def test_one_text_of_each_group_is_counted():
+    """Thirty texts of each of 40 groups say what 40 texts do."""
+    rng = np.random.default_rng(0)
+    groups = units_of(np.repeat(np.arange(40), 30), "group")
+    scores = np.repeat(rng.random(40), 30)
+    errors = np.ones(1200, dtype=bool)
+    promise = held(scores, errors, alpha=0.2, delta=0.1, units=groups)
+    assert promise == held(np.unique(scores), np.ones(40, dtype=bool), alpha=0.2, delta=0.1)
+    assert held(scores, errors, alpha=0.2, delta=0.1).threshold > promise.threshold
+    few, mixed = rng.random(1200) < 0.01, rng.random(1200)
+    settings = {"delta": 0.1, "joint": 1}
+    made = [holds_most_errors(mixed, errors, groups, alpha=0.2, seed=seed, **settings).threshold for seed in (0, 1)]
+    made += [leaves_few_errors(mixed, mixed > 0.7, groups, rate=0.2, seed=seed, **settings) for seed in (0, 1)]
+    made += [most_unflagged(0.5, mixed, mixed < 0.2, groups, level=0.9, seed=seed) for seed in (0, 1)]
+    assert len({*made}) == 6, "another seed draws other texts"
+    assert left(scores, few, rate=0.05, delta=0.1) > left(scores, few, rate=0.05, delta=0.1, units=groups)
+    most = most_unflagged(2.0, scores, errors & False, groups, level=0.9, seed=0)
+    assert most == pytest.approx(1 - 0.1 ** (1 / 40))
+
+
+@pytest.mark.parametrize("kind", ["errors", "others"])
+def test_promises_are_kept_as_often_as_they_say(kind):
+    rng, broken = np.random.default_rng(2), 0
+    for _ in range(400):
+        scores = rng.random(600)
+        errors = rng.random(600) < scores**2
+        if kind == "errors":  # P(score < x | error) = x^3
+            broken += max(held(scores, errors, 0.15, 0.1).threshold, 0.0) ** 3 > 0.15
+        else:  # P(error | score < x) = x^2 / 3
+            broken += min(max(left(scores, errors, 0.1, 0.1), 0.0), 1.0) ** 2 / 3 > 0.1
+    assert broken <= 400 * 0.1 + 3 * np.sqrt(400 * 0.09)

@@ -1,9 +1,18 @@
-"""Readable features and generalised dependencies, counted by hand."""
+"""Readable features and generalised dependencies, counted by hand; and the columns that forests see of them."""
 
 import numpy as np
+import polars as pl
 import pytest
 
 from tiltmeter.operators.classifiers.errors.dependencies import dependency_counts, sentences
+from tiltmeter.operators.classifiers.errors.examples import (
+    FULL,
+    PUBLISHED,
+    READABLE,
+    WITH_CLASS,
+    Examples,
+    probability_classes,
+)
 from tiltmeter.operators.classifiers.errors.readable import ReadableFeatures, lexicon_of, matrix
 
 LISTS = {
@@ -50,22 +59,11 @@ def test_tags_and_their_pairs_are_counted(readable):
     assert not any(name.startswith("tag") for name in ReadableFeatures(LISTS, tags=False)("The bad flight").counts)
 
 
-def test_an_empty_text_has_nothing(readable):
+def test_an_empty_text_has_nothing_features_are_columns_and_the_identity_tells_lists_apart(readable):
     assert readable("") == (0, {}, 0.0, 0.0)
-
-
-def test_the_identity_tells_lists_apart():
-    assert ReadableFeatures(LISTS).identity != ReadableFeatures(LISTS | {"thanks": ["ta"]}).identity
-
-
-def test_features_as_columns():
     assert matrix([{"a": 0.5}, {"b": 1.0, "c": 2.0}], ["b", "a"]).tolist() == [[0.0, 0.5], [1.0, 0.0]]
     assert np.shape(matrix([], ["a"])) == (0, 1)
-
-
-def test_a_lexicon_of_another_form_is_refused():
-    with pytest.raises(ValueError, match="must be a word, a category, and 1 or 0"):
-        lexicon_of([("late", "anger")])
+    assert ReadableFeatures(LISTS).identity != ReadableFeatures(LISTS | {"thanks": ["ta"]}).identity
 
 
 # --- dependencies -----------------------------------------------------------------------------------------------------
@@ -106,14 +104,37 @@ def test_sentences_belong_to_texts_and_dependencies_have_tags_for_words():
         ("# text_id = 1\n1\tok", "line 2: has 2 columns"),
         ("# text_id = 1\n1\tok\t_\t_\tUH\t_\tx\troot\t_\t_", "line 2: the head is 'x'"),
         ("1\tok\t_\t_\tUH\t_\t0\troot\t_\t_", "line 1: a sentence before any line"),
+        ("# text_id = 1\n1\tok\t_\t_\tUH\t_\t5\troot\t_\t_", "text 1: token 1 has head 5"),
     ],
 )
-def test_what_is_no_parse_is_refused(conllu, message):
+def test_what_is_no_parse_and_no_lexicon_is_refused(conllu, message):
     with pytest.raises(ValueError, match=message):
-        list(sentences(conllu))
+        [*map(dependency_counts, sentences(conllu))]
+    with pytest.raises(ValueError, match="must be a word, a category, and 1 or 0"):
+        lexicon_of([("late", "anger")])
 
 
-def test_a_head_that_is_no_token_is_refused():
-    [sentence] = sentences("# text_id = 1\n1\tok\t_\t_\tUH\t_\t5\troot\t_\t_")
-    with pytest.raises(ValueError, match="text 1: token 1 has head 5"):
-        dependency_counts(sentence)
+# --- what forests see of a text: by names, of more classes than two --------------------------------------------------
+
+CLASSES = ("angry", "glad", "sad")
+SHARES = [[0.1, 0.2, 0.7], [0.5, 0.3, 0.2], [0.3, 0.6, 0.1], [0.25, 0.35, 0.4]]
+
+
+def test_a_column_is_that_of_its_name():
+    predicted = ["sad", "angry", "glad", "sad"]
+    table = pl.DataFrame({"predicted": predicted, "label": ["sad", "calm", "glad", "glad"], "probabilities": SHARES})
+    values = np.arange(8.0).reshape(4, 2) / 10
+    counts = np.array([[0, 1], [0, 0], [0, 2], [3, 1]])
+    data = Examples(table, ("rare", "frequent"), values, counts, CLASSES)
+    names = data.column_names(FULL, 0.5)
+    said = ["predicted angry", "predicted calm", "predicted glad", "predicted sad"]
+    assert names == ["frequent", *said, *(f"probability of {name}" for name in CLASSES)]
+    assert data.column_names(WITH_CLASS, 0.5) == ["frequent", *said]
+    assert data.column_names(READABLE, 0.2) == ["rare", "frequent"]
+    assert data.column_names(PUBLISHED, 0.5) == []
+    columns = data.columns([*names, "of another run"])
+    assert columns[:, 0].tolist() == [0.1, 0.3, 0.5, 0.7]
+    assert columns[:, 1:5].tolist() == [[name == f"predicted {one}" for name in said] for one in predicted]
+    assert columns[:, 5:8].tolist() == SHARES
+    assert not columns[:, 8].any()
+    assert probability_classes(names) == [*CLASSES]

@@ -16,9 +16,9 @@ from tiltmeter.operators.classifiers.errors.slices.group_flips import flipped_un
 from tiltmeter.operators.classifiers.errors.slices.leading import leading_slices, shortened, standardised
 from tiltmeter.operators.classifiers.errors.slices.predicates import Predicate, predicates_of
 from tiltmeter.operators.classifiers.errors.slices.search import SliceConfig, candidates_of, hits_of, leading, plain
-from tiltmeter.operators.classifiers.errors.slices.versions import worse_p
+from tiltmeter.operators.classifiers.errors.slices.versions import leading_changes, worse_p
 from tiltmeter.operators.statistics.designs.one_sided import positive_p
-from tiltmeter.operators.statistics.means import mean, share
+from tiltmeter.operators.statistics.means import mean
 from tiltmeter.operators.statistics.multiplicity import holm
 from tiltmeter.operators.statistics.text_intervals import between
 from tiltmeter.operators.statistics.units import each, units_of
@@ -29,6 +29,10 @@ TEXTS = each(2000, "text")
 def unpacked(bits, num_rows):
     octets = np.ascontiguousarray(bits).view(np.uint8)
     return np.unpackbits(octets, axis=-1, count=num_rows, bitorder="little").astype(bool)
+
+
+def named(members):
+    return [Predicate(f"f{number}", "present") for number in range(len(members))]
 
 
 def bernoulli(rng, rows, shares):
@@ -59,7 +63,7 @@ def test_every_subset_of_a_stratum_is_drawn_as_often():
     assert binomtest(int(sum(drawn[4] for drawn in draws)), 6000, 0.5).pvalue > 1e-4
 
 
-def test_t_has_the_mean_and_variance_of_hypergeometric_draws():
+def test_t_has_the_mean_and_variance_of_hypergeometric_draws_and_a_predicted_class_has_none():
     strata = np.array([0] * 6 + [1] * 4)
     errors = np.array([1, 1, 1, 0, 0, 0, 1, 0, 0, 0], dtype=bool)
     members = np.array([1, 1, 1, 0, 0, 0, 1, 0, 0, 1], dtype=bool)
@@ -71,16 +75,9 @@ def test_t_has_the_mean_and_variance_of_hypergeometric_draws():
     assert statistics.value[0] == pytest.approx((4 - 2.0) / np.sqrt(first.var() + second.var()))
     everyone = np.ones(10, dtype=bool)
     assert standardised(members, errors, strata, each(10, "text"), everyone) == pytest.approx(statistics.value[0])
-
-
-def test_a_slice_that_is_a_predicted_class_has_no_t():
-    strata = np.array([0, 0, 1, 1])
-    errors = np.array([True, False, True, True])
-    statistics = max_t.statistics_of(
-        packed((strata == 0)[np.newaxis]), np.array([[0]]), max_t.layout_of(strata, errors), errors
-    )
-    assert np.isnan(statistics.value[0])
-    assert np.isnan(max_t.adjusted(np.array([0]), statistics.value, 9)).all()
+    of_a_class = max_t.statistics_of(packed((strata == 0)[np.newaxis]), np.array([[0]]), layout, errors)
+    assert np.isnan(of_a_class.value[0])
+    assert np.isnan(max_t.adjusted(np.array([0]), of_a_class.value, 9)).all()
 
 
 def test_step_down_p_values_are_those_of_the_definition():
@@ -135,11 +132,9 @@ def test_predicates_say_presence_absence_quarters_and_the_predicted_class():
     members = {predicate.name: rows.tolist() for predicate, rows in zip(made.predicates, made.members, strict=True)}
     assert members["thanks"] == [True, False, False, False, True, False, False, False]
     assert members["no thanks"] == [not there for there in members["thanks"]]
-    assert "never" not in members
-    assert "no never" not in members  # all texts lack it, which tells nothing
-    assert [name for name in members if name.startswith("num_tokens")] == [
-        f"num_tokens in {low}..{low + 1}" for low in (1, 3, 5, 7)
-    ]
+    # All texts lack "never", which tells nothing.
+    quarters = [f"num_tokens in {low}..{low + 1}" for low in (1, 3, 5, 7)]
+    assert sorted(members) == ["no thanks", *quarters, "predicted x", "predicted y", "thanks"]
     assert members["predicted y"] == [False] * 4 + [True] * 4
     made = predicates_of({}, {"polarity": np.array([0.0] * 6 + [0.5, 1.0])}, ["x"] * 8, min_size=1)
     assert [predicate.name for predicate in made.predicates] == ["polarity in 0..0", "polarity in 0.5..1"]
@@ -183,8 +178,7 @@ def scores_by_hand(members, errors, strata, units, conjunctions):
 def test_scores_of_groups_are_those_of_the_definition():
     members, errors, strata, units = grouped_case(0)
     config = SliceConfig(min_size=15, num_permutations=300)
-    predicates = [Predicate(f"f{number}", "present") for number in range(5)]
-    candidates = candidates_of(members, predicates, errors, strata, units, config)
+    candidates = candidates_of(members, named(members), errors, strata, units, config)
     slices = [plain(row) for row in candidates.conjunctions]
     scores = scores_by_hand(members, errors, strata, units, slices)
     t = scores.sum(axis=0) / np.sqrt((scores**2).sum(axis=0))
@@ -207,15 +201,14 @@ def test_scores_of_groups_are_those_of_the_definition():
 
 
 def test_few_groups_and_slices_of_few_groups_get_no_test():
-    predicates = [Predicate(f"f{number}", "present") for number in range(5)]
     config = SliceConfig(min_size=15, num_permutations=50)
     members, *rest = grouped_case(1, num_groups=7)
-    few = candidates_of(members, predicates, *rest, config)
+    few = candidates_of(members, named(members), *rest, config)
     assert few.grouped.too_few.have == 7
     assert np.isnan(few.statistics.value).all()
     members, errors, strata, units = grouped_case(1, num_groups=30)
     members[4] = units.codes < 4
-    candidates = candidates_of(members, predicates, errors, strata, units, config)
+    candidates = candidates_of(members, named(members), errors, strata, units, config)
     values = dict(zip(map(plain, candidates.conjunctions), candidates.statistics.value, strict=True))
     assert all(np.isnan(value) == (4 in slice_) for slice_, value in values.items())
     p_values = max_t.adjusted(hits_of(candidates, 0, range(50)), candidates.statistics.value, 50)
@@ -236,15 +229,11 @@ def planted(seed, effect=0.5, num_rows=2000):
 
 def search(members, errors, strata, num_permutations=99):
     config = SliceConfig(min_size=50, num_permutations=num_permutations)
-    predicates = [Predicate(f"f{number}", "present") for number in range(len(members))]
-    candidates = candidates_of(members, predicates, errors, strata, each(len(errors), "text"), config)
+    candidates = candidates_of(members, named(members), errors, strata, each(len(errors), "text"), config)
     hits = hits_of(candidates, 0, range(num_permutations))
     p_values = max_t.adjusted(hits, candidates.statistics.value, num_permutations)
-    return (
-        candidates,
-        p_values,
-        leading(candidates, p_values, members, errors, strata, each(len(errors), "text"), config.alpha),
-    )
+    first = leading(candidates, p_values, members, errors, strata, each(len(errors), "text"), config.alpha)
+    return candidates, p_values, first
 
 
 def test_two_planted_effects_lead_one_after_the_other_and_their_shadows_do_not():
@@ -283,18 +272,7 @@ def test_a_slice_is_not_shortened_to_one_that_is_not_significant():
     assert set(found) <= significant
 
 
-# --- rates ------------------------------------------------------------------------------------------------------------
-
-
-def test_rates_are_shares_by_unit():
-    rng = np.random.default_rng(0)
-    members, errors, codes = bernoulli(rng, 60, [0.3, 0.9, 0.5]), rng.random(60) < 0.4, np.arange(60) // 4
-    for units in (each(60, "text"), units_of(codes, "group")):
-        rates = rates_of(members, errors, units, 0.8)
-        known = [share(errors[inside], units.part(inside), level=0.8) for inside in members]
-        for name, found in zip(("value", "low", "high"), rates, strict=True):
-            assert found == pytest.approx([getattr(one, name) for one in known])
-    assert all(len(part) == 0 for part in rates_of(members[:0], errors, each(60, "text"), 0.8))
+# --- changes and confirmation ----------------------------------------------------------------------------------------
 
 
 def test_a_change_is_the_paired_difference_of_units():
@@ -319,3 +297,110 @@ def test_slices_are_confirmed_by_the_scores_of_units_and_by_how_many_were_chosen
         found = confirmed_p(members, [(0, 1), (4,)], errors, strata, units)
         np.testing.assert_array_equal(found, holm(np.array(known)))
     assert np.isnan(found).all()  # by four groups
+
+
+# --- versions: max-T over which way texts moved ----------------------------------------------------------------------
+
+CONFIG = SliceConfig(min_size=50, num_permutations=499)
+MOVED = each(1500, "text")
+
+
+def versions(seed, worse):
+    """Two versions with a fifth of errors each; the later one errs more where the first feature is."""
+    rng = np.random.default_rng(seed)
+    members = rng.random((4, 1500)) < np.array([0.2, 0.5, 0.4, 0.6])[:, np.newaxis]
+    before = rng.random(1500) < 0.2
+    return members, before, rng.random(1500) < 0.2 + worse * members[0]
+
+
+def p_values_of(members, before, after, units=MOVED):
+    slices, p_values = worse_p(members, named(members), before, after, units, CONFIG, seed=3)
+    return dict(zip(slices, p_values.tolist(), strict=True))
+
+
+def test_slices_that_got_worse_and_say_the_same_lead_once_and_versions_that_are_the_same_have_no_test():
+    members, before, after = versions(4, worse=0.4)
+    members = np.concatenate([members, members[:1] & (np.arange(1500) % 20 > 0)])
+    slices, p_values = worse_p(members, named(members), before, after, MOVED, CONFIG, seed=3)
+    first = leading_changes(members, slices, p_values, before, after, MOVED, 0.05)
+    assert p_values[slices.index((0,))] == 1 / 500
+    assert (p_values <= 0.05).sum() > 3
+    assert [slices[number] for number in first] in ([(0,)], [(4,)], [(4,), (0,)])
+    assert leading_changes(members, slices, np.ones(len(slices)), before, after, MOVED, 0.05) == []
+    assert np.isnan(list(p_values_of(members, before, before).values())).all()
+
+
+@pytest.mark.parametrize("units", [MOVED, units_of(np.arange(1500) // 30, "group")], ids=["texts", "groups"])
+def test_one_slice_has_the_p_value_of_its_draws(units):
+    members, before, after = versions(2, worse=0.02)
+    [p_value] = p_values_of(members[:1], before, after, units).values()
+    movers, change = units.part(before != after), (after.astype(int) - before)[before != after]
+    sums = movers.sums(change * members[0, before != after])
+    drawn = [np.where(flipped_units(movers.num, 3, draw), -1, 1) @ sums for draw in range(499)]
+    assert p_value == (1 + sum(total >= sums.sum() for total in drawn)) / 500
+    assert 0.05 < p_value < 0.95
+
+
+def test_texts_of_a_group_that_move_together_are_one_witness():
+    """Of 1,500 texts in 50 groups, all of three groups got worse: by texts beyond doubt, by groups not."""
+    groups = units_of(np.arange(1500) // 30, "group")
+    members, before, _ = versions(5, worse=0.0)
+    after = before | (groups.codes < 3)
+    assert min(p_values_of(members, before, after).values()) == 1 / 500
+    by_group = p_values_of(members, before, after, groups)
+    assert np.isnan(list(by_group.values())).all()  # three of eight groups that a test needs
+
+
+# --- five slices that are planted among many: found, named exactly, and confirmed intervals hold the planted rate ----
+
+NUM_PLANTED, SIZE, EFFECT, NUM_ROWS = 5, 600, 0.25, 14_000
+"""Half of the 600 texts of a slice explore: 300 rows are searched, as rows are counted wherever slices are."""
+HALVED = 300
+"""Texts of both halves, of which 150 explore."""
+CLASS_RATES = np.array([0.2, 0.4, 0.5])
+
+
+def five_planted(seed, size):
+    """Texts of both halves with 30 features, pairs of which five times so many have, that are wrong more often."""
+    rng = np.random.default_rng(seed)
+    members = rng.random((30, NUM_ROWS)) < rng.uniform(0.1, 0.5, 30)[:, np.newaxis]
+    free = np.ones(NUM_ROWS, dtype=bool)
+    slices = [(2 * number, 2 * number + 1) for number in range(NUM_PLANTED)]
+    for first, second in slices:  # those that have both by chance lose one; others get both
+        both = members[first] & members[second]
+        members[second] &= ~both
+        chosen = rng.choice(np.flatnonzero(free), size, replace=False)
+        members[[[first], [second]], chosen] = True
+        free[chosen] = False
+    strata = rng.integers(0, 3, NUM_ROWS)
+    inside = np.any([members[list(slice_)].all(axis=0) for slice_ in slices], axis=0)
+    return members, rng.random(NUM_ROWS) < CLASS_RATES[strata] + EFFECT * inside, strata, slices
+
+
+def found(seed, size=SIZE):
+    """Which planted slices lead, how many others do, and whether confirmed intervals hold the planted rates."""
+    members, errors, strata, slices = five_planted(seed, size)
+    exploring = np.random.default_rng(seed + 10_000).random(NUM_ROWS) < 0.5
+    config = SliceConfig(min_size=100, num_permutations=299)
+    half = members[:, exploring], errors[exploring], strata[exploring]
+    texts = each(len(half[1]), "text")
+    candidates = candidates_of(half[0], named(members), half[1], half[2], texts, config)
+    p_values = max_t.adjusted(hits_of(candidates, seed, range(299)), candidates.statistics.value, 299)
+    first = leading(candidates, p_values, *half, texts, config.alpha)
+    holds = []
+    for slice_ in set(first) & set(slices):
+        inside = members[list(slice_)].all(axis=0) & ~exploring
+        rates = rates_of(inside[np.newaxis], errors, each(NUM_ROWS, "text"), 0.95)
+        rate = (CLASS_RATES[strata[inside]] + EFFECT).mean()
+        holds.append(bool(rates.low[0] <= rate <= rates.high[0]))
+    return len(set(first) & set(slices)), len(set(first) - set(slices)), holds
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("size", "named"), [(SIZE, 0.95), (HALVED, 0.85)])
+def test_planted_slices_are_named_exactly_and_their_intervals_hold(size, named):
+    results = [found(seed, size) for seed in range(40)]
+    assert sum(num for num, _, _ in results) >= named * 40 * NUM_PLANTED
+    assert sum(others for _, others, _ in results) <= 0.1 * 40 * NUM_PLANTED
+    holds = [hold for _, _, part in results for hold in part]
+    assert np.mean(holds) >= 0.93

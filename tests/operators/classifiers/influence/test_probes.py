@@ -1,4 +1,4 @@
-"""Probes: by hand, by brute force over signs, and by the means of two phases."""
+"""Probes, calibration, rates of a judged sample: by hand, by brute force, on resamples, by means of two phases."""
 
 from itertools import product
 
@@ -6,13 +6,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import expit
+from scipy.stats import hypergeom
 
+from tiltmeter.operators.classifiers.influence.calibration import calibrated_confidence, calibrated_odds
 from tiltmeter.operators.classifiers.influence.clusters import SampledClusters
+from tiltmeter.operators.classifiers.influence.prediction_powered import Stratum, powered_rate, true_bounds
 from tiltmeter.operators.classifiers.influence.probes import Answers, filtered, probe, sampled_probe, unusual
 from tiltmeter.operators.statistics.intervals import FISHER, LOGIT
 from tiltmeter.operators.statistics.means import judged_sample, mean, share
-from tiltmeter.operators.statistics.resampling import resampled_cluster_mean, resampled_counts
-from tiltmeter.operators.statistics.text_intervals import ResampleSettings, spread_out
+from tiltmeter.operators.statistics.resampling import Estimate, resampled_cluster_mean, resampled_counts
+from tiltmeter.operators.statistics.text_intervals import ResampleSettings, cut, resampled_interval, spread_out
 from tiltmeter.operators.statistics.units import each, units_of
 
 
@@ -117,3 +121,62 @@ def test_the_filter_is_a_conjunction_and_its_steps_are_counted():
     kept = filtered(is_positive, with_positive, with_negative, changeable)
     assert kept.rows.tolist() == [0, 1]  # the third is negative with a positive word and positive with a negative one
     assert kept.counts == {"all": 5, "positive": 4, "not_reversed": 3, "changeable": 2}
+
+
+def test_gaps_of_a_bin_cancel_and_those_of_two_do_not_in_resamples_of_whole_sentences_too():
+    gaps, bins, sentences = np.array([0.9, -0.8, 0.2, 1.0, -0.6]), np.array([0, 1, 1, 0, 2]), np.array([0, 0, 1, 2, 2])
+    found = SampledClusters(3, ResampleSettings(0.8, num_resamples=200), 0, 1, "sentence")
+    gap = found.binned_gap(gaps, bins, sentences)
+    [counts] = resampled_counts(np.zeros(3, np.int64), 0, 1, 200)
+    times = counts[:, sentences]
+    drawn = sum(abs((times * gaps)[:, bins == number].sum(axis=1)) for number in range(3)) / times.sum(axis=1)
+    estimate = Estimate((1.9 + 0.6 + 0.6) / 5, drawn, 25 / 9)
+    assert gap.value == pytest.approx(estimate.value)
+    low, high, _ = resampled_interval(estimate, 0.8, scale=cut(0.0, 1.0))
+    assert (gap.low, gap.high) == (pytest.approx(float(low)), pytest.approx(float(high)))
+    np.testing.assert_allclose(gap.resamples, spread_out(estimate))
+    assert np.isnan(found.binned_gap(np.zeros(0), np.zeros(0, int), np.zeros(0, int)).value)
+
+
+def test_calibrated_odds_are_those_of_the_confidence_which_the_second_best_of_three_classes_decides():
+    odds = np.array([-1.2, -0.1, 0.4, 5.0])
+    logits = np.stack([np.zeros(4), odds], axis=1)
+    confidence = expit(calibrated_odds(odds, 0.3))
+    np.testing.assert_allclose(np.maximum(confidence, 1 - confidence), calibrated_confidence(logits, 0.3))
+    assert np.isfinite(calibrated_odds(np.array([-9.0, 9.0]), 0.01)).all()
+    second_best = calibrated_confidence(np.array([[0.0, 1.0, 0.9], [0.0, 1.0, -5.0]]), 0.1)
+    assert second_best == pytest.approx([0.8413, 1.0], abs=1e-4)
+
+
+@given(st.integers(1, 12), st.data())
+def test_bounds_hold_all_numbers_that_the_sample_leaves_possible(num, data):
+    checked = data.draw(st.integers(0, num))
+    true = data.draw(st.integers(0, checked))
+    low, high = true_bounds(Stratum(num, checked, true), 0.9)
+    plausible = [
+        total
+        for total in range(true, num - checked + true + 1)
+        if min(hypergeom.sf(true - 1, num, total, checked), hypergeom.cdf(true, num, total, checked)) > 0.05
+        or checked == num
+    ]
+    assert (low, high) == (plausible[0], plausible[-1])
+
+
+def test_exact_rates_hold_by_brute_force():
+    """Of all true numbers in strata of 6 and 9, of which 3 and 4 are judged: the chance that the interval holds."""
+    for first, second in product(range(7), range(10)):
+        chance = 0.0
+        for one, two in product(range(4), range(5)):
+            weight = hypergeom.pmf(one, 6, first, 3) * hypergeom.pmf(two, 9, second, 4)
+            if weight > 0:
+                powered = powered_rate(Stratum(6, 3, one), Stratum(9, 4, two), level=0.9)
+                chance += weight * (powered.low - 1e-12 <= (first + second) / 15 <= powered.high + 1e-12)
+        assert chance >= 0.9
+
+
+def test_a_stratum_that_nobody_judged_may_hold_anything():
+    powered = powered_rate(Stratum(5, 5, 5), Stratum(5, 0, 0))
+    assert np.isnan(powered.estimate)
+    assert (powered.low, powered.high) == (0.5, 1.0)
+    with pytest.raises(ValueError, match="level="):
+        powered_rate(Stratum(1, 1, 1), level=1.0)

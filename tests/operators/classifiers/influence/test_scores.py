@@ -25,40 +25,22 @@ from tiltmeter.operators.classifiers.influence.scores import (
     hybrid,
     hybrid_sum,
     influence_scores,
-    log_odds,
     support,
-    unlike_ratios,
 )
 from tiltmeter.operators.classifiers.small import words_of
 from tiltmeter.operators.statistics.text_intervals import ResampleSettings
 
 
-def test_scores_of_two_classes_are_twice_the_probability_less_one():
+@pytest.mark.parametrize("bias", [None, np.array([0.3, -0.8, 0.1])], ids=["without a bias", "with one"])
+def test_scores_of_two_classes_are_twice_the_probability_less_one_and_more_have_log_odds(bias):
     rng = np.random.default_rng(0)
-    changes, weight = rng.normal(size=(6, 4)), rng.normal(size=(2, 4))
-    expected = 2 * softmax(changes @ weight.T, axis=1)[:, 1] - 1
-    np.testing.assert_allclose(influence_scores(changes, weight), expected)
-    assert influence_scores(np.zeros((1, 4)), weight).tolist() == [0.0]
-
-
-def test_the_published_form_gives_a_word_that_changes_nothing_the_score_of_the_bias():
-    bias = np.array([0.0, 1.0])
-    published = influence_scores(np.zeros((1, 3)), np.ones((2, 3)), bias)
-    assert published[0] == pytest.approx(2 / (1 + np.exp(-1)) - 1)
-
-
-def test_more_classes_have_log_odds():
-    logits = np.array([[0.3, -1.0, 2.0]])
-    p = softmax(logits)
-    np.testing.assert_allclose(influence_scores(logits, np.eye(3)), np.log(p / (1 - p)))
-    np.testing.assert_allclose(support(log_odds(logits), 2), np.log(p[:, 2] / (1 - p[:, 2])))
-
-
-def test_words_that_do_not_count_change_no_ratio():
-    labels, counted = np.array([[1, 0, 1, 1], [1, 0, 1, 1]]), np.array([[True, True, True, False]] * 2)
-    assert unlike_ratios(labels, np.array([1, 0]), counted).tolist() == [1 / 3, 2 / 3]
-    assert unlike_ratios(labels, np.array([1, 0])).tolist() == [1 / 4, 3 / 4]
-    assert unlike_ratios(labels[:, :1], np.array([1, 0])).tolist() == [0.0, 1.0]
+    changes, weight = rng.normal(size=(6, 4)), rng.normal(size=(3, 4))
+    for num in (2, 3):
+        added = None if bias is None else bias[:num]
+        p = softmax(changes @ weight[:num].T + (0.0 if added is None else added), axis=1)
+        scores = influence_scores(changes, weight[:num], added)
+        np.testing.assert_allclose(scores, 2 * p[:, 1] - 1 if num == 2 else np.log(p / (1 - p)))
+    np.testing.assert_array_equal(support(scores, 2), scores[:, 2])
 
 
 def test_ratios_are_backed_by_influence_only_where_all_say_nothing():
@@ -130,11 +112,7 @@ def test_a_text_counts_if_all_its_places_do():
     agreement = all_correct(is_right, texts, clusters, sampled)
     assert (agreement.value, agreement.num) == (pytest.approx(2 / 3), 3)
     assert per_word(is_right, clusters, sampled).value == pytest.approx(5 / 6)
-
-
-def test_each_length_is_in_one_group():
-    lengths = np.arange(1, 60)
-    assert (sum(group.astype(int) for group in length_groups(lengths).values()) == 1).all()
+    assert (sum(group.astype(int) for group in length_groups(np.arange(1, 60)).values()) == 1).all()
 
 
 @pytest.fixture

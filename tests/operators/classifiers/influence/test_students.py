@@ -10,7 +10,7 @@ import torch
 from tiltmeter.operators.classifiers.influence import folded, student_training
 from tiltmeter.operators.classifiers.influence.exact import LocalTeacher
 from tiltmeter.operators.classifiers.influence.folded import Folded, margin_labels, margin_logits
-from tiltmeter.operators.classifiers.influence.records import MASK, Context, Spaced, StudentConfig, Teacher
+from tiltmeter.operators.classifiers.influence.records import MASK, Context, Spaced, StudentConfig
 from tiltmeter.operators.classifiers.influence.student import Student, StudentNetwork
 from tiltmeter.operators.classifiers.influence.student_training import (
     Lesson,
@@ -38,7 +38,7 @@ def drawn_texts(num=40, seed=0):
     return [tuple(rng.choice(WORDS, size=rng.integers(1, 9)).tolist()) for _ in range(num)]
 
 
-def network_of(num_classes, width=3):
+def teacher_of(num_classes=2, width=3):
     vocabulary = Vocabulary(WORDS, encoder(width))
     head = {"label": Head(tuple("xyz"[:num_classes]))}
     network = small_network(vocabulary, encoder(width), head, 0)
@@ -46,11 +46,7 @@ def network_of(num_classes, width=3):
         for weight in network.parameters():
             weight.add_(0.5 * torch.randn_like(weight))
         network.encoder.embedding.weight[0] = 0.0
-    return network.train(False), vocabulary
-
-
-def teacher_of(num_classes=2, width=3):
-    network, vocabulary = network_of(num_classes, width)
+    network.train(False)
     return small_teacher(network, vocabulary, tuple("xyz"[:num_classes])), network, vocabulary
 
 
@@ -83,11 +79,10 @@ def test_a_word_that_is_left_out_has_the_vector_of_padding():
     ids = torch.tensor([[vocabulary.number("a"), 0, vocabulary.number("film")]])
     state = network.representation(input_ids=ids, attention_mask=torch.ones_like(ids))
     np.testing.assert_allclose(teacher.states([("a", MASK, "film")]), state.detach().numpy(), atol=1e-6)
-    assert teacher.is_known("Fine")
-    assert not teacher.is_known("unheard")
+    assert (teacher.is_known("Fine"), teacher.is_known("unheard")) == (True, False)
 
 
-@pytest.mark.parametrize(("num_classes", "width"), [(2, 1), (2, 3), (3, 5), (2, 7)])
+@pytest.mark.parametrize(("num_classes", "width"), [(2, 1), (3, 5), (2, 7)])
 def test_the_local_teacher_is_the_teacher(num_classes, width):
     teacher, network, vocabulary = teacher_of(num_classes, width)
     contexts = contexts_of(drawn_texts(6))
@@ -98,28 +93,22 @@ def test_the_local_teacher_is_the_teacher(num_classes, width):
 
 
 @pytest.mark.parametrize("num_classes", [2, 3])
-def test_the_folded_student_is_equation_three(num_classes):
+def test_the_folded_student_is_equation_three_in_blocks_of_words_too(num_classes, monkeypatch):
     teacher, _, vocabulary = teacher_of(num_classes)
     student = untrained(vocabulary, 7)
     contexts = contexts_of(drawn_texts(8))
     states, vectors, words = base_states(teacher, contexts, CONFIG), student.contexts(contexts), student.words(WORDS)
-    for row, margins in enumerate(Folded(student.network, teacher).margins(vectors, states, words)):
+    whole = np.array(list(Folded(student.network, teacher).margins(vectors, states, words)))
+    for row, margins in enumerate(whole):
         changes = student.changes(np.tile(vectors[row], (len(WORDS), 1)), words)
         direct = teacher.logits(states[row] + changes)
         np.testing.assert_allclose(margins, direct[:, 1:] - direct[:, :1], atol=1e-5)
         np.testing.assert_array_equal(margin_labels(margins), direct.argmax(axis=1))
         np.testing.assert_allclose(margin_logits(margins)[:, 0], 0.0)
-
-
-@pytest.mark.parametrize("num_classes", [2, 3])
-def test_words_are_judged_in_blocks_as_they_are_at_once(num_classes, monkeypatch):
-    teacher, _, vocabulary = teacher_of(num_classes)
-    student, contexts = untrained(vocabulary, 7), contexts_of(drawn_texts(2))
-    asked = student.contexts(contexts), base_states(teacher, contexts, CONFIG), student.words(WORDS)
-    whole = np.array(list(Folded(student.network, teacher).margins(*asked)))
     monkeypatch.setattr(folded, "_MAX_UNITS", 3 * 15)
     monkeypatch.setattr(folded, "_MIN_WORDS", 2)
-    np.testing.assert_allclose(np.array(list(Folded(student.network, teacher).margins(*asked))), whole, atol=1e-6)
+    in_blocks = np.array(list(Folded(student.network, teacher).margins(vectors, states, words)))
+    np.testing.assert_allclose(in_blocks, whole, atol=1e-6)
 
 
 def test_whoever_takes_only_some_contexts_can_train_afterwards():
@@ -175,19 +164,6 @@ def trained(seed=0, epochs=2, held_out=()):
     lessons = draw_lessons(texts, random_word, config, seed, 0)
     vectors = initial_vectors(vocabulary, encoder(), 3)
     return train_student(teacher, vocabulary, vectors, lambda _: lessons, config, seed, held_out), teacher, config
-
-
-@pytest.mark.parametrize("is_tuned", [False, True])
-def test_vectors_stay_unless_they_are_tuned(is_tuned):
-    teacher, _, vocabulary = teacher_of()
-    config = replace(CONFIG, tune_vectors=is_tuned)
-    lessons = draw_lessons(drawn_texts(), random_word, config, 0, 0)
-    vectors = initial_vectors(vocabulary, encoder(), 3)
-    student, losses = train_student(teacher, vocabulary, vectors, lambda _: lessons, config, 0)
-    is_same = (student.network.embedding.weight[: len(vectors)].detach().numpy() == vectors).all(axis=1)
-    assert losses[-1] < losses[0]
-    assert is_same[2:].any() != is_tuned
-    assert is_tuned or is_same.all()
 
 
 def test_a_student_knows_how_wrong_it_is():
@@ -260,15 +236,6 @@ def test_lessons_are_different_places_of_each_text():
         assert [(lesson.context.text, lesson.context.place) for lesson in again] != places
 
 
-def test_the_published_student_adds_to_the_whole_text():
-    teacher, _, _ = teacher_of()
-    contexts = contexts_of(drawn_texts(3))
-    config = replace(CONFIG, convention="published")
-    np.testing.assert_array_equal(
-        base_states(teacher, contexts, config), teacher.states([context.text for context in contexts])
-    )
-
-
 @pytest.fixture(scope="module")
 def bert(tmp_path_factory, write_bert):
     from transformers import BertForSequenceClassification, BertTokenizer
@@ -285,9 +252,11 @@ def test_a_transformer_teaches_what_enters_its_last_layer(bert):
     for logits, text in zip(teacher.logits(teacher.states(texts)), written, strict=True):
         expected = model(**tokenizer(text, return_tensors="pt")).logits[0].detach().numpy()
         np.testing.assert_allclose(logits, expected, atol=1e-5)
-    assert teacher.is_known("film")
-    assert not teacher.is_known("qqq")
-    assert isinstance(teacher, Teacher)
+    assert (teacher.is_known("film"), teacher.is_known("qqq")) == (True, False)
+    maskless = deepcopy(tokenizer)
+    maskless.mask_token = None
+    with pytest.raises(ValueError, match="has no mask token"):
+        transformers_teacher(model, maskless)
 
 
 def test_a_transformer_reads_texts_as_they_stand(bert):
@@ -318,10 +287,3 @@ def test_words_begin_from_the_mean_of_their_pieces(bert):
     left, sizes, _ = np.linalg.svd(weight, full_matrices=False)
     expected = (left[:, :3] * sizes[:3])[ids(list(WORDS))]
     np.testing.assert_allclose(np.abs([few[word] for word in WORDS]), np.abs(expected), atol=1e-9)
-
-
-def test_a_tokenizer_without_a_mask_is_refused(bert):
-    tokenizer = deepcopy(bert[1])
-    tokenizer.mask_token = None
-    with pytest.raises(ValueError, match="has no mask token"):
-        transformers_teacher(bert[0], tokenizer)
