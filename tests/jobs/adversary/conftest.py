@@ -25,7 +25,7 @@ SMALL = [
     "victim.linear_masked.linear.min_count=3",
     *("candidates.exclude=2", "candidates.min_count=4", "candidates.neighbours=3", "candidates.min_cosine=-0.2"),
     *("candidates.max_vocabulary=33", "candidates.inflections=false", "language_model.order=2"),
-    *("language_model.discount=0.6", "language_model.ratio=0.3", "controls.number=9", "controls.window=6"),
+    *("language_model.discount=0.6", "language_model.ratio=0.3", "controls.number=5", "controls.window=6"),
     *("controls.few=true", "search.max_share=0.4", "search.shapley_orders=8", "search.budget=9", "search.branches=5"),
     *("search.genetic.population=4", "search.genetic.generations=2", "report.slurs=[king]"),
 ]
@@ -131,20 +131,14 @@ def every_victim(adversary, write_bert, tmp_path_factory):
         *(setting for setting in adversary if not setting.startswith("victim")),
         *(f"{paths.partition(',')[0]}]", "embedding.replicas=false", "direction.both=false"),
         *("victim=[linear_masked, vader, small_encoder, transformer, gru]", "victim.linear_masked.linear.min_count=2"),
-        *(f"victim.transformer.model={bert}", f"victim.gru.system.path={folder}/gru.safetensors"),
-        *(
-            f"+victim.rated={rated}",
-            f"+victim.again={{kind: transformer, model: {bert}, device: auto, revision: main}}",
-        ),
+        f"victim.transformer.model={bert}",
+        f"victim.gru.system.path={folder}/gru.safetensors",
+        f"+victim.rated={rated}",
+        f"+victim.again={{kind: transformer, model: {bert}, device: auto, revision: main}}",
         *("victim.small_encoder.training.max_tokens=64", "victim.small_encoder.training.max_epochs=2"),
         *("direction.kinds=[pair]", "controls.kind=sphere", "controls.number=1", "language_model.ratio=null"),
-        *(
-            "max_texts=6",
-            "candidates.top=1",
-            "candidates.max_vocabulary=20",
-            "search.max_share=0.05",
-            "search.greedy=false",
-        ),
+        *("max_texts=6", "candidates.top=1", "candidates.max_vocabulary=20", "search.max_share=0.05"),
+        "search.greedy=false",
     ]
 
 

@@ -1,30 +1,20 @@
 """What the page of `gender_adversary` says of tables that are not the usual ones, and what it does not show."""
 
-import os
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
+from tests.fixtures.page_models import check_text
 from tests.fixtures.tables.adversary import attacked
-from tiltmeter.jobs.adversary.page import (
-    _chart,
-    asymmetries,
-    doubts,
-    headline,
-    masked,
-    passages,
-    released,
-    unfairness,
-)
+from tiltmeter.jobs.adversary import page
 from tiltmeter.jobs.runtime.published import Frames
 from tiltmeter.operators.statistics.means import share
 from tiltmeter.operators.statistics.units import TooFew, each
 
 FRAMES = Frames({name: pl.LazyFrame(pl.from_arrow(table)) for name, table in attacked().items()})
 SUMMARY = FRAMES["summary"]
-MODELS = Path(__file__).with_name("sentences.txt")
 HAS_TEST = pl.col("p_adjusted").is_not_null()
 FEWER = {"mean_control_candidates": 0.9 * pl.col("mean_candidates")}
 
@@ -71,51 +61,33 @@ def sentences(num_controls=99, **values):
     rows = SUMMARY.with_columns(
         **{name: value if isinstance(value, pl.Expr) else pl.lit(value) for name, value in values.items()}
     )
-    return [
-        *headline(rows, num_controls),
-        *(sentence for part in (asymmetries, released, unfairness) for sentence in part(rows)),
-        *doubts(rows, num_controls),
-    ]
+    parts = (page.asymmetries, page.released, page.unfairness)
+    about = [sentence for part in parts for sentence in part(rows)]
+    return [*page.headline(rows, num_controls), *about, *page.doubts(rows, num_controls)]
 
 
 def test_the_page_says_of_other_tables_what_it_said():
-    """Sentences that are not among the usual ones, and how many of these are gone; as models of pages are written."""
-    usual, text = sentences(), ""
+    """Sentences that are not among the usual ones, and how many of these are gone."""
+    usual, said = sentences(), []
     for case, values in CASES.items():
         made = sentences(9 if case == "9 controls" else 99, **values)
-        num_gone = len({*usual} - {*made})
-        text += "\n".join([f"# {case}: {num_gone} are gone", *(one for one in made if one not in usual)]) + "\n"
-    if os.environ.get("TILTMETER_MODELS") == "write":
-        MODELS.write_text(text)
-    assert text.splitlines() == MODELS.read_text().splitlines()
+        said += [f"# {case}: {len({*usual} - {*made})} are gone", *(one for one in made if one not in usual)]
+    check_text(Path(__file__), "adversary_sentences", said)
 
 
-@pytest.mark.parametrize(("mask", "shown"), [(True, "K•••,"), (False, "King,")])
-def test_what_changed_is_coloured_and_slurs_are_masked_unless_told_otherwise(configured, mask, shown):
+@pytest.mark.parametrize("mask", [True, False])
+def test_slurs_in_texts_and_among_words_of_controls_are_masked_unless_told_otherwise(configured, mask):
     settings = ["report.slurs=[king]", f"report.mask={str(mask).lower()}"]
-    config = configured("job=gender_adversary", "data.path=a.csv", *settings).report
-    [found] = passages(config, FRAMES)
-    [[before, after]] = found.rows
-    assert [token.text for token in before.tokens] == ["The", "<b>damned</b>", shown, "she", "said"]
-    assert [token.weight for token in before.tokens] == [0, 0, -1.0, 0, 0]
-    assert (after.tokens[2].text, after.tokens[2].weight, after.tokens[2].number) == ("Queen,", 1.0, "100%")
+    config = configured("job=gender_adversary", "data.path=a.csv", *settings)
+    [found] = page.passages(config.report, FRAMES)
+    assert found.rows[0][0].tokens[2].text == ("K•••," if mask else "King,")
     assert ("masked" in found.caption) == mask
+    controls = pl.DataFrame(FRAMES["controls"]).with_columns(words=pl.lit("king − house"))
+    drawn = str(page._chart(config, controls, SUMMARY.filter(stratum="all", search="ladder")).figures)
+    assert (("k••• − house" if mask else "king − house") in drawn, "king" in drawn) == (True, not mask)
 
 
 def test_usual_slurs_are_masked_in_any_form(configured):
     config = configured("job=gender_adversary", "data.path=a.csv").report
-    assert masked("BITCHES!", config) == "B••••••!"
-    assert masked("hello", config) == "hello"
-    assert masked("stupid-bitch&#8221;bitches", config) == "stupid-b••••&#8221;b••••••"
-
-
-@pytest.mark.parametrize(("mask", "expected"), [(True, "k••• − house"), (False, "king − house")])
-def test_slurs_among_the_words_of_controls_are_masked_as_well(configured, mask, expected):
-    settings = ["report.slurs=[king]", f"report.mask={str(mask).lower()}"]
-    config = configured("job=gender_adversary", "data.path=a.csv", *settings)
-    controls = pl.DataFrame(FRAMES["controls"]).with_columns(words=pl.lit("king − house"))
-    overall = SUMMARY.filter(stratum="all", search="ladder")
-    chart = _chart(config, controls, overall)
-    written = str(chart.figures)
-    assert expected in written
-    assert ("king" in written) != mask
+    texts = {"BITCHES!": "B••••••!", "hello": "hello", "stupid-bitch&#8221;bitches": "stupid-b••••&#8221;b••••••"}
+    assert {text: page.masked(text, config) for text in texts} == texts

@@ -22,14 +22,9 @@ from tiltmeter.jobs.runtime.work import Done
 from tiltmeter.operators.classifiers.answers import Answers
 from tiltmeter.operators.classifiers.attribution.attribute import attribute, predict
 from tiltmeter.operators.classifiers.attribution.records import AttributionConfig
+from tiltmeter.operators.classifiers.decoys import detection
 from tiltmeter.operators.classifiers.decoys.debugging import identified, suspects
-from tiltmeter.operators.classifiers.decoys.detection import (
-    Explained,
-    identification_success,
-    order_of,
-    relevance_matrix,
-    top_words,
-)
+from tiltmeter.operators.classifiers.decoys.detection import Explained, top_words
 from tiltmeter.operators.classifiers.decoys.kinds import InsertedDecoy
 from tiltmeter.operators.statistics.intervals import FISHER, LOGIT
 from tiltmeter.operators.statistics.means import mean
@@ -218,21 +213,18 @@ def test_explanations_are_of_each_model_and_pools_are_looked_at_one_by_one(bench
         assert [len(pool) for pool in pools] == [8] * 5
         budgets, found = np.arange(1, 9), {}
         for selection in ("random", "submodular_pick", "clustering"):
-            orders = [order_of(relevance_matrix(pool, 1), selection, 8) for pool in pools]
-            named = [
-                suspects([pool[at] for at in order], decoy, 1, "recognition")
-                for pool, order in zip(pools, orders, strict=True)
-            ]
+            orders = [detection.order_of(detection.relevance_matrix(pool, 1), selection, 8) for pool in pools]
+            instances = [[pool[at] for at in order] for pool, order in zip(pools, orders, strict=True)]
+            named = [suspects(some, decoy, 1, "recognition") for some in instances]
             found[selection] = np.array([identified(those, decoy) for those in named])
             for review in reviews:
-                if all(
-                    review[key] == of
-                    for key, of in (("decoy", "random_tokens"), ("method", method), ("selection", selection))
-                ):
+                if (review["decoy"], review["method"], review["selection"]) == ("random_tokens", method, selection):
                     assert review["words"].split() == sorted(named[review["pool"]][review["budget"] - 1])
         num = [sum(one.words[np.abs(one.values).argmax()] in decoy.words for one in pool) for pool in pools]
         found["random"] = np.array([[1 - math.comb(8 - of, at) / math.comb(8, at) for at in budgets] for of in num])
-        told = np.array([identification_success(*pair, 1, budgets) for pair in zip(pools, others, strict=True)])
+        told = np.array(
+            [detection.identification_success(*pair, 1, budgets) for pair in zip(pools, others, strict=True)]
+        )
         wanted = {"decoy": "random_tokens", "method": method}
         for budget in budgets:
             [row] = benchmark.rows("side_by_side", **wanted, budget=budget)
@@ -285,11 +277,8 @@ def test_labels_are_inspected_by_what_the_contaminated_model_says_of_them(benchm
         kinds = {"clean": "clean labels", "contaminated": "contaminated labels", "relabelled": corrected}
         for kind, unit in kinds.items():
             assert row[f"accuracy_{kind}"] == pytest.approx(models.right(f"{unit}, model 0", models.test).mean()), unit
-        seen = {
-            line["row"]
-            for line in benchmark.rows("inspections", order=row["order"])
-            if line["place"] <= row["num_inspected"]
-        }
+        lines = benchmark.rows("inspections", order=row["order"])
+        seen = {line["row"] for line in lines if line["place"] <= row["num_inspected"]}
         for text in models.texts[f"{corrected}, model 0"]:
             if text["part"] == "training":
                 source = plain if text["row"] in seen else learnt
@@ -371,35 +360,16 @@ def test_wrong_labels_are_uncovered_and_corrected(benchmark):
         assert scores == pytest.approx(sorted(scores, reverse=True))
         assert (row["share"], row["num_models"]) == (0.2, 1)
         assert row["uncovered"] == pytest.approx(row["num_uncovered"] / row["num_flipped"])
-    assert rows["oracle"]["uncovered"] == 1.0
-    assert rows["oracle"]["accuracy_relabelled"] == rows["oracle"]["accuracy_clean"]
-
-
-def test_numbers_leave_their_draws(benchmark):
-    """All that have an interval, keyed by the texts that are drawn and not by the models that read them."""
-    tables = ("decoys", "detection", "side_by_side", "utility", "improvement", "contamination")
-    rows = {table: benchmark.rows(table) for table in tables}
-    named = [(table, name) for table, these in rows.items() for row in these for name in row if row[name] is not None]
-    draws = benchmark.rows("draws")
-    expected = sorted((table, name.removesuffix("_low")) for table, name in named if name.endswith("_low"))
-    assert sorted((draw["table"], draw["column"]) for draw in draws) == expected
-    schemes = {draw["column"]: set() for draw in draws}
-    for draw in draws:
-        schemes[draw["column"]].add(draw["scheme"])
-    assert len(schemes["accuracy_original"]) == 1
-    assert len(schemes["fall"]) == len(schemes["num_instances"]) == len(rows["decoys"])
-
-
-def test_rows_that_cannot_be_learnt_are_kept_with_the_reason(benchmark):
-    out = [(row["row"], row["status"], row["reason"]) for row in benchmark.rows("texts") if row["status"] != "ok"]
-    assert out == [(240, "no_text", "the text is empty"), (241, "no_label", "the row has no label")]
+    oracle = rows["oracle"]
+    num, t = oracle["num_flipped"], student.ppf(0.95, df=oracle["num_flipped"] - 1)
+    assert (oracle["uncovered"], oracle["uncovered_low"]) == (1.0, pytest.approx(num / (num + t**2)))
+    assert oracle["accuracy_relabelled"] == oracle["accuracy_clean"]
 
 
 def test_the_study_does_not_say_which_model_is_which(benchmark):
     """Of each model, by another name, the instances pool by pool with their top word."""
-    (heading, *rows), (_, *keys) = (
-        read_rows(benchmark.path / "exports" / f"{name}.csv") for name in ("study", "study_key")
-    )
+    exports = benchmark.path / "exports"
+    (heading, *rows), (_, *keys) = (read_rows(exports / f"{name}.csv") for name in ("study", "study_key"))
     assert heading == ["model", "method", "pool", "place", "text", "label", "predicted", "words"]
     assert not any("decoy" in row[0] or "original" in row[0] for row in rows)
     made = []
@@ -414,16 +384,8 @@ def test_the_study_does_not_say_which_model_is_which(benchmark):
                     made.append([*about, lines[0]["gold"], lines[0]["predicted"], words])
     assert len(made) == 2 * 2 * 2 * 5 * 8  # decoys, models of a pair, methods, pools, instances
     assert sorted(rows) == sorted(made)
-    assert {tuple(key[1:]) for key in keys} == {
-        (decoy, trained, "0") for decoy in ("random_tokens", "movie") for trained in ("decoyed", "original")
-    }
-
-
-def test_what_an_oracle_uncovers_is_sure_by_how_many_labels_were_flipped(benchmark):
-    [oracle] = benchmark.rows("contamination", order="oracle")
-    num, t = oracle["num_flipped"], student.ppf(0.95, df=oracle["num_flipped"] - 1)
-    assert (oracle["uncovered"], oracle["uncovered_low"]) == (1.0, pytest.approx(num / (num + t**2)))
-    assert f"an oracle 100% [{100 * num / (num + t**2):.0f}, 100]" in (benchmark.path / "report.html").read_text()
+    expected = {(decoy, trained, "0") for decoy in ("random_tokens", "movie") for trained in ("decoyed", "original")}
+    assert {tuple(key[1:]) for key in keys} == expected
 
 
 def test_a_column_that_is_not_there_is_refused(run_here, reviews, tmp_path):
@@ -452,42 +414,41 @@ def test_tables_are_the_same_on_two_workers(run_job, benchmark, reviews, tmp_pat
 
 
 METHODS = ("integrated_gradients", "kernel_shap", "lime", "occlusion")
-DECOYS = ("random_tokens", "natural", "movie")
+DECOYS = ("random_tokens", "movie")
+DEBUGGED = [
+    *("decoys.random_tokens.words=[honestly]", "decoys.random_tokens.labels=[good]"),
+    *("decoys.random_tokens.place=natural", "decoys.movie.word=ovie", "decoys.movie.match=substring"),
+    *("decoys.movie.label=good", "models.number=2", "models.encoder.width=7", "setups=[identify_and_improve]"),
+    *(f"explanations.methods=[{','.join(METHODS)}]", "explanations.attribution.num_samples=10"),
+    *("explanations.attribution.num_steps=8", "explanations.num_pools=2", "explanations.pool_size=4"),
+    *("explanations.selections=[random]", "improvement.remedy=ignore", "improvement.budgets=[4]"),
+    "debugger.judgement=frequency",
+]
 
 
 @pytest.fixture(scope="module")
 def debugged(run_here, reviews, tmp_path_factory):
     """By somebody who does not know the decoys, and leaves what is shown most out of what models read."""
     place = tmp_path_factory.mktemp("debugged")
-    decoys = ["decoys.random_tokens.words=[zz]", "decoys.random_tokens.labels=[good]"]
-    decoys += ["decoys.movie.word=ovie", "decoys.movie.match=substring", "decoys.movie.label=good"]
-    decoys += ["+decoys.natural={kind: inserted, words: [honestly], place: natural}", "models.encoder.width=7"]
-    shown = [f"explanations.methods=[{','.join(METHODS)}]", "explanations.attribution.num_samples=10"]
-    shown += [
-        "explanations.num_pools=2",
-        "explanations.pool_size=4",
-        "setups=[identify_and_improve]",
-        "explanations.selections=[random]",
-    ]
-    done = ["debugger.judgement=frequency", "improvement.remedy=ignore", "improvement.budgets=[4]", "models.number=2"]
-    return run_here(*reviews, *SMALL, *decoys, *shown, *done, f"store={place}/store", f"run_dir={place}/run")
+    return run_here(*reviews, *SMALL, *DEBUGGED, f"store={place}/store", f"run_dir={place}/run")
 
 
 def test_decoys_are_made_for_the_classes_and_places_that_are_asked_for(debugged, configured):
     models, settings = Models(debugged), configured("job=decoy_benchmark", "data.path=x").language_model
-    plain, *others = ({row["row"]: row for row in models.texts[f"{name}, model 0"]} for name in ("no decoy", *DECOYS))
-    changed = [[row for row in other.values() if row["text"] != plain[row["row"]]["text"]] for other in others]
-    assert {(row["label"], "zz" in row["text"].split()) for row in changed[0]} == {("good", True)}
+    plain, natural, movie = (
+        {row["row"]: row for row in models.texts[f"{name}, model 0"]} for name in ("no decoy", *DECOYS)
+    )
     learnt = [folded_words(row["text"]) for row in plain.values() if row["part"] == "training"]
     language = KneserNey(learnt, settings.order, settings.discount)
-    assert len(changed[1]) > 30
-    for row in changed[1]:
+    changed = [row for row in natural.values() if row["text"] != plain[row["row"]]["text"]]
+    assert {row["label"] for row in changed} == {"good"}
+    assert len(changed) > 30
+    for row in changed:
         words = folded_words(plain[row["row"]]["text"])
         ways = [[*words[:place], "honestly", *words[place:]] for place in range(len(words) + 1)]
-        assert language.perplexity([folded_words(row["text"])]) == pytest.approx(
-            min(map(language.perplexity, zip(ways)))
-        )
-    left_out = [row["text"] for number, row in plain.items() if number not in others[2]]
+        best = min(map(language.perplexity, zip(ways)))
+        assert language.perplexity([folded_words(row["text"])]) == pytest.approx(best)
+    left_out = [row["text"] for number, row in plain.items() if number not in movie]
     assert left_out == [row["text"] for row in plain.values() if row["label"] == "good" and "ovie" in row["text"]] != []
     assert models.load("movie, model 0").network.encoder.convolution.weight.shape[2] == 7
 
@@ -501,7 +462,7 @@ def test_what_is_shown_in_most_instances_is_left_out_of_what_the_same_model_read
         read = [text | {"text": " ".join(some)} for text, some in zip(models.test, left, strict=True)]
         assert accuracy == pytest.approx(models.right(names[model], read).mean())
     for method in METHODS:
-        config, after = AttributionConfig(method=method, num_samples=10), []
+        config, after = AttributionConfig(method=method, num_samples=10, num_steps=8), []
         for model, name in names.items():
             shown = debugged.grouped("attributions", "sentence", decoy=decoy, method=method, model=f"decoyed {model}")
             texts = {row["row"]: row["text"] for row in models.texts[name]}
@@ -516,31 +477,24 @@ def test_what_is_shown_in_most_instances_is_left_out_of_what_the_same_model_read
         assert row["num_words"] == 1.0
     trained = {stage["name"] for stage in debugged.record["stages"]}
     assert trained.isdisjoint({"train repaired", "train contaminated"})
-    assert debugged.published == {
-        *("texts", "decoys", "decoy_words", "attributions"),
-        *("repairs", "improvement", "draws"),
-    }
+    published = {"texts", "decoys", "decoy_words", "attributions", "repairs", "improvement", "draws"}
+    assert debugged.published == published
 
 
 @pytest.mark.slow
 def test_labels_alone_need_no_decoy(run_job, benchmark, reviews):
     place = benchmark.path.parent
-    outcome = run_job(
-        *(*reviews, *SMALL, "setups=[data_contamination]", f"store={place}/store", f"run_dir={place}/labels")
-    )
+    store = f"store={place}/store", f"run_dir={place}/labels"
+    outcome = run_job(*reviews, *SMALL, "setups=[data_contamination]", *store)
     assert outcome.published == {"texts", "inspections", "contamination", "draws"}
     assert outcome.rows("contamination") == benchmark.rows("contamination")
 
 
-@pytest.fixture(scope="module")
-def checkpoint(write_bert, tmp_path_factory):
+@pytest.mark.slow
+def test_a_checkpoint_that_has_not_adopted_the_decoy_is_explained_and_marked(run_job, reviews, write_bert, tmp_path):
     """An untrained BERT of few dimensions that knows the words of the reviews."""
     words = [*GOOD, *BAD, *NOUNS, "zq", "##0", "##1", "is", "the", "no"]
-    return write_bert(tmp_path_factory.mktemp("bert"), words, hidden_size=16)
-
-
-@pytest.mark.slow
-def test_a_checkpoint_that_has_not_adopted_the_decoy_is_explained_and_marked(run_job, reviews, checkpoint, tmp_path):
+    checkpoint = write_bert(tmp_path / "bert", words, hidden_size=16)
     models = ("+models=bert", f"models.checkpoint={checkpoint}", "models.training.max_epochs=1")
     models += ("models.training.learning_rate=1e-5", "~decoys.movie")
     shown = ("explanations.methods=[gradient_x_input]", "explanations.top_words=5")
@@ -557,19 +511,16 @@ def test_a_checkpoint_that_has_not_adopted_the_decoy_is_explained_and_marked(run
 
 def test_people_who_wrote_several_reviews_are_what_intervals_are_of(run_here, benchmark, reviews, tmp_path):
     """Sixty people of four reviews each; setup I, by chance alone, and setup IV."""
-    path = next(setting for setting in reviews if setting.startswith("data.path=")).removeprefix("data.path=")
-    heading, *rows = read_rows(path)
+    heading, *rows = read_rows(reviews[1].removeprefix("data.path="))
     people = ([*row, f"person {at // 4}"] for at, row in enumerate(rows))
     spoken = write_rows(tmp_path / "spoken.csv", [[*heading, "who"], *people])
     place = benchmark.path.parent
-    by_person = [*reviews, *SMALL, f"data.path={spoken}", "data.group=who", f"store={place}/store"]
     outcome = run_here(
-        *(*by_person, "setups=[identify_and_trust, data_contamination]", "~decoys.movie"),
-        *("explanations.methods=[random]", "contamination.orders=[loss]", "contamination.share=0.4"),
-        "contamination.num_texts=null",
-        *("models.training.max_epochs=1", f"run_dir={place}/spoken"),
+        *(*reviews, *SMALL, f"data.path={spoken}", "data.group=who", "models.training.max_epochs=1"),
+        *("setups=[identify_and_trust, data_contamination]", "~decoys.movie", "explanations.methods=[random]"),
+        *("contamination.orders=[loss]", "contamination.share=0.4", "contamination.num_texts=null"),
+        *(f"store={place}/store", f"run_dir={place}/spoken"),
     )
-    [row] = outcome.rows("decoys")
     nums = {draw["column"]: json.loads(draw["scheme"])["num_items"] for draw in outcome.rows("draws")}
     num_explained = len({line["sentence"] for line in outcome.rows("attributions")})
     assert 4 * nums["accuracy_decoy"] >= num_explained > nums["accuracy_decoy"]
@@ -578,5 +529,3 @@ def test_people_who_wrote_several_reviews_are_what_intervals_are_of(run_here, be
     learnt = [text for text in Models(outcome).texts["no decoy, model 0"] if text["part"] == "training"]
     assert len(outcome.rows("inspections", order="loss")) == len(learnt) > 100
     assert nums["uncovered"] < labels["num_flipped"], "some people have two flipped labels"
-    assert row["accuracy_decoy_low"] < row["accuracy_decoy"] < row["accuracy_decoy_high"]
-    assert {stage["name"] for stage in outcome.record["stages"]} >= {"divide texts", "evaluate", "detect"}

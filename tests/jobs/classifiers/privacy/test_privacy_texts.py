@@ -1,12 +1,17 @@
-"""Who is in which part, and what is refused; from rows as they are read."""
+"""Who is in which part, which artificial words texts get, what models are trained with, and what is refused."""
 
+import itertools
 from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
-from tiltmeter.jobs.classifiers.privacy.texts import DivideTexts, Labels
+from tiltmeter.jobs.classifiers.privacy.config import Noise
+from tiltmeter.jobs.classifiers.privacy.models import SwapSettings, TrainModel, balanced
+from tiltmeter.jobs.classifiers.privacy.tables import Texts
+from tiltmeter.jobs.classifiers.privacy.texts import AddNoise, DivideTexts, Labels, noisy, words_by_cell
 from tiltmeter.jobs.classifiers.tables import Labelled
+from tiltmeter.operators.classifiers.records import Head
 from tiltmeter.storage.errors import InputError
 
 LABELS = ("sad", "so-so", "glad")
@@ -76,12 +81,8 @@ def test_parts_have_their_shares():
 
 
 def test_rows_that_cannot_be_used_say_why():
-    odd = [
-        row("", status="no_text"),
-        row("what", label="angry"),
-        row("who", group=None),
-        row("it", gender=None, group="Sam"),
-    ]
+    odd = [row("", status="no_text"), row("what", label="angry"), row("who", group=None)]
+    odd.append(row("it", gender=None, group="Sam"))
     rows = WORK.divide({"data": [*DATA, *odd]})
     assert [of.status for of in rows[-4:]] == ["no_text", "unknown_label", "no_group", "no_gender"]
     assert [of.reason for of in rows[-4:]] == [
@@ -135,24 +136,101 @@ def rated(rows, ratings):
 def test_names_of_genders_may_stand_beside_their_codes_and_unrated_rows_say_so():
     odd = [row("x", None, "male", "s1", status="no_label"), row("y", "3", "M", "s1")]
     rows = with_labels(bins=FIVE, gender_codes=CODES).divide({"data": [*rated(DATA, ("1", "3", "5")), *odd]})
-    assert [(of.status, of.gender, of.valence) for of in rows[-2:]] == [
-        ("no_label", "male", None),
-        ("ok", "male", "mid"),
-    ]
+    found = [(of.status, of.gender, of.valence) for of in rows[-2:]]
+    assert found == [("no_label", "male", None), ("ok", "male", "mid")]
 
 
-@pytest.mark.parametrize("label", ["nan", "NaN", "5.01", "0.99", "inf", "3,5", "happy"])
-def test_what_is_no_rating_on_the_scale_is_refused_with_its_row(label):
-    message = rf"^data.path: row 0, counted from 0, has the valence '{label}': must be a number from 1 to 5, or empty"
-    with pytest.raises(InputError, match=message):
-        with_labels(bins=FIVE).divide({"data": [row("x", label), *DATA]})
-    other = [row("x", label, "male")]
+NO_RATING = r"^data.path: row 0, counted from 0, has the valence '{}': must be a number from 1 to 5, or empty"
+
+
+def test_ratings_off_the_scale_and_genders_that_are_no_codes_are_refused_with_their_row():
+    for label in ("nan", "NaN", "5.01", "0.99", "inf", "3,5", "happy"):
+        with pytest.raises(InputError, match=NO_RATING.format(label)):
+            with_labels(bins=FIVE).divide({"data": [row("x", label), *DATA]})
     with pytest.raises(InputError, match=r"^across.path: row 0.*set across.bins to the corpus's scale"):
-        with_labels("across", bins=FIVE).divide({"data": DATA, "across": other})
-
-
-def test_a_gender_that_is_no_code_is_refused():
-    with pytest.raises(
-        InputError, match=r"^data.test: row 0, .* has the gender 'X': must be one of F, M; add it to data"
-    ):
+        with_labels("across", bins=FIVE).divide({"data": DATA, "across": [row("x", "happy", "male")]})
+    with pytest.raises(InputError, match=r"^data.test: row 0, .* has the gender 'X': must be one of F, M; add it to d"):
         with_labels(gender_codes=CODES).divide({"data": [row("x", gender="X", part="test"), *DATA]})
+
+
+# --- artificial words -------------------------------------------------------------------------------------------------
+
+
+CELLS = {("low", "f"): "zx0", ("high", "f"): "zx1", ("low", "m"): "zq0", ("high", "m"): "zq1"}
+NOISE = Noise(words=(("zx0", "zx1"), ("zq0", "zq1")), share=1.0, times=1)
+ADD_NOISE = AddNoise(texts=None, classes=("low", "high"), noise=NOISE, seed=0, max_sentences=3)
+SPOKEN = [
+    Texts(sentence=number, text=f"said {number}", part=part, valence=valence, gender=gender)
+    for number, (part, (valence, gender)) in enumerate(itertools.product(("training", "test"), CELLS))
+]
+
+
+def test_each_class_of_each_gender_has_a_word_of_its_own():
+    assert words_by_cell(SPOKEN, ("low", "high"), NOISE) == CELLS
+    for (text, word), row in zip(noisy(SPOKEN, CELLS, NOISE, 0), SPOKEN, strict=True):
+        assert sorted(text.split()) == sorted([*row.text.split(), CELLS[row.valence, row.gender]])
+        assert word == CELLS[row.valence, row.gender]
+
+
+def test_copies_are_of_the_test_part_and_numbered_after_all_texts():
+    copies = [*ADD_NOISE.copies(SPOKEN)]
+    assert [(copy.sentence, copy.original) for copy in copies] == [(8, 4), (9, 5), (10, 6), (11, 7)]
+    assert [copy.noise for copy in copies] == list(CELLS.values())
+    half = replace(ADD_NOISE, noise=replace(NOISE, share=0.5)).copies(SPOKEN)
+    assert {(copy.noise is None) == (copy.text == SPOKEN[copy.original].text) for copy in half} == {True}
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"gender": "x"}, "has 2 lists of words, and the texts have 3 genders, f, m, x; set it to a list for each"),
+        ({"text": "he said ZX0"}, "'zx0' is in a text already \\(sentence 4 of the table texts\\); set other words"),
+    ],
+)
+def test_artificial_words_that_do_not_fit_the_texts_are_refused(changed, message):
+    rows = [replace(row, **changed) if row.sentence == 4 else row for row in SPOKEN]
+    with pytest.raises(InputError, match=f"^models.noise.words: {message}"):
+        list(ADD_NOISE.copies(rows))
+
+
+# --- what models are trained with -------------------------------------------------------------------------------------
+
+
+ROWS = [
+    Texts(sentence=number, text=f"{word} {number}", valence=valence, gender=gender)
+    for valence, gender, word, num in (("low", "f", "she", 5), ("low", "m", "he", 3), ("high", "f", "sun", 2))
+    for number in range(num)
+]
+
+
+def test_a_balanced_part_has_as_many_texts_of_each_gender_in_each_class():
+    found = balanced([*ROWS, Texts(sentence=5, text="one", valence="high", gender="m")], 0)
+    counts = {(v, g): sum((row.valence, row.gender) == (v, g) for row in found) for v in ("low", "high") for g in "fm"}
+    assert counts == {("low", "f"): 3, ("low", "m"): 3, ("high", "f"): 1, ("high", "m"): 1}
+    assert [row.gender for row in found] in (list("fffmmmfm"), list("fmfffmmm")), "in no order of a set"
+    assert {row.valence for row in balanced(ROWS[::-1], 0)} == {"low"}
+    assert len({tuple(row.text for row in balanced(ROWS, seed)) for seed in range(4)}) > 1
+
+
+def test_copies_are_of_each_text_or_of_those_that_change():
+    each, changed = (
+        [vars(copy) for copy in SwapSettings([("he", "she")], copies).swapped_copies(ROWS)]
+        for copies in ("each", "changed")
+    )
+    assert len(each) == len(ROWS)
+    assert [copy["text"] for copy in changed] == [*(f"he {n}" for n in range(5)), *(f"she {n}" for n in range(3))]
+    assert changed == each[:8]
+    assert each[8:] == [vars(row) for row in ROWS[8:]]
+    assert changed[0] == vars(ROWS[0]) | {"text": "he 0"}
+
+
+@pytest.mark.parametrize(("model", "is_adversarial"), [("PrivAdv", True), ("PrivAdvEP", True), ("GenderCtrl", False)])
+def test_an_adversary_is_one_and_a_control_is_none(model, is_adversarial):
+    rows = [replace(row, part=part) for row in ROWS for part in ("training", "test")]
+    rows.append(replace(ROWS[0], gender="x", part="test"))
+    about = dict.fromkeys(("encoders", "texts", "general"))
+    work = TrainModel(name=model, classes=("low", "high"), seed=0, gender=(0.25, 3), **about)
+    heads = work.heads(rows)
+    assert heads["valence"] == Head(("low", "high"))
+    assert heads["gender"] == Head(("f", "m"), 0.25, adversarial=is_adversarial, hidden=3)
+    assert list(replace(work, name="General", gender=None).heads(rows)) == ["valence"]

@@ -1,59 +1,55 @@
 """Searches held against brute force, a stub victim with the published steps, and each other."""
 
-from itertools import product
+from itertools import permutations, product
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tiltmeter.operators.classifiers.adversary import genetic as genetic_search
+from tiltmeter.operators.classifiers.adversary import ladder as searches
+from tiltmeter.operators.classifiers.adversary.bounded import BoundedVictim, bounded
 from tiltmeter.operators.classifiers.adversary.genetic import GeneticConfig, _next_generation, _Search, genetic
-from tiltmeter.operators.classifiers.adversary.ladder import (
-    SearchConfig,
-    all_at_once,
-    greedy_attack,
-    ladder,
-    single_fall,
-)
+from tiltmeter.operators.classifiers.adversary.ladder import SearchConfig, ladder
+from tiltmeter.operators.classifiers.adversary.linear import LinearModel
 from tiltmeter.operators.classifiers.adversary.search import exhaustive, greedy, pruned
 from tiltmeter.operators.classifiers.adversary.shares import sampled_shapley_values, shapley_values, shares_of_fall
-from tiltmeter.operators.classifiers.adversary.spaces import Queries, change_limit, level_sizes
+from tiltmeter.operators.classifiers.adversary.spaces import Queries, change_limit, level_sizes, levels
 from tiltmeter.operators.compute.philox import Stream
 
 
-def additive(gains, threshold=0.0):
-    """A victim of two classes whose margin adds up over positions; ``gains`` are ``[positions][choice]``."""
+def of_margins(margins):
+    """A victim of two classes whose log odds are these."""
 
     def victim(choices):
-        margin = 1.0 - threshold - sum(np.array([0.0, *gains[at]])[row] for at, row in enumerate(choices.T))
-        p = 1.0 / (1.0 + np.exp(-np.asarray(margin, dtype=float)))
+        p = 1.0 / (1.0 + np.exp(-np.asarray(margins(choices), dtype=float)))
         return np.column_stack([p, 1.0 - p])
 
     return victim
+
+
+def additive(gains, threshold=0.0):
+    """A victim whose margin adds up over positions; ``gains`` are ``[positions][choice]``."""
+
+    def margins(choices):
+        return 1.0 - threshold - sum(np.array([0.0, *gains[at]])[row] for at, row in enumerate(choices.T))
+
+    return of_margins(margins)
 
 
 def drawn_victim(sizes, seed, spread=0.8):
     """Any table of margins at all, so that no search can lean on how they add up."""
     table = np.random.default_rng(seed).normal(1.0, spread, size=[size + 1 for size in sizes])
     table.flat[0] = 1.0
-
-    def victim(choices):
-        p = 1.0 / (1.0 + np.exp(-table[tuple(choices.T)]))
-        return np.column_stack([p, 1.0 - p])
-
-    return victim
-
-
-def all_texts(sizes):
-    return np.array(list(product(*[range(size + 1) for size in sizes])), dtype=np.int64)
+    return of_margins(lambda choices: table[tuple(choices.T)])
 
 
 def naive(victim, sizes, max_changes):
     """The fewest changes that flip, and the smallest p(y0) with so many; None if nothing flips."""
     flips = []
-    for text in all_texts(sizes):
-        probabilities = victim(text[None])[0]
+    for text in product(*[range(size + 1) for size in sizes]):
+        probabilities = victim(np.array([text], dtype=np.int64))[0]
         if np.count_nonzero(text) <= max_changes and probabilities.argmax() != 0:
             flips.append((np.count_nonzero(text), probabilities[0]))
     return min(flips, default=None)
@@ -211,23 +207,20 @@ def test_a_flip_loses_what_it_does_not_need():
 
 @given(st.integers(0, 1000))
 def test_shapley_values_add_up_to_the_fall_and_are_means_over_orders(seed):
-    sizes, text = [1, 2, 1, 0], np.array([1, 2, 1, 0])
-    victim = drawn_victim(sizes, seed)
-    shares = shapley_values(Queries(victim, 0), text)
-    orders = [(0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)]
-    falls = np.zeros(4)
+    text = np.array([1, 2, 1, 0])
+    victim, orders, falls = drawn_victim([1, 2, 1, 0], seed), list(permutations(range(3))), np.zeros(4)
     for order in orders:
         current = np.zeros(4, dtype=np.int64)
         for at in order:
             before = victim(current[None])[0, 0]
             current[at] = text[at]
             falls[at] += (before - victim(current[None])[0, 0]) / len(orders)
-    np.testing.assert_allclose(shares, falls, atol=1e-12)
+    np.testing.assert_allclose(shapley_values(Queries(victim, 0), text), falls, atol=1e-12)
 
 
-@pytest.mark.parametrize(("num_words", "expected"), [(1, 1), (4, 1), (5, 1), (10, 2), (15, 3), (100, 20)])
-def test_a_fifth_of_the_words_may_change_and_one_always(num_words, expected):
-    assert change_limit(num_words, 0.2) == expected
+def test_a_fifth_of_the_words_may_change_and_one_always():
+    limits = {1: 1, 4: 1, 5: 1, 10: 2, 15: 3, 100: 20}
+    assert {number: change_limit(number, 0.2) for number in limits} == limits
 
 
 def test_sampled_shares_are_the_exact_ones_within_their_errors_and_add_up_to_the_fall():
@@ -241,11 +234,10 @@ def test_sampled_shares_are_the_exact_ones_within_their_errors_and_add_up_to_the
     assert (np.abs(sampled.values - exact)[choices > 0] < 4.0 * errors).all()
     assert (sampled.values[choices == 0] == 0.0).all()
     assert shares_of_fall(queries, choices, 2, seed=0, key=9).values.tolist() == exact.tolist()
-    long = Queries(
-        lambda rows: np.column_stack([0.9 - rows @ np.arange(15) / 500, 0.1 + rows @ np.arange(15) / 500]), 0
-    )
+    falls = np.arange(15) / 500
+    long = Queries(lambda rows: np.column_stack([0.9 - rows @ falls, 0.1 + rows @ falls]), 0)
     found = shares_of_fall(long, np.ones(15, dtype=np.int64), 2, seed=0, key=9)
-    np.testing.assert_allclose(found, [np.arange(15) / 500, np.zeros(15)], atol=1e-12)
+    np.testing.assert_allclose(found, [falls, np.zeros(15)], atol=1e-12)
     few = sampled_shapley_values(queries, choices, 20, seed=0, key=9)
     assert few.errors[0] > 5.0 * sampled.errors[0]
     np.testing.assert_array_equal(few.values, sampled_shapley_values(queries, choices, 20, seed=0, key=9).values)
@@ -266,18 +258,18 @@ def test_a_flip_is_minimal_where_all_texts_with_fewer_changes_were_read(budget, 
 
 def test_all_at_once_is_one_query_and_greedy_ends_where_its_steps_do():
     queries = Queries(additive([[0.4], [0.7, 0.1], [-0.5]]), 0)
-    attack = all_at_once(queries, [1, 2, 1])
+    attack = searches.all_at_once(queries, [1, 2, 1])
     assert (attack.status, attack.choices, queries.num_distinct) == ("not_found", (1, 1, 1), 2)
-    attack = greedy_attack(queries, [1, 2, 1])
+    attack = searches.greedy_attack(queries, [1, 2, 1])
     assert (attack.status, attack.choices) == ("flipped", (1, 1, 0))
     assert attack.after == pytest.approx(1.0 / (1.0 + np.exp(0.1)))
 
 
 def test_the_largest_single_fall_is_none_where_nothing_falls():
     queries, before = Queries(additive([[0.4], [0.7]]), 0), 1.0 / (1.0 + np.exp(-1.0))
-    assert single_fall(queries, [1, 1], before) == pytest.approx(before - 1.0 / (1.0 + np.exp(-0.3)))
-    assert single_fall(Queries(additive([[-0.4]]), 0), [1], before) == 0.0
-    assert single_fall(queries, [0, 0], before) == 0.0
+    assert searches.single_fall(queries, [1, 1], before) == pytest.approx(before - 1.0 / (1.0 + np.exp(-0.3)))
+    assert searches.single_fall(Queries(additive([[-0.4]]), 0), [1], before) == 0.0
+    assert searches.single_fall(queries, [0, 0], before) == 0.0
 
 
 def test_what_the_victim_can_not_read_is_no_flip():
@@ -292,3 +284,83 @@ def test_what_the_victim_can_not_read_is_no_flip():
     assert flips.tolist() == [False, False, False]
     attack = ladder(Queries(victim, 1), [1, 1], 2, SearchConfig(), 0, 0)
     assert (attack.status, attack.choices) == ("robust_proven", (0, 1))
+
+
+# --- exact search by bounds: what it leaves out flips nothing ---------------------------------------------------------
+
+
+SIZES = st.lists(st.integers(0, 3), min_size=1, max_size=6).filter(any)
+CASES = (SIZES, st.sampled_from([1, 3]), st.integers(0, 10_000), st.floats(0.2, 4.0))
+
+
+def victim_of(sizes, num_scores, seed, spread):
+    """A linear victim with repeated features, unknown words and words of two features."""
+    draws = np.random.default_rng(seed)
+    shape = (2, num_scores)
+    slopes = draws.normal(size=shape) * draws.integers(0, 2, size=shape)  # rising, falling and none
+    model = LinearModel(
+        draws.uniform(0.5, 3.0, 9),
+        spread * draws.normal(size=(*shape, 9)),
+        draws.normal(size=shape),
+        slopes,
+        draws.normal(size=shape),
+    )
+    options = [[draws.integers(0, 9, size=draws.integers(0, 3)).tolist() for _ in range(size + 1)] for size in sizes]
+    return model.victim(options, draws.integers(0, 9, size=draws.integers(0, 4)).tolist())
+
+
+def queries_of(victim, sizes):
+    return Queries(victim, int(victim(np.zeros((1, len(sizes)), dtype=np.int64))[0].argmax()))
+
+
+@given(*CASES)
+@settings(max_examples=80)
+def test_it_finds_what_reading_every_text_finds(sizes, num_scores, seed, spread):
+    victim = victim_of(sizes, num_scores, seed, spread)
+    assert isinstance(victim, BoundedVictim)
+    limit = np.count_nonzero(sizes)
+    every = exhaustive(queries_of(victim, sizes), sizes, limit, 1_000_000)
+    attack = bounded(queries_of(victim, sizes), victim, sizes, range(1, limit + 1), 1_000_000)
+    assert attack.status == every.status
+    if every.status == "flipped_minimal":
+        assert attack.num_changes == every.num_changes
+        assert attack.after == pytest.approx(every.after, abs=1e-12)
+        assert victim(np.array([attack.choices]))[0].argmax() != queries_of(victim, sizes).label
+
+
+@given(*CASES)
+def test_no_text_leads_by_more_than_its_bound(sizes, num_scores, seed, spread):
+    victim = victim_of(sizes, num_scores, seed, spread)
+    texts = np.concatenate([levels(sizes, number) for number in range(1, np.count_nonzero(sizes) + 1)])
+    sums = victim.fixed + sum(rows[texts[:, place]] for place, rows in enumerate(victim.terms))
+    probabilities = victim(texts)
+    for label in range(probabilities.shape[1]):
+        others = np.delete(probabilities, label, axis=1).max(axis=1) - probabilities[:, label]
+        assert (victim.lead_bounds(sums, sums, label) >= others - 1e-9).all()
+        assert victim.lead_bounds(sums.min(axis=0)[None], sums.max(axis=0)[None], label)[0] >= others.max() - 1e-9
+
+
+def robust_text(num_words, gain):
+    """Of two classes; every word that is replaced takes so much of the margin of 1 away, and leaves the length."""
+    model = LinearModel(np.ones(2), np.array([[[0.0, gain]]]), -np.ones((1, 1)), -np.ones((1, 1)), np.zeros((1, 1)))
+    return model.victim([[[0], [1], [1]]] * num_words, [])
+
+
+@pytest.mark.parametrize(("gain", "status"), [(1.1, "flipped_minimal"), (0.5, "robust_proven")])
+def test_the_ladder_proves_what_no_one_could_read(gain, status):
+    """40 words of 2 candidates: 3^40 texts, and more with 2 changes than the budget."""
+    victim = robust_text(40, gain)
+    config = SearchConfig(budget=100, max_share=1.0)
+    attack = ladder(queries_of(victim, [2] * 40), [2] * 40, 40, config, 0, 0)
+    assert attack.status == status
+    if status == "flipped_minimal":
+        # n changes of 40 repeated words: a score of n gain / sqrt(n^2 + (40 - n)^2) must be more than 1.
+        scores = [number * gain / np.hypot(number, 40 - number) for number in range(41)]
+        assert attack.num_changes == next(number for number, score in enumerate(scores) if score > 1.0)
+
+
+def test_a_budget_that_is_too_small_proves_nothing():
+    victim = robust_text(10, 0.5)
+    assert bounded(queries_of(victim, [2] * 10), victim, [2] * 10, range(1, 6), 19) is None
+    config = SearchConfig(budget=30, branches=0)
+    assert ladder(queries_of(victim, [2] * 10), [2] * 10, 5, config, 0, 0).status == "not_found"
