@@ -4,7 +4,6 @@ import json
 from dataclasses import replace
 from types import SimpleNamespace
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -15,9 +14,6 @@ from tiltmeter.jobs.relations.models import Supervision
 from tiltmeter.jobs.relations.rules import compile_rules, count_rules, match_rules, read_parts
 from tiltmeter.jobs.relations.tables import WrittenRules
 from tiltmeter.jobs.runtime.context import Run
-from tiltmeter.operators.relations.learning.readers import InstanceReader
-from tiltmeter.operators.relations.learning.training import build, train
-from tiltmeter.operators.relations.learning.vocabularies import vocabulary_of
 from tiltmeter.operators.relations.synthetic import synthetic_instances, synthetic_rules
 
 NETWORK = [
@@ -69,28 +65,6 @@ RULES = [
     ("wrong 3", "works_for", "SUBJ /sued|left|met/ OBJ"),
 ]
 """The first are always right, the last always wrong."""
-
-
-def history_of(config, training, labels, symbols, told, seed, *, model="joint", vectors=()):
-    """The epochs of a model that is trained once more.
-
-    Args:
-        told: what a reader makes of the training part and of the development part.
-        vectors: by word, that words start from.
-    """
-    encoder = replace(config.encoder.network, **({"words": len(next(iter(vectors.values())))} if vectors else {}))
-    is_read = encoder.untyped == "read"
-    vocabulary = vocabulary_of(training, labels, symbols, encoder.min_count, vectors, reads_untyped=is_read)
-    known = {number: vectors[word] for word, number in vocabulary.numbers["words"].items() if word in vectors}
-    decoder, classifies = None if model == "no_decoder" else config.decoder, model != "no_classifier"
-    network = build(encoder, decoder, config.training, vocabulary.sizes, seed, classifies=classifies, vectors=known)
-    return train(network, *told(InstanceReader(vocabulary, encoder.prune)), config.training, seed)
-
-
-def check_history(rows, history):
-    for row, epoch in zip(rows, history, strict=True):
-        values = [np.nan if row[name] is None else row[name] for name in (*epoch._fields, "score")]
-        assert values == pytest.approx([*epoch, epoch.score], rel=1e-4, nan_ok=True)
 
 
 @pytest.fixture(scope="session")

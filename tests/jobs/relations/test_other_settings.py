@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -10,7 +11,6 @@ import pytest
 
 from tiltmeter.operators.relations.induction import Induction, induced_rules
 from tiltmeter.operators.relations.instances import Sentence
-from tiltmeter.operators.relations.learning.training import Labelled
 from tiltmeter.operators.relations.plain_text import RuleArguments, paired, sentences, untyped
 from tiltmeter.operators.relations.rules.grammar import NamedRule
 from tiltmeter.operators.relations.rules.matching import matches
@@ -19,7 +19,7 @@ from tiltmeter.operators.relations.rules.printing import printed
 from tiltmeter.operators.relations.synthetic import synthetic_instances, synthetic_rules
 from tiltmeter.operators.relations.tagged import tag_rule
 
-from .conftest import INSTANCES, NETWORK, check_history, history_of
+from .conftest import INSTANCES, NETWORK
 
 MADE_UP = {
     split: synthetic_instances(size, number, 5)
@@ -165,25 +165,37 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_rules_of_any_source_teach_models_and_are_run_over_texts_of_any_form(
-    case, run_here, configured, staged, tmp_path
-):
-    rules_of, form = CASES[case]
-    given, rules, hits = rules_of(tmp_path)
-    settings = [*NETWORK, "seed=5", "seeds=1", "data.sentences=40", "training.max_epochs=2", *given]
-    settings += ["job.num_resamples=2", *NETWORKS.get(case, ())]
-    run = run_here(
-        "job=relation_rules", *settings, *texts_in(form, tmp_path), f"store={tmp_path}/store", f"run_dir={tmp_path}/run"
-    )
-    check_rules(run, rules, hits, "made_up" if case == "no texts" else case.replace("file", "made_up"))
-    config = configured("job=relation_rules", *settings)
-    check_training(run, config, staged(*settings), tmp_path)
+@pytest.fixture(scope="module", params=CASES)
+def case(request, tmp_path_factory, run_here):
+    """A run, its settings, and the rules and matches that it must have."""
+    rules_of, form = CASES[request.param]
+    folder = tmp_path_factory.mktemp("case")
+    given, rules, hits = rules_of(folder)
+    settings = ["job=relation_rules", *NETWORK, "seed=5", "seeds=1", "data.sentences=40", "training.max_epochs=2"]
+    settings += [*given, "job.num_resamples=2", *NETWORKS.get(request.param, ())]
+    texts = texts_in(form, folder)
+    run = run_here(*settings, *texts, f"store={folder}/store", f"run_dir={folder}/run")
+    return SimpleNamespace(name=request.param, folder=folder, run=run, settings=settings, texts=texts, of=(rules, hits))
+
+
+def test_rules_of_any_source_teach_models_and_are_run_over_texts_of_any_form(case):
+    run = case.run
+    check_rules(run, *case.of, case.name if case.name in ("mappings", "tags", "induced") else "made_up")
     assert {row["seed"] for row in run.rows("explanations")} == {0}
-    assert {row["encoder"] for row in run.rows("instances")} == {"tree" if case == "mappings" else "no tree"}
-    if form:
+    assert {row["encoder"] for row in run.rows("instances")} == {"tree" if case.name == "mappings" else "no tree"}
+    if case.texts:
         check_texts(run)
-    assert ("texts" in run.published) == bool(form)
+    assert ("texts" in run.published) == bool(case.texts)
+
+
+ODD = ["cluster.num_cpus=2", "job.unit_instances=33", "texts.reading.shard_megabytes=0.0004"]
+
+
+@pytest.mark.parametrize("case", ["tags"], indirect=True)
+def test_two_workers_and_odd_units_give_the_same_tables(case, run_job, tmp_path):
+    run = run_job(*case.settings, *case.texts, *ODD, f"store={tmp_path}/store", f"run_dir={tmp_path}/run")
+    assert run.stage("run rules over texts")["num_done"] > 1
+    assert run.digests == case.run.digests
 
 
 def check_rules(run, rules, hits, source):
@@ -192,30 +204,6 @@ def check_rules(run, rules, hits, source):
         made = [(row["rule_id"], row["relation"], row["text"], row["source"], row["support"]) for row in rows]
         assert made == [(*rule, source, hits[split][rule[0]]) for rule in rules]
         assert sum(hits[split].values()) > 0
-
-
-def check_training(run, config, made, folder):
-    """The same losses in each epoch, of every seed."""
-    given = made.supervised()
-    parts = [given[split] for split in ("training", "development")]
-    symbols = [rule for rules in parts[0].rules for rule in rules]
-    vectors = {}
-    if config.encoder.vectors:
-        words = [line.split(" ")[0] for line in (folder / "vectors.txt").read_text().splitlines()]
-        vectors = dict([*vectors_of(words).items()][: config.encoder.max_vectors])
-
-    def told(reader):
-        numbers = reader.vocabulary.numbers["relations"]
-        for part in parts:
-            rules = [[reader.vocabulary.rule(rule) for rule in rules] for rules in part.rules]
-            relations = np.array([numbers.get(label, len(numbers)) for label in part.labels])
-            yield Labelled([reader.example(one) for one in part.instances], relations, rules)
-
-    for number in range(config.seeds):
-        rows = run.rows("training", seed=number)
-        history = history_of(config, made.training, parts[0].labels, symbols, told, 5 + number, vectors=vectors)
-        check_history(rows, history)
-        assert {row["num_instances"] for row in rows} == {len(parts[0].labels)}
 
 
 def check_texts(run):

@@ -1,15 +1,25 @@
-"""Measures of predictions that are made up: their unit, their seeds, their tests, and what is compared with what."""
+"""What is made up in place of a run: predictions and their measures, rules in texts, and sentences of the page."""
 
+import os
+from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy.stats import t
 
+from tests.fixtures.corpora import parquet
+from tests.fixtures.tables.relations import ruled
+from tiltmeter.jobs.relations.config import find_sources
 from tiltmeter.jobs.relations.measures import Guess, Part, Scoring, Variant
-from tiltmeter.jobs.relations.tables import Annotations
+from tiltmeter.jobs.relations.page import doubts, findings
+from tiltmeter.jobs.relations.tables import Annotations, Rules
+from tiltmeter.jobs.relations.texts import CountInTexts
 from tiltmeter.jobs.runtime.table import cells_of
 from tiltmeter.operators.relations.evaluation import independent_units
+from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.store.identity import digest
 
 NAMES = ["no_relation", "a", "b"]
@@ -85,12 +95,6 @@ def test_a_difference_is_inferred_from_influences_of_units_and_both_sides_seeds(
         assert [row["low"], row["high"]] == pytest.approx([row["value"] - reach, row["value"] + reach], abs=1e-3)
 
 
-def test_one_seed_has_no_spread_between_seeds():
-    for models, name in (((0.8,), "joint"), ((0.5, 0.8), "joint"), ((0.8, 0.5), "rules")):
-        [row] = rows_of(part_of(60, {"joint": models}), model=name, relation="all", measure="f1")
-        assert np.isnan(row["sd_training"]) == (len(models) == 1 or name == "rules")
-
-
 def test_documents_are_the_units_where_they_hold_several_sentences():
     """The same as if each document were one sentence."""
     part = part_of(80, {"joint": (0.8,), "rules": (0.6,)}, per_document=4)
@@ -109,18 +113,84 @@ def test_documents_are_the_units_where_they_hold_several_sentences():
 @pytest.mark.parametrize(("sentences", "per_document"), [(15, None), (40, 10)])
 def test_too_few_units_have_no_interval_and_no_p(sentences, per_document):
     part = part_of(sentences, {"joint": (0.9,), "rules": (0.3,)}, per_document=per_document)
-    need = "20 are needed" if per_document is None else "6 are needed"
     for row in rows_of(part, measure="f1"):
         assert row["status"] == "too_few_units"
-        assert need in row["reason"]
+        assert ("20 are needed" if per_document is None else "6 are needed") in row["reason"]
         assert np.isnan([row["low"], row["high"], np.nan if row["p_value"] is None else row["p_value"]]).all()
         assert not any(name.endswith("draws") for name in row)
 
 
-def test_models_that_say_the_same_have_no_p():
+def test_models_that_say_the_same_have_no_p_and_one_seed_no_spread():
     part = part_of(60, {"joint": (0.8,)})
-    part = replace(part, by_rules=part.predicted(Variant("joint", 1.0, 0)))
-    [row] = rows_of(part, model="joint - rules")
-    assert row["value"] == 0.0
-    assert np.isnan(row["p_value"])
-    assert row["reason"]
+    same = replace(part, by_rules=part.predicted(Variant("joint", 1.0, 0)))
+    [row] = rows_of(same, model="joint - rules")
+    assert (row["value"], np.isnan(row["p_value"]), bool(row["reason"])) == (0.0, True, True)
+    for models, name, has_none in (((0.8,), "joint", True), ((0.5, 0.8), "joint", False), ((0.8, 0.5), "rules", True)):
+        [row] = rows_of(part_of(60, {"joint": models}), model=name, relation="all", measure="f1")
+        assert np.isnan(row["sd_training"]) == has_none
+
+
+# --- rules in texts that have few facts -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["text", "jsonl", "wikiextractor", "parquet"])
+def test_texts_are_read_in_the_form_that_is_chosen(configured, tmp_path, form):
+    """Whatever their file is called."""
+    (tmp_path / "a.txt").write_bytes(parquet({"text": ["Ada"]}) if form == "parquet" else b"Ada met King .\n")
+    settings = [f"texts.path={tmp_path}/a.txt", f"texts.format={form.replace('text', 'auto')}"]
+    assert [one.format for one in find_sources(configured("job=relation_rules", *settings)).corpus.sources] == [form]
+    with pytest.raises(InputError, match="there is no file"):
+        find_sources(configured("job=relation_rules", "texts.path=none.jsonl", *settings[1:]))
+
+
+def test_agreement_is_of_all_matches_and_precision_of_those_that_are_known():
+    keys = {"rule_id": "r", "split": "training", "relation": "x"}
+    made = dict.fromkeys(("counts", "examples", "timeouts", "totals", "rules"), ())
+    work = CountInTexts(level=0.9, most_examples=3, corpus="texts", has_facts=True, **made)
+    of_one = Counter(num=4, num_agreeing=2, num_known=2, num_right=1)
+    documents = {"a": of_one, "b": Counter(num=4, num_agreeing=1, num_known=1, num_right=1)}
+    row = work.counted(Rules(**keys, text="SUBJ [] OBJ"), documents, {})
+    assert [row.support, row.agreement, row.num_known] == [8, 3 / 8, 3]
+    assert row.precision.value == pytest.approx(2 / 3)
+    for text, reason in (("SUBJ >obj OBJ", "it needs trees, which texts have not"), ("SUBJ [] OBJ", "it is slow")):
+        row = work.counted(Rules(**keys, text=text), documents, {"r": "it is slow"})
+        assert (row.status, row.reason) == ("no_tree" if ">" in text else "timeout", reason)
+        assert row.support is None
+
+
+# --- sentences of the page ------------------------------------------------------------------------------------------
+
+MODELS = Path(__file__).with_name("sentences.txt")
+REASON = 'there is too little to go by: 12 of the unit "sentence", and 20 are needed'
+CASES = {
+    "a difference that is sure": {"low": 0.001, "high": 0.02, "p_value": 0.02, "p_adjusted": 0.04},
+    "over documents": {"unit": "document"},
+    "without a p-value": dict.fromkeys(("low", "high", "p_value", "p_adjusted")) | {"reason": REASON},
+}
+IN_TEXTS = [("tags", 0.25, 12), ("decoded", 1.0, 3), ("decoded", 0.5, 2)]
+"""Sources, precisions and numbers of known pairs of more rules in texts."""
+
+
+def sentences(values, measures=None, in_texts=()):
+    """Of tables whose difference from a model without a decoder has other values."""
+    frames = {name: pl.from_arrow(table) for name, table in ruled().items()}
+    is_other = pl.col("model") == "joint - no_decoder"
+    others = {name: pl.when(is_other).then(pl.lit(value)).otherwise(pl.col(name)) for name, value in values.items()}
+    frames["measures"] = frames["measures"].with_columns(**others, **(measures or {}))
+    rule = frames["rules"].filter(split="texts").head(1)
+    more = [rule.with_columns(source=pl.lit(s), precision=p, num_known=pl.lit(num)) for s, p, num in in_texts]
+    frames["rules"] = pl.concat([frames["rules"], *more], how="vertical_relaxed")
+    return [*findings(frames), *doubts(frames)]
+
+
+def test_the_page_says_of_other_tables_what_it_said():
+    """Sentences that are not among the usual ones; TILTMETER_MODELS=write writes them."""
+    usual, text = sentences({}), ""
+    made = {case: sentences(values) for case, values in CASES.items()}
+    made["one training"] = sentences({}, {"sd_training": pl.lit(None, pl.Float64)})
+    made["rules of unlike use in texts"] = sentences({}, in_texts=IN_TEXTS)
+    for case, every in made.items():
+        text += "\n".join([f"# {case}", *(one for one in every if one not in usual)]) + "\n"
+    if os.environ.get("TILTMETER_MODELS") == "write":
+        MODELS.write_text(text)
+    assert text.splitlines() == MODELS.read_text().splitlines()

@@ -1,15 +1,24 @@
-"""What a user may give to be resolved: every column once, every id one record, and a row at least."""
+"""What a user may give to be resolved and gets back: every column once, every id one record, and a row at least."""
+
+import dataclasses
+import json
+import shlex
+from datetime import timedelta
+from pathlib import Path
 
 import polars as pl
 import pytest
+import yaml
 
+from tiltmeter.jobs.resolution.config import MentionStudy, RecordScorer
 from tiltmeter.jobs.resolution.graphs import ReadPairs, study_graphs
-from tiltmeter.jobs.resolution.job import find_sources
+from tiltmeter.jobs.resolution.job import find_sources, with_clusters
+from tiltmeter.jobs.resolution.previous import find_previous
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.storage.errors import InputError
 
-SCORER = ("records.id=id", "records.fields={name: {kind: string}}", "records.blocking=[{name: 2}]")
 MENTIONS = "topic,mention_id,mention_class,chain_id\n"
+NAMED = {"name": {"kind": "string"}}
 
 
 @pytest.fixture
@@ -48,50 +57,56 @@ def graph(tmp_path, pairs, gold=None):
 # --- before any work ------------------------------------------------------------------------------------------------
 
 
-PAIRS, CLUSTERS = "left,right,weight\na,b,1\n", "record,cluster\na,1\n"
-NO_ROWS = r"^{}: .* has no rows: there must be one at least"
+REFUSED = [line.split(" -> ") for line in Path(__file__).with_name("refused_inputs.txt").read_text().splitlines()]
+"""Files by what they are to a run, with ` / ` between their lines, and settings; and the whole message."""
 
 
-@pytest.mark.parametrize(
-    ("texts", "settings", "message"),
-    [
-        ({"pairs": "left,right,weight\n"}, (), NO_ROWS.format("pairs")),
-        ({"pairs": PAIRS, "gold": "record,cluster\n"}, (), NO_ROWS.format("gold")),
-        ({"records": "id,name\n", "clusters": CLUSTERS}, SCORER, NO_ROWS.format("records.path")),
-        ({"records": "id,name\n1,a\n", "clusters": "record,cluster\n"}, SCORER, NO_ROWS.format("records.clusters")),
-        ({"records": "id,name\n1,a\n", "labelled": "left,right,is_match\n"}, SCORER, NO_ROWS.format("records.lab\\w+")),
-        ({"mentions": MENTIONS}, (), NO_ROWS.format("mentions.path")),
-        ({"pairs": "left,right,weight,weight\na,b,1,-1\n"}, (), "has column 'weight' more than once"),
-        ({"pairs": "left,left,right,weight\na,b,c,1\n"}, (), "has column 'left' more than once"),
-        ({"pairs": PAIRS, "gold": "record,cluster,cluster\na,1,2\n"}, (), "column 'cluster' m"),
-        ({"records": "id,name,name\n1,a,b\n", "clusters": CLUSTERS}, SCORER, "column 'name' more"),
-        ({"pairs": "left,rite,weight\na,b,1\n"}, (), "has no column 'right'"),
-        ({"pairs": "left,right,score\na,b,1\n"}, (), "'weight' or 'match_probability'"),
-        (
-            {"pairs": "left,right,weight\na,b,much\na,c,inf\n"},
-            (),
-            r"no number \(2, first at line 2, column 'weight': 'much'\)",
-        ),
-        (
-            {"pairs": "left,right,weight\na,,0.5\n"},
-            (),
-            r"nothing where something is needed \(1, first at line 2, column 'right'\)",
-        ),
-        (
-            {"pairs": "left,right,match_probability\na,b,1.5\n"},
-            (),
-            r"no number from 0 to 1 \(1, first at line 2, column 'match_probability'",
-        ),
-    ],
-)
-def test_files_that_can_not_be_used_are_refused_with_what_is_wrong(found, texts, settings, message):
-    with pytest.raises(InputError, match=message):
-        found(*settings, **texts)
+@pytest.mark.parametrize(("given", "message"), REFUSED, ids=[given for given, _ in REFUSED])
+def test_files_that_can_not_be_used_are_refused_with_what_is_wrong(found, tmp_path, given, message):
+    texts = dict(part.split(": ", 1) for part in given.split(" | ") if ": " in part and "=" not in part)
+    settings = [word for part in given.split(" | ") if "=" in part for word in shlex.split(part)]
+    with pytest.raises((ConfigError, InputError)) as refusal:
+        found(*settings, **{name: text.replace(" / ", "\n") + "\n" for name, text in texts.items()})
+    assert str(refusal.value).replace(str(tmp_path), "") == message
 
 
 def test_an_engine_that_is_not_there_is_refused(found):
     with pytest.raises(ConfigError, match=r"engine=abacus: PuLP finds no such engine .*HiGHS.*; set engine=<one of"):
-        found("solver=set_packing", "engine=abacus", pairs=PAIRS)
+        found("solver=set_packing", "engine=abacus", pairs="left,right,weight\na,b,1\n")
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        ("none", "is no run directory: its run.json can't be read"),
+        ({"job": "survey"}, "is a run of survey; name one of entity_resolution"),
+        ({"status": "failed"}, "has the status 'failed'"),
+        ({}, "has no ids in its table clusters"),
+    ],
+)
+def test_a_previous_run_that_is_none_or_another_is_refused_with_the_key(configured, tmp_path, record, message):
+    usual = {"job": "entity_resolution", "status": "succeeded", "tables": {}}
+    if record != "none":
+        (tmp_path / "run.json").write_text(json.dumps(usual | record))
+    with pytest.raises(ConfigError, match=rf"previous=.*: {message}"):
+        find_previous(configured("job=entity_resolution", "pairs=pairs.csv", f"previous={tmp_path}"))
+
+
+@pytest.mark.parametrize(
+    ("group", "record", "given"),
+    [
+        (
+            "records/csv",
+            RecordScorer,
+            {"path": "r.csv", "fields": NAMED, "blocking": [{"name": 2}], "clusters": "c.csv"},
+        ),
+        ("mentions/study", MentionStudy, {"path": "mentions.csv"}),
+    ],
+)
+def test_the_settings_of_the_group_are_the_defaults(group, record, given):
+    settings = yaml.safe_load((Path(__file__).parents[3] / f"conf/{group}.yaml").read_text())
+    assert record(**settings | given) == record(**given)
+    assert set(settings) == {field.name for field in dataclasses.fields(record)}
 
 
 def test_weights_and_probabilities_beside_each_other_must_agree(found):
@@ -155,12 +170,9 @@ def test_gold_clusters_are_told_apart_as_records_are(tmp_path):
         assert unknown["cluster"].to_list() == [1, None, 2]
 
 
-def test_gold_of_other_records_is_refused(tmp_path):
+def test_gold_of_other_records_and_weights_whose_sum_no_number_holds_are_refused(tmp_path):
     with pytest.raises(InputError, match="has none of the records of the pairs"):
         graph(tmp_path, {"left": ["a"], "right": ["b"], "weight": [1.0]}, {"record": ["other"], "cluster": [1]})
-
-
-def test_weights_that_add_up_to_more_than_a_number_holds_are_refused(tmp_path):
     with pytest.raises(InputError, match=r"weight 1e\+308 in row 1 of the pairs: all weights"):
         graph(tmp_path, {"left": ["a", "b"], "right": ["b", "c"], "weight": [1e308, 1e308]})
 
@@ -174,9 +186,31 @@ def test_weights_that_add_up_to_more_than_a_number_holds_are_refused(tmp_path):
         ("1,m1,event,c1\n,m2,event,c1\n", "has no two mentions of one topic and class"),  # one lacks its topic
         ("a,m1,b c,c1\na,m2,b c,c1\na b,m1,c,c1\na b,m2,c,c1\n", "'topic a b c' names two graphs"),
         ("1,m1,event,c1\n2,m2,event,c1\n", "has no two mentions of one topic and class"),
+        ("1,m1,event,c1\n" * 2, "has 1 ids twice in topic 1 event, such as m1; .* add a column 'document'"),
     ],
 )
 def test_mentions_of_which_no_graph_can_be_made_are_refused(found, rows, message):
     config, files = found(mentions=MENTIONS + rows)
     with pytest.raises(InputError, match=message):
-        study_graphs(config, config.mentions, files["mentions"])
+        [dict(one.tables(None)) for one in study_graphs(config, config.mentions, files["mentions"])]
+
+
+# --- what comes back ------------------------------------------------------------------------------------------------
+
+
+CLUSTERED = pl.DataFrame({"graph": "records", "record": ["a", "b", "c"], "cluster": [1, 0, 1]})
+CLUSTERED = CLUSTERED.with_columns(cluster_id=pl.Series([7, 5, 7]), component=pl.Series([0, 1, 0]))
+
+
+def test_records_of_a_cluster_follow_each_other_beside_columns_of_the_same_names():
+    """Columns that a CSV can not hold are left out, and ids are as in the tables."""
+    scorer = RecordScorer(path="r.csv", id="id", fields=NAMED, blocking=[{"name": 2}], clusters="c.csv")
+    records = pl.DataFrame({"id": ["a", "b", "c"], "cluster": ["x", None, "y"]})
+    exported = with_clusters(records, CLUSTERED, scorer)
+    assert exported.columns == ["found_cluster", "cluster_id", "component", "id", "cluster"]
+    assert exported.rows() == [(0, 5, 1, "b", None), (1, 7, 0, "a", "x"), (1, 7, 0, "c", "y")]
+    left_out = {"tags": [["x"], [], ["y"]], "raw": [b"\xff", b"", None], "age": [timedelta(1)] * 3}
+    records = pl.DataFrame({"id": [b"c", b"a", b"b"], "name": ["Anne", "Ann", "Bea"], **left_out})
+    found = with_clusters(records.with_columns(size=pl.Series([1.5, 2.0, None])), CLUSTERED, scorer)
+    lines = ["cluster,cluster_id,component,id,name,size", "0,5,1,b,Bea,", "1,7,0,c,Anne,1.5", "1,7,0,a,Ann,2.0"]
+    assert found.write_csv().splitlines() == lines

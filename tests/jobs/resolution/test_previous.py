@@ -9,7 +9,6 @@ import pytest
 from tests.fixtures.problems import Resolved, ledger
 from tests.jobs.resolution.test_entity_resolution import SEED, check_explanations, drawn
 from tiltmeter.jobs.report.wording import duration
-from tiltmeter.jobs.resolution.previous import find_previous
 from tiltmeter.jobs.runtime.config import ConfigError
 
 STAY = [("u1", "u2", 0.7), ("u2", "u3", -0.2), ("u1", "u3", 0.4), ("t1", "t2", 0.3)]
@@ -65,12 +64,12 @@ def resolve(run_here, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def runs(resolve):
-    """One, another after it, and one after that on the pairs of the first."""
+    """One, another after it, and one after that on the pairs of the first, by another solver."""
     first = resolve(BEFORE)
     asked = [f"{{record: {one}, other: {other}}}" for one, other in PAIRS]
     asked += [f"{{record: {one}, cluster: {number}}}" for one, number in QUESTIONS]
     again = resolve(AFTER, f"previous={first.path}", f"explain=[{', '.join(asked)}]")
-    return first, again, resolve(BEFORE, f"previous={again.path}")
+    return first, again, resolve(BEFORE, f"previous={again.path}", "solver=local_search")
 
 
 def ids_of(outcome):
@@ -88,8 +87,8 @@ def test_a_run_after_another_finds_what_one_alone_does(runs):
     check_explanations(runs[2], BEFORE, plain)
 
 
-def test_only_components_that_changed_are_solved(resolve, runs):
-    first, again, _ = runs
+def test_only_components_that_changed_are_solved(runs):
+    first, again, other = runs
     before = [BEFORE.content(records) for records in BEFORE.components]
     same = [AFTER.content(records) in before for records in AFTER.components]
     assert [row["is_reused"] for row in again.rows("components")] == same
@@ -101,7 +100,6 @@ def test_only_components_that_changed_are_solved(resolve, runs):
     assert {*reused} <= {*solved.values()}
     seconds = sum(row["seconds"] for row in again.rows("components", is_reused=False))
     assert f"Solving took {duration(seconds)} in all; " in (again.path / "report.html").read_text()
-    other = resolve(BEFORE, f"previous={first.path}", "solver=local_search")
     assert not any(row["is_reused"] for row in other.rows("components"))
 
 
@@ -150,23 +148,6 @@ def test_an_id_of_a_cluster_that_is_gone_never_comes_again(resolve, runs):
     fewer = resolve(replace(BEFORE, rows=[row for row in BEFORE.rows if "z1" not in row]), f"previous={first.path}")
     assert max(ids_of(fewer).values()) < max(ids_of(first).values())
     assert fewer.rows("ledger_counts")[0]["next_id"] == first.rows("ledger_counts")[0]["next_id"]
-
-
-@pytest.mark.parametrize(
-    ("record", "message"),
-    [
-        ("none", "is no run directory: its run.json can't be read"),
-        ({"job": "survey"}, "is a run of survey; name one of entity_resolution"),
-        ({"status": "failed"}, "has the status 'failed'"),
-        ({}, "has no ids in its table clusters"),
-    ],
-)
-def test_a_previous_run_that_is_none_or_another_is_refused_with_the_key(configured, tmp_path, record, message):
-    usual = {"job": "entity_resolution", "status": "succeeded", "tables": {}}
-    if record != "none":
-        (tmp_path / "run.json").write_text(json.dumps(usual | record))
-    with pytest.raises(ConfigError, match=rf"previous=.*: {message}"):
-        find_previous(configured("job=entity_resolution", "pairs=pairs.csv", f"previous={tmp_path}"))
 
 
 def test_a_previous_run_of_other_records_is_refused(resolve, runs):

@@ -1,11 +1,17 @@
-"""Scores of relations and of written rules, by hand and against scikit-learn and NLTK-like counts."""
+"""Scores of relations and of written rules, by hand and against scikit-learn and NLTK; BLEU and floors."""
+
+import warnings
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from nltk.translate import bleu_score
 from sklearn.metrics import f1_score, precision_score, recall_score
 
-from tiltmeter.operators.relations.bleu import corpus_bleu, published_tokens
+from tiltmeter.operators.relations.bleu import bleu, bleu_counts, corpus_bleu, published_tokens
 from tiltmeter.operators.relations.evaluation import count_relations, estimates, measured, statistics
+from tiltmeter.operators.relations.floors import floor_scores, frequent_rules, mean_by, most_frequent_rule, rule_scores
 from tiltmeter.operators.relations.rules.foreign.writing import foreign_print
 from tiltmeter.operators.relations.rules.parsing import parsed
 from tiltmeter.operators.relations.written_measures import shares_of
@@ -46,17 +52,12 @@ def test_a_part_without_relations_has_no_measures_and_no_error():
     assert found["all", "f1"].inferred(each(3, "sentence"), 0.95).status == "too_few_units"
 
 
-def test_interval_rests_on_sentences_and_on_the_mean_over_seeds():
+def test_influences_are_how_measures_move_with_the_weight_of_a_unit():
+    """Of all measures, mean over two runs, by differences; resamples draw sentences."""
     runs = [count_relations(*drawn(seed=seed), NAMES) for seed in (0, 1)]
     estimate = estimates(runs, seed=0, about=1, num_resamples=20)["all", "f1"]
-    assert estimate.num_texts == 50
-    assert estimate.resamples.shape == (20,)
+    assert (estimate.num_texts, estimate.resamples.shape) == (50, (20,))
     assert estimate.value == pytest.approx(np.mean([measured(run.totals())["all", "f1"] for run in runs]))
-
-
-def test_influences_are_how_measures_move_with_the_weight_of_a_unit():
-    """Of all measures, mean over two runs, by differences."""
-    runs = [count_relations(*drawn(seed=seed), NAMES) for seed in (0, 1)]
     step, ones = 1e-5, np.ones(50)
     steps = np.concatenate([ones + step * np.eye(50), ones - step * np.eye(50)])
     moved = [measured(run.totals(steps)) for run in runs]
@@ -103,12 +104,8 @@ def test_sentences_of_an_estimate_are_those_that_it_draws():
     """In the order in which they come, whatever their numbers, and each once."""
     again = [answer(unit=9), *ANSWERS, answer(unit=9)]
     drawn = {share.measure: share for share in shares_of(again, "sentence", 0, 10)}
-    sentences = {
-        "writes": [9, 0, 1, 2, 3, 4],
-        "parses": [9, 0, 1, 2, 4],
-        "is_exact": [9, 0, 1, 2, 3],
-        "bleu": [9, 0, 1, 2],
-    }
+    sentences = {"writes": [9, 0, 1, 2, 3, 4], "parses": [9, 0, 1, 2, 4]}
+    sentences |= {"is_exact": [9, 0, 1, 2, 3], "bleu": [9, 0, 1, 2]}
     assert {name: drawn[name].drawn for name in sentences} == sentences
     assert all(share.estimate.num_texts == len(share.drawn) for share in drawn.values())
 
@@ -144,3 +141,65 @@ def test_bleu_and_its_floor_are_those_of_the_whole():
     assert values["bleu_all"][0] < values["bleu"][0]
     no_rule = {one.measure: one.estimate for one in shares_of([answer(rule='SUBJ "a" OBJ OBJ')], "sentence", 0, 10)}
     assert 0.0 < no_rule["bleu"].value < 1.0, "of its own tokens"
+
+
+# --- BLEU and floors --------------------------------------------------------------------------------------------------
+
+tokens = st.lists(st.sampled_from("abc"), max_size=9)
+pairs = st.lists(st.tuples(st.lists(tokens, min_size=1, max_size=3), tokens), min_size=1, max_size=5)
+
+
+def of_nltk(corpus):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return bleu_score.corpus_bleu(*map(list, zip(*corpus, strict=True)))
+
+
+@given(pairs)
+def test_bleu_is_that_of_nltk(corpus):
+    assert corpus_bleu(*zip(*corpus, strict=True)) == pytest.approx(of_nltk(corpus), rel=1e-12, abs=1e-12)
+
+
+def test_counts_add_up_in_resamples_and_nothing_written_scores_nothing():
+    counts = np.stack([bleu_counts([list("abcde")], list(text)) for text in ("abcde", "abxde", "edcba")])
+    weights = np.array([[1, 1, 1], [2, 1, 0]])
+    drawn = ("abcde", "abxde", "edcba"), ("abcde", "abcde", "abxde")
+    expected = [of_nltk([([list("abcde")], list(text)) for text in texts]) for texts in drawn]
+    assert bleu(weights @ counts) == pytest.approx(expected, rel=1e-12)
+    assert corpus_bleu([[["a"]]], [[]]) == 0.0
+    with pytest.raises(ValueError, match="one reference at least"):
+        bleu_counts([], ["a"])
+
+
+def test_published_tokens_have_no_commas():
+    assert published_tokens('"," "president"') == published_tokens('"" "president"')
+    text = "( ([ { x:true } ]+ ) /(a|b)-c/ )"
+    assert " ".join(published_tokens(text)) == "( ( [ { x : true } ] + ) / ( a | b ) - c / )"
+
+
+TEXTS = {"r1": list("abcde"), "r2": list("abcdf"), "r3": list("vwxyz"), "r4": list("vwxyz!")}
+TRAINING = [[("a/b", "r1"), ("a/b", "r2")], [("a/b", "r2")], [("c", "r3")], []]
+
+
+def test_the_floor_is_the_most_frequent_rule_of_a_relation_by_hand():
+    assert frequent_rules(TRAINING) == {"ab": "r2", "c": "r3"}
+    assert most_frequent_rule(TRAINING) == "r2"
+    with pytest.raises(ValueError, match="no rule agrees"):
+        most_frequent_rule([[]])
+    rows = [[("ab", "r1"), ("ab", "r2")], [("ab", "r1")], [("c", "r4")], [("new", "r1")]]
+    scores = floor_scores(rows, frequent_rules(TRAINING), TEXTS)
+    written = [TEXTS["r2"], TEXTS["r2"], TEXTS["r3"], []]
+    references = [[TEXTS["r1"], TEXTS["r2"]], [TEXTS["r1"]], [TEXTS["r4"]], [TEXTS["r1"]]]
+    assert scores.bleu == corpus_bleu(references, written)
+    assert (scores.exact, scores.num) == (0.25, 4)
+    # r1 comes first three times and was hit once, r4 never; of the relation ab half, of c and new none.
+    assert scores.exact_by_rule == pytest.approx((1 / 3 + 0) / 2)
+    assert scores.exact_by_relation == pytest.approx((1 / 2 + 0 + 0) / 3)
+
+
+def test_what_is_written_right_has_all():
+    rows = [[("a", "r1")], [("c", "r3")]]
+    assert rule_scores(rows, [TEXTS["r1"], TEXTS["r3"]], TEXTS) == (1.0, 1.0, 1.0, 1.0, 2)
+    assert mean_by([1, 1, 2], np.array([True, False, False])) == 0.25, "groups weigh alike"
+    with pytest.raises(ValueError, match="no instance"):
+        rule_scores([], [], TEXTS)

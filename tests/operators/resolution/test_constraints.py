@@ -7,15 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.fixtures.problems import partitions
+from tests.fixtures.problems import Resolved
 from tiltmeter.operators.resolution.components import components_of
-from tiltmeter.operators.resolution.constraints import (
-    Constraints,
-    constrained,
-    contradiction,
-    groups_of,
-    tied,
-)
+from tiltmeter.operators.resolution.constraints import Constraints, constrained, contradiction, groups_of, tied
 from tiltmeter.operators.resolution.explanations import near_misses, split_pairs
 from tiltmeter.operators.resolution.pairs import ScoredPairs
 from tiltmeter.operators.resolution.problem import Problem
@@ -51,20 +45,15 @@ def obeys(labels, constraints):
 
 
 def best(num_nodes, pairs, constraints, missing):
-    """The most that a partition is worth that obeys the constraints; pairs that have to be together may be unscored.
-
-    Groups stand for their records: two groups share a part if all pairs between them are scored.
-    """
-    scored = {
-        pair: weight for *pair, weight in zip(*map(np.ndarray.tolist, pairs), strict=True) for pair in [tuple(pair)]
-    }
-    groups, most = groups_of(num_nodes, constraints.together), -np.inf
-    for labels in partitions(num_nodes):
-        inside = [(i, j) for i in range(num_nodes) for j in range(i + 1, num_nodes) if labels[i] == labels[j]]
-        unscored = [(i, j) for i, j in inside if (i, j) not in scored and groups[i] != groups[j]]
-        if obeys(labels, constraints) and not (missing == "forbid" and unscored):
-            most = max(most, sum(scored.get(pair, 0.0) for pair in inside))
-    return most
+    """The most that a partition is worth that obeys the constraints; pairs that have to be together may be unscored."""
+    together, apart = ([(str(one), str(other)) for one, other in side.T.tolist()] for side in constraints[:2])
+    sources = {str(node): str(source) for node, source in enumerate(constraints.sources.tolist()) if source >= 0}
+    rows = [
+        (str(one), str(other), weight) for one, other, weight in zip(*(side.tolist() for side in pairs), strict=True)
+    ]
+    everyone = tuple(map(str, range(num_nodes)))
+    made = Resolved(rows, missing, must=together, cannot=apart, sources=sources, others=everyone)
+    return sum(most for most, _ in made.solved)
 
 
 @pytest.mark.parametrize("solver", ["cutting_plane", "local_search"])

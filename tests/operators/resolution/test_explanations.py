@@ -1,5 +1,6 @@
-"""What holds parts together and what kept nodes out of them, against loops over all nodes and pairs."""
+"""What holds parts together, what kept nodes out of them, and how far they agree with true ones; against loops."""
 
+import math
 from itertools import combinations
 
 import numpy as np
@@ -7,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.fixtures.problems import problem_of
+from tests.fixtures.problems import entropy_shares, pair_shares, problem_of
 from tiltmeter.operators.resolution.explanations import (
-    Standings,
     false_merges,
     false_splits,
     joined_pairs,
@@ -18,11 +18,11 @@ from tiltmeter.operators.resolution.explanations import (
     split_pairs,
     standings,
 )
-from tiltmeter.operators.resolution.problem import Problem
+from tiltmeter.operators.resolution.metrics import partition_metrics
 
 
 @st.composite
-def partitions(draw: st.DrawFn) -> tuple[Problem, np.ndarray, dict[tuple[int, int], float]]:
+def partitions(draw):
     """Any graph with any labels, which need not be good or even allowed; sums of quarters are exact."""
     num_nodes = draw(st.integers(0, 9))
     weights = {
@@ -33,11 +33,11 @@ def partitions(draw: st.DrawFn) -> tuple[Problem, np.ndarray, dict[tuple[int, in
     return problem, np.array(labels, dtype=np.int64), weights
 
 
-def weight(weights: dict[tuple[int, int], float], one: int, other: int) -> float | None:
+def weight(weights, one, other):
     return weights.get((min(one, other), max(one, other)))
 
 
-def tipping_of(found: Standings, at: int) -> list[tuple[int, float]]:
+def tipping_of(found, at):
     ours = slice(found.starts[at], found.starts[at + 1])
     return list(zip(found.tipping[ours].tolist(), found.tipping_weights[ours].tolist(), strict=True))
 
@@ -50,7 +50,7 @@ BRIDGE |= {(3, 4): 1.0, (3, 5): 1.0, (4, 5): -0.5}
 LABELS = np.array([0, 0, 0, 1, 1, 1])
 
 
-def test_five_pairs_are_named_forbidden_ones_first_and_then_the_most_negative() -> None:
+def test_five_pairs_are_named_forbidden_ones_first_and_then_the_most_negative():
     # Node 0 against a part of 1..8: 1 speaks for it, 2 and 4 are forbidden, 3 to 8 speak against it, 5 most.
     scored = {1: 1.0, 3: -0.5, 5: -2.0, 6: -1.0, 7: -0.25, 8: -0.5}
     weights = {(0, other): value for other, value in scored.items()}
@@ -60,7 +60,7 @@ def test_five_pairs_are_named_forbidden_ones_first_and_then_the_most_negative() 
     assert tipping_of(found, 0) == [(2, -np.inf), (4, -np.inf), (5, -2.0), (6, -1.0), (3, -0.5)]
 
 
-def test_node_25_of_table_8_was_kept_out_by_three_negative_pairs() -> None:
+def test_node_25_of_table_8_was_kept_out_by_three_negative_pairs():
     # Nodes 7, 12, 20 and 25. The paper has their sum as -3.0; what it prints adds up to -0.485.
     weights = {(0, 1): 0.456, (0, 2): 0.999, (1, 2): 0.085, (0, 3): -0.076, (1, 3): -0.156, (2, 3): -0.253}
     problem, labels = problem_of(4, weights, "forbid"), np.array([0, 0, 0, 1])
@@ -73,25 +73,27 @@ def test_node_25_of_table_8_was_kept_out_by_three_negative_pairs() -> None:
     assert tipping_of(found, 1) == [(2, -0.253), (1, -0.156), (0, -0.076)]
 
 
-def test_questions_about_what_is_not_there_are_refused() -> None:
+def test_questions_about_what_is_not_there_and_labels_of_other_nodes_are_refused():
     problem = problem_of(6, BRIDGE, "forbid")
+    for explain in (merges, near_misses, split_pairs, joined_pairs):
+        with pytest.raises(ValueError, match=r"labels have shape \(5,\): must be one for each of 6 nodes"):
+            explain(problem, LABELS[:5])
     with pytest.raises(ValueError, match=r"there is no node 6: they are numbered from 0 to 5"):
         standings(problem, LABELS, np.array([6]), np.array([0]))
     with pytest.raises(ValueError, match=r"there is no part 2: they are numbered from 0 to 1"):
         standings(problem, LABELS, np.array([0]), np.array([2]))
 
 
-@pytest.mark.parametrize("explain", [merges, near_misses, split_pairs, joined_pairs])
-def test_labels_of_other_nodes_are_refused(explain) -> None:
-    with pytest.raises(ValueError, match=r"labels have shape \(5,\): must be one for each of 6 nodes"):
-        explain(problem_of(6, BRIDGE, "forbid"), LABELS[:5])
-
-
 # --- against loops --------------------------------------------------------------------------------------------------
 
 
-@given(partitions())
-def test_merges_are_what_loops_find(case) -> None:
+def rows_of(found):
+    """Of columns, the rows."""
+    return list(zip(*(column.tolist() for column in found), strict=True))
+
+
+@given(partitions(), st.lists(st.integers(-1, 2), min_size=9, max_size=9))
+def test_merges_and_pairs_that_disagree_are_what_loops_find(case, true):
     problem, labels, weights = case
     expected = []
     for part in range(4):
@@ -100,11 +102,18 @@ def test_merges_are_what_loops_find(case) -> None:
         if len(nodes) > 1:
             weakest = min(nodes, key=lambda node: (held[node], node))
             expected.append((part, sum(held.values()) / 2, weakest, held[weakest]))
-    assert list(zip(*(column.tolist() for column in merges(problem, labels)), strict=True)) == expected
+    assert rows_of(merges(problem, labels)) == expected
+    gold, pairs = np.array(true[: problem.num_nodes], dtype=np.int64), sorted(weights.items())
+    for is_together, by_sign, by_gold in ((True, joined_pairs, false_merges), (False, split_pairs, false_splits)):
+        ours = [(i, j, value) for (i, j), value in pairs if (labels[i] == labels[j]) == is_together]
+        against = [row for row in ours if (row[2] < 0 if is_together else row[2] > 0)]
+        assert sorted(rows_of(by_sign(problem, labels))) == against
+        wrong = [row for row in ours if (gold[row[0]] == gold[row[1]]) != is_together and gold[[*row[:2]]].min() >= 0]
+        assert rows_of(by_gold(problem, labels, gold)) == wrong
 
 
-def standing_of(problem: Problem, labels: np.ndarray, weights: dict, node: int, part: int) -> tuple:
-    """Node, part, total, held, number of forbidden pairs what tips it, and whether a pair is positive."""
+def standing_of(problem, labels, weights, node, part):
+    """Node, part, total, held, number of forbidden pairs, what tips it, and whether a pair is positive."""
     others = [other for other in range(problem.num_nodes) if labels[other] == part and other != node]
     scores = {other: weight(weights, node, other) for other in others}
     known = [score for score in scores.values() if score is not None]
@@ -116,66 +125,67 @@ def standing_of(problem: Problem, labels: np.ndarray, weights: dict, node: int, 
     return node, part, sum(known), held, len(forbidden), against[:5], any(score > 0 for score in known)
 
 
-def rows_of(found: Standings) -> list[tuple]:
-    columns = (found.nodes, found.parts, found.total, found.held, found.num_forbidden)
-    rows = zip(*(column.tolist() for column in columns), strict=True)
+def standings_of(found):
+    rows = rows_of((found.nodes, found.parts, found.total, found.held, found.num_forbidden))
     assert (found.support >= 0).all()
     assert (found.opposition <= 0).all()
     return [(*row, tipping_of(found, at)) for at, row in enumerate(rows)]
 
 
 @given(partitions())
-def test_near_misses_are_what_loops_find(case) -> None:
-    problem, labels, weights = case
-    every = [
-        standing_of(problem, labels, weights, node, part) for node in range(problem.num_nodes) for part in range(4)
-    ]
-    missed = [row[:-1] for row in every if row[-1] and labels[row[0]] != row[1]]
-    assert rows_of(near_misses(problem, labels)) == missed
-
-
-@given(partitions())
-def test_any_node_stands_to_any_part_as_loops_find(case) -> None:
+def test_any_node_stands_to_any_part_and_misses_some_as_loops_find(case):
     problem, labels, weights = case
     num_parts = labels.max(initial=-1) + 1
     nodes, parts = np.divmod(np.arange(problem.num_nodes * num_parts), max(1, num_parts))
-    expected = [
-        standing_of(problem, labels, weights, node, part)[:-1]
-        for node in range(problem.num_nodes)
-        for part in range(num_parts)
-    ]
+    every = [standing_of(problem, labels, weights, *pair) for pair in zip(nodes.tolist(), parts.tolist(), strict=True)]
+    expected = [row[:-1] for row in every]
+    missed = [row[:-1] for row in every if row[-1] and labels[row[0]] != row[1]]
+    assert standings_of(near_misses(problem, labels)) == missed
     order = np.random.default_rng(0).permutation(nodes.size)
-    assert rows_of(standings(problem, labels, nodes[order], parts[order])) == expected
+    assert standings_of(standings(problem, labels, nodes[order], parts[order])) == expected
     # Pairs of others do not matter to a single question.
-    for node, part in zip(nodes[:3], parts[:3], strict=True):
-        alone = standings(problem, labels, np.array([node]), np.array([part]))
-        assert rows_of(alone) == [expected[node * num_parts + part]]
+    for at in range(min(3, nodes.size)):
+        assert standings_of(standings(problem, labels, nodes[at : at + 1], parts[at : at + 1])) == [expected[at]]
 
 
-@given(partitions(), st.lists(st.integers(-1, 2), min_size=9, max_size=9))
-def test_gold_disagrees_with_scored_pairs_as_loops_find(case, true) -> None:
-    problem, labels, weights = case
-    gold = np.array(true[: problem.num_nodes], dtype=np.int64)
-    for found, is_together in (
-        (false_merges(problem, labels, gold), True),
-        (false_splits(problem, labels, gold), False),
-    ):
-        expected = [
-            (i, j, value)
-            for (i, j), value in sorted(weights.items())
-            if (labels[i] == labels[j]) == is_together
-            and min(gold[i], gold[j]) >= 0
-            and (gold[i] == gold[j]) != is_together
-        ]
-        assert list(zip(*(column.tolist() for column in found), strict=True)) == expected
+# --- agreement with true parts ----------------------------------------------------------------------------------------
+
+BOTH = st.lists(st.tuples(st.integers(-3, 3), st.integers(0, 4)), min_size=1, max_size=12).map(
+    lambda rows: np.array(rows).T
+)
 
 
-@given(partitions())
-def test_pairs_disagree_by_their_sign(case) -> None:
-    problem, labels, weights = case
-    split = {pair for pair, value in weights.items() if value > 0 and labels[pair[0]] != labels[pair[1]]}
-    joined = {pair for pair, value in weights.items() if value < 0 and labels[pair[0]] == labels[pair[1]]}
-    for found, expected in ((split_pairs(problem, labels), split), (joined_pairs(problem, labels), joined)):
-        pairs = set(zip(found.left.tolist(), found.right.tolist(), strict=True))
-        assert pairs == expected
-        assert sum(found.weights) == sum(weights[pair] for pair in expected)
+@given(BOTH)
+def test_shares_of_pairs_and_of_entropies_whatever_labels_are_called_and_with_roles_swapped(both):
+    metrics, rows = partition_metrics(*both), [*zip(*both.tolist(), strict=True)]
+    expected = [math.nan if value is None else value for value in pair_shares(rows).values()]
+    assert metrics[:3] == pytest.approx(expected[:3], nan_ok=True)
+    if min(len({*side}) for side in zip(*rows, strict=True)) > 1:
+        assert metrics[3:6] == pytest.approx(tuple(entropy_shares(rows).values()), abs=1e-9)
+    swapped = partition_metrics(both[1] * 7 - 3, both[0])
+    assert list(metrics) == pytest.approx([swapped[place] for place in (1, 0, 2, 4, 3, 5, 6, 7)], nan_ok=True)
+    assert metrics.fowlkes_mallows == pytest.approx(np.nan_to_num(math.sqrt(metrics.precision * metrics.recall)))
+
+
+def test_agreement_of_the_published_example():
+    assert {*partition_metrics(np.array([4, 4, 1, 1, 2]), np.array([0, 0, 1, 1, 2]))} == {1.0}
+    halves = partition_metrics(np.zeros(100_000, dtype=np.int32), np.repeat([0, 1], 50_000))  # pairs beyond int32
+    assert halves.precision == pytest.approx(2 * 50_000 * 49_999 / (100_000 * 99_999))
+    # Manning, Raghavan and Schuetze 2008, Introduction to Information Retrieval, figure 16.4: of 17 points
+    # in clusters xxxxxo, xoooov and xxvvv, TP = 20, FP = 20 and FN = 24.
+    classes = np.unique([*"xxxxxo", *"xoooov", *"xxvvv"], return_inverse=True)[1]
+    metrics = partition_metrics(np.repeat([0, 1, 2], [6, 6, 5]), classes)
+    assert (metrics.precision, metrics.recall) == (20 / 40, 20 / 44)
+    assert metrics.f1 == pytest.approx(0.476, abs=5e-4)
+
+
+@pytest.mark.parametrize(
+    ("num_clusters", "num_gold", "message"),
+    [
+        (2, 3, r"clusters of shape \(2,\) and gold of shape \(3,\): must be \[records\]"),
+        (0, 0, "at least one; leave out records without a gold cluster"),
+    ],
+)
+def test_labels_of_nobody_or_of_other_records_are_refused(num_clusters, num_gold, message):
+    with pytest.raises(ValueError, match=message):
+        partition_metrics(np.zeros(num_clusters, dtype=np.int64), np.zeros(num_gold, dtype=np.int64))

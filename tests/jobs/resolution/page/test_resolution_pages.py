@@ -1,4 +1,7 @@
-"""What a page on a partition says of tables that are not the usual ones; see `tests/jobs/report/models` for these."""
+"""What a page on a partition says of tables that are not the usual ones, and what its figures show of them.
+
+See `tests/jobs/report/models` for the usual ones.
+"""
 
 import os
 import re
@@ -9,20 +12,17 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 
+from tests.fixtures.figures import drawn
 from tests.fixtures.reports import reported
 from tests.fixtures.tables import resolution as made
 from tests.jobs.report.test_models import shown
 from tiltmeter.jobs.report.html.elements import Page
-from tiltmeter.jobs.resolution.figures import MAX_RECORDS
+from tiltmeter.jobs.resolution.config import RecordScorer
+from tiltmeter.jobs.resolution.figures import MAX_LINES, MAX_RECORDS, by_threshold, cluster_graph, sizes
 from tiltmeter.jobs.resolution.page import page as resolution_page
 
 MODELS = Path(__file__).parent / "models"
 PHASES = {"num_cliques": 12, "clustering_coefficient": 0.5125, "listing_seconds": 0.25, "packing_seconds": 1.0}
-
-
-def resolved(**changed):
-    """The usual tables, of which some are others, or not there (None)."""
-    return {name: rows for name, rows in (made.resolved() | changed).items() if rows is not None}
 
 
 def components(*rows):
@@ -78,48 +78,53 @@ ALIKE = [made.metric("f1", 1.0, name) for name in ("A all", "B all", "A T", "B T
 FEW = {"metrics": made.table("metrics", made.metric("f1", 0.5) | {"num_records": 3})}
 UNDEFINED = {"metrics": made.table("metrics", made.metric("f1", 1.0), made.metric("precision", float("nan")))}
 
+
+@pytest.fixture
+def messy(tmp_path):
+    """The scorer of records whose file has the ids of the hand-made partition, in any order."""
+    names = {"e": "Ed", "a": "Al", "b": "Bo", "c": "Cy", "d": "Di", made.TAGGED: "<i>", "z": "Zoe"}
+    born = {"a": 1901, "b": 1902, "c": 1903, "e": 1905, made.TAGGED: 1906}
+    rows = [(record, name, born.get(record), "not compared") for record, name in names.items()]
+    pl.DataFrame(rows, ["id", "name", "born", "note"], orient="row").write_parquet(tmp_path / "records.parquet")
+    fields = {"name": {"kind": "string"}, "born": {"kind": "number", "within": [1]}}
+    return RecordScorer(path=f"{tmp_path}/records.parquet", fields=fields, blocking=[{"name": 1}], clusters="gold.csv")
+
+
+PACKED = [made.component(0, 6, solver="set_packing", **PHASES), made.component(1, 2, solver="all_positive")]
+CENTROIDS = {"solver": "centroid_linkage"}
+LIMITS = {"solver": "quadratic_set_packing", "max_parts": 3, "time_limit": 30.0, "seed": 7}
+UNSCORED = {"pair_counts": made.resolved()["pair_counts"].with_columns(missing=pl.lit("zero"))}
+
+
+def pairs_counted(num_pairs):
+    return {"pair_counts": made.table("pair_counts", made.counts(num_pairs=num_pairs))} | NO_MISSES
+
+
 CASES = {
-    "no gold and no disagreement": lambda: made.body(resolved(metrics=None, **NO_MISSES)),
-    "measures that are undefined": lambda: made.body(resolved(**UNDEFINED)),
-    "few gold records": lambda: made.body(resolved(**FEW)),
-    "messy records": lambda messy: made.body(resolved(**FEW), records=messy),
-    "not proven": lambda: made.body(resolved(**components(*NOT_PROVEN))),
-    "no time": lambda: made.body(resolved(**without_bound())),
-    "no pairs": lambda: made.body(
-        resolved(pair_counts=made.table("pair_counts", made.counts(num_pairs=0)), **NO_MISSES)
-    ),
-    "one pair": lambda: made.body(
-        resolved(pair_counts=made.table("pair_counts", made.counts(num_pairs=1)), **NO_MISSES)
-    ),
-    "no positive pair": lambda: made.body(resolved(**components(*ALONE))),
-    "many components": lambda: made.body(resolved(**many_components())),
-    "packings": lambda: made.body(
-        resolved(
-            **components(
-                made.component(0, 6, solver="set_packing", **PHASES), made.component(1, 2, solver="all_positive")
-            )
-        )
-    ),
-    "centroids": lambda: made.body(resolved(), solver="centroid_linkage"),
-    "centroids of pairs without a score": lambda: made.body(
-        resolved(pair_counts=made.resolved()["pair_counts"].with_columns(missing=pl.lit("zero"))),
-        solver="centroid_linkage",
-        missing="zero",
-    ),
-    "reasons": lambda: made.body(resolved(**explained(*REASONS))),
-    "many explanations": lambda: made.body(
-        resolved(clusters=made.clusters(one="abcdefg"), **explained(*MANY, usual=False))
-    ),
-    "gold that contradicts": lambda: made.body(resolved(**explained(*CONTRADICTED))),
-    "asked": lambda: made.body(resolved(**explained(*ASKED))),
-    "drawn": lambda: made.body(resolved(), drawn=[0, 7]),
-    "too large to be drawn": lambda: made.body(resolved(**components(made.component(0, MAX_RECORDS + 1))), drawn=[0]),
-    "drawn without pairs": lambda: made.body(resolved(drawn_pairs=None), drawn=[0]),
-    "other limits": lambda: made.body(
-        resolved(), pairs="some/folder/scores.csv", solver="quadratic_set_packing", max_parts=3, time_limit=30.0, seed=7
-    ),
-    "a study whose thresholds are alike": lambda: made.body(made.study() | {"metrics": made.table("metrics", *ALIKE)}),
+    "no gold and no disagreement": ({"metrics": None} | NO_MISSES, {}),
+    "measures that are undefined": (UNDEFINED, {}),
+    "few gold records": (FEW, {}),
+    "messy records": (FEW, {"records": "messy"}),
+    "not proven": (components(*NOT_PROVEN), {}),
+    "no time": (without_bound(), {}),
+    "no pairs": (pairs_counted(0), {}),
+    "one pair": (pairs_counted(1), {}),
+    "no positive pair": (components(*ALONE), {}),
+    "many components": (many_components(), {}),
+    "packings": (components(*PACKED), {}),
+    "centroids": ({}, CENTROIDS),
+    "centroids of pairs without a score": (UNSCORED, CENTROIDS | {"missing": "zero"}),
+    "reasons": (explained(*REASONS), {}),
+    "many explanations": ({"clusters": made.clusters(one="abcdefg")} | explained(*MANY, usual=False), {}),
+    "gold that contradicts": (explained(*CONTRADICTED), {}),
+    "asked": (explained(*ASKED), {}),
+    "drawn": ({}, {"drawn": [0, 7]}),
+    "too large to be drawn": (components(made.component(0, MAX_RECORDS + 1)), {"drawn": [0]}),
+    "drawn without pairs": ({"drawn_pairs": None}, {"drawn": [0]}),
+    "other limits": ({}, LIMITS | {"pairs": "some/folder/scores.csv"}),
+    "a study whose thresholds are alike": ({"metrics": made.table("metrics", *ALIKE)}, {}),
 }
+"""Tables that are others, or not there, and settings."""
 
 
 def in_lines(body):
@@ -127,13 +132,15 @@ def in_lines(body):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_page_says_of_other_tables_what_it_said(case, request):
-    body = CASES[case](request.getfixturevalue("messy")) if case == "messy records" else CASES[case]()
-    usual = {*in_lines(made.body(made.study() if "study" in case else made.resolved()))}
+def test_a_page_says_of_other_tables_what_it_said(case, messy):
+    changes, config = CASES[case]
+    tables = made.study() if "study" in case else made.resolved()
+    changed = {name: rows for name, rows in (tables | changes).items() if rows is not None}
+    body = made.body(changed, **config | ({"records": messy} if "records" in config else {}))
+    usual = {*in_lines(made.body(tables))}
     text = "\n".join(line for line in in_lines(body) if line not in usual or line.startswith("\n#")) + "\n"
     model = MODELS / f"{case.replace(' ', '_')}.txt"
     if os.environ.get("TILTMETER_MODELS") == "write":
-        model.parent.mkdir(exist_ok=True)
         model.write_text(text)
     assert text.splitlines() == model.read_text().splitlines()
 
@@ -151,3 +158,49 @@ def test_the_columns_of_large_tables_are_listed(configured):
     published = {name: made.arrow(name, rows) for name, rows in made.resolved().items()}
     page = reported(partial(resolution_page, SimpleNamespace(config=config)), published)
     assert {details.summary for details in page.sections[-1].blocks[-1].blocks} == set(made.resolved())
+
+
+# --- figures --------------------------------------------------------------------------------------------------------
+
+
+def graph_of(weights, clusters, seed=0):
+    pairs = [(*pair, weight) for pair, weight in weights.items()]
+    return drawn(cluster_graph(pl.DataFrame(pairs, ["left", "right", "weight"], orient="row"), clusters, seed))
+
+
+def test_records_of_a_cluster_are_drawn_near_each_other_and_alike_by_the_same_seed():
+    clusters = {"a": 0, "b": 0, "c": 0, "d": 1, "e": 1, made.TAGGED: 2}
+    graph, again, other = (graph_of(made.PAIRS, clusters, seed) for seed in (0, 0, 1))
+    x, y = (list(values) for values in (graph.data[-1].x, graph.data[-1].y))
+    distance = {(a, b): (x[a] - x[b]) ** 2 + (y[a] - y[b]) ** 2 for a in range(5) for b in range(5)}
+    assert max(distance[0, 1], distance[0, 2], distance[1, 2], distance[3, 4]) < min(distance[2, 3], distance[0, 4])
+    assert again.to_json() == graph.to_json() != other.to_json()
+
+
+def test_of_many_pairs_those_of_most_weight_are_drawn_and_those_that_keep_a_cluster_whole():
+    # Twenty records in one cluster; the last is held by its lightest pairs alone.
+    names = [f"{at:02}" for at in range(20)]
+    weights = {(a, b): 1.0 + int(b) / 100 for a in names for b in names if a < b < "19"}
+    weights |= {(a, "19"): 0.01 for a in names[:19]}
+    figure, name = graph_of(weights, dict.fromkeys(names, 0)), f"positive, together ({MAX_LINES} of {len(weights)})"
+    [at] = [at for at, trace in enumerate(figure.data) if trace.name == name]
+    shown = list(figure.data[at + 1].customdata)  # the dots at the middles of the lines follow them
+    assert len(shown) == MAX_LINES
+    assert sum("– 19" in text for text in shown) == 1
+
+
+def test_sizes_are_counted_by_powers_of_two():
+    components = pl.DataFrame({"size": [1, 2, 3, 4, 9], "num": [5, 1, 2, 3, 1]})
+    figure = drawn(sizes({"components": components, "clusters": pl.DataFrame({"size": [1], "num": [20]})}))
+    first, second = figure.data
+    assert list(first.x) == ["1", "2", "3–4", "5–8", "9–16"]
+    assert (list(first.y), list(second.y)) == ([5, 1, 5, 0, 1], [20, 0, 0, 0, 0])
+
+
+def test_thresholds_have_quartiles_ends_and_mean_and_none_comes_first():
+    values = {None: [1.0, 0.5, 0.0], -0.3: [0.75, None], 0.2: [0.25]}
+    rows = [(threshold, value) for threshold, of in values.items() for value in of]
+    (box,) = drawn(by_threshold(pl.DataFrame(rows, ["threshold", "f1"], orient="row"), "f1", "F1 (%)", 100.0)).data
+    assert list(box.x) == ["none", "−0.3", "0.2"]
+    ends = zip(box.lowerfence, box.q1, box.median, box.q3, box.upperfence, box.mean, strict=True)
+    assert list(ends) == [(0.0, 25.0, 50.0, 75.0, 100.0, 50.0), (75.0,) * 6, (25.0,) * 6]

@@ -1,15 +1,20 @@
-"""A small network, and made-up sentences as it reads them."""
+"""Sizes of a small network and of its training, and made-up sentences as it reads them."""
 
 import numpy as np
 import pytest
 
 from tiltmeter.operators.relations.instances import NO_RELATION
 from tiltmeter.operators.relations.learning.readers import InstanceReader
+from tiltmeter.operators.relations.learning.settings import DecoderConfig, EncoderConfig, TrainingConfig
 from tiltmeter.operators.relations.learning.training import Labelled
 from tiltmeter.operators.relations.learning.vocabularies import vocabulary_of
 from tiltmeter.operators.relations.rules.parsing import parsed
 from tiltmeter.operators.relations.rules.printing import rule_symbols
 from tiltmeter.operators.relations.synthetic import synthetic_instances, synthetic_rules
+
+ENCODER = EncoderConfig(words=12, pos=2, ner=6, min_count=1, lstm=10, gcn=12, ffn=12)
+DECODER = DecoderConfig(hidden=12, embedding=10, ffn=12, max_length=12)
+TRAINING = TrainingConfig(rate=0.01, dropout=0.1, max_epochs=12, patience=None, batch=20)
 
 
 @pytest.fixture(scope="session")

@@ -167,9 +167,7 @@ def test_each_tree_that_leads_to_both_arguments_can_be_written(instance, data):
 
 def test_words_of_a_tree_are_written_where_it_has_them():
     sentence = Sentence(
-        ("Ada", "quickly", "wed", "King"),
-        heads=(2, 2, -1, 2),
-        deprels=("nsubj", "advmod", "root", "obj"),
+        ("Ada", "quickly", "wed", "King"), heads=(2, 2, -1, 2), deprels=("nsubj", "advmod", "root", "obj")
     )
     instance = Instance(sentence, Span(0, 1), Span(3, 4))
     symbols = ["SUBJ", "OBJ", '"wed"', '"quickly"', "<nsubj", ">obj", ">advmod", ">iobj", "(", ")"]

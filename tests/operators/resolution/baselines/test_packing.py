@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.fixtures.problems import RULES, SEEDS, drawn_problem, optimum, partitions, plenty
-from tiltmeter.operators.resolution.baselines.cliques import allowed_graph
+from tiltmeter.operators.resolution.baselines.cliques import allowed_graph, clustering_coefficient
 from tiltmeter.operators.resolution.baselines.packing import Packing, check_engine, engines
 from tiltmeter.operators.resolution.baselines.quadratic import quadratic_set_packing
 from tiltmeter.operators.resolution.baselines.set_packing import set_packing
@@ -61,18 +61,14 @@ def test_an_engine_without_time_claims_nothing(engine, pack):
 # --- M --------------------------------------------------------------------------------------------------------------
 
 
-def _best_of(problem: Problem, max_parts: int) -> float:
-    """Of one maximal clique: the best partition with so many parts of two nodes or more."""
-    fitting = [labels for labels in partitions(problem.num_nodes) if (np.bincount(labels) > 1).sum() <= max_parts]
-    return max(problem.objective(labels) for labels in fitting)
-
-
 @pytest.mark.parametrize("max_parts", [1, 2, 3])
 @pytest.mark.parametrize("seed", range(4))
 def test_no_more_parts_are_taken_from_a_clique_than_m(seed, max_parts):
+    """Of one maximal clique: the best partition with so many parts of two nodes or more."""
     problem = drawn_problem(seed, "zero", 7)
     found = quadratic_set_packing(problem, plenty, Packing(max_parts=max_parts))
-    best = _best_of(problem, max_parts)
+    fitting = [labels for labels in partitions(7) if (np.bincount(labels) > 1).sum() <= max_parts]
+    best = max(map(problem.objective, fitting))
     assert found.objective == pytest.approx(best)
     assert (np.bincount(found.labels) > 1).sum() <= max_parts
     assert found.bound >= optimum(problem) - 1e-9
@@ -95,6 +91,16 @@ def test_the_cliques_are_counted_between_the_phases(seed):
     assert counts == [every, maximal]
 
 
+@pytest.mark.parametrize("missing", ["zero", "forbid"])
+def test_the_clustering_coefficient_is_that_of_the_scored_pairs(missing):
+    for seed in range(6):
+        problem, graph = drawn_problem(seed, missing, 12), nx.empty_graph(12)
+        graph.add_edges_from(zip(problem.left.tolist(), problem.right.tolist(), strict=True))
+        assert clustering_coefficient(problem) == pytest.approx(nx.average_clustering(graph))
+    assert clustering_coefficient(drawn_problem(0, missing, 1)) == 0.0
+    assert np.isnan(clustering_coefficient(drawn_problem(0, missing, 0)))
+
+
 ALL = Problem(6, *np.triu_indices(6, 1), np.ones(15), "forbid")
 PATH = Problem(4, np.array([0, 1, 2]), np.array([1, 2, 3]), np.ones(3), "forbid")
 
@@ -108,14 +114,14 @@ PATH = Problem(4, np.array([0, 1, 2]), np.array([1, 2, 3]), np.ones(3), "forbid"
         (quadratic_set_packing, PATH, {"max_constraints": 5}, "4 nodes: up to 6 constraints, where max_constraints=5"),
     ],
 )
-def test_many_cliques_and_large_models_are_refused(pack, problem, limit, message) -> None:
+def test_many_cliques_and_large_models_are_refused(pack, problem, limit, message):
     assert pack(problem, plenty, Packing(**{name: value + 1 for name, value in limit.items()})).status == "proven"
     with pytest.raises(ValueError, match=message):
         pack(problem, plenty, Packing(**limit))
 
 
 @pytest.mark.parametrize("seconds", [[0.0], [1e6, 0.0], [1e6, 0.01]], ids=["at first", "after the model", "solving"])
-def test_without_time_nothing_is_claimed(seconds: list[float]) -> None:
+def test_without_time_nothing_is_claimed(seconds):
     found = quadratic_set_packing(LARGE, iter(seconds).__next__)
     assert found.status != "proven"
     assert found.bound > found.objective

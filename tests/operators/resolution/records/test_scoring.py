@@ -6,12 +6,15 @@ import math
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from nltk.metrics.distance import edit_distance
 
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.philox import Stream
 from tiltmeter.operators.resolution.records.columns import prepare
 from tiltmeter.operators.resolution.records.labelled_pairs import draw_labelled, training_clusters
+from tiltmeter.operators.resolution.records.linkage import MISSING, estimate_agreement
 from tiltmeter.operators.resolution.records.scorer import ComparedField, Scorer
 from tiltmeter.operators.resolution.records.scoring import score_pairs, train_scorer
 
@@ -31,12 +34,12 @@ SETTINGS = {
 CONFIG = Scorer(**SETTINGS)
 
 
-def _mistyped(text: str, rng: np.random.Generator) -> str:
+def _mistyped(text, rng):
     at = int(rng.integers(len(text)))
     return text[:at] + str(rng.choice(list("aeiou0123"))) + text[at + 1 :]
 
 
-def _seen(person: dict[str, str], rng: np.random.Generator) -> dict[str, str | None]:
+def _seen(person, rng):
     """A record of a person, with an error in every third value, and every tenth left out."""
     first, family = person["Full name"].split()
     seen: dict[str, str | None] = person | {
@@ -52,7 +55,7 @@ def _seen(person: dict[str, str], rng: np.random.Generator) -> dict[str, str | N
 
 
 @pytest.fixture(scope="module")
-def people() -> tuple[pl.DataFrame, pl.DataFrame]:
+def people():
     """240 records of 80 people, and the clusters."""
     rng = np.random.default_rng(1)
     rows, gold = [], []
@@ -103,7 +106,7 @@ def test_pairs_are_those_that_share_a_key_each_once_and_in_order(people, scored)
     assert list(scored.select("left", "right").iter_rows()) == sorted(expected)
 
 
-def _alike(one: str, other: str) -> float:
+def _alike(one, other):
     """By Jaro and Winkler: letters that are near each other, their order, and the first ones."""
     reach, taken, letters = max(len(one), len(other)) // 2 - 1, set(), []
     for place, letter in enumerate(one):
@@ -119,7 +122,7 @@ def _alike(one: str, other: str) -> float:
     return similarity + (same * 0.1 * (1 - similarity) if similarity > 0.7 else 0.0)
 
 
-def _degree_of_names(one: str, other: str) -> int:
+def _degree_of_names(one, other):
     one, other = (" ".join(name.lower().split()) for name in (one, other))
     letters, words = _alike(one, other), (set(one.split()), set(other.split()))
     share = len(words[0] & words[1]) / len(words[0] | words[1])
@@ -127,7 +130,7 @@ def _degree_of_names(one: str, other: str) -> int:
     return 8 - [*degrees, letters >= 0.7, True].index(True)
 
 
-def _degrees(one: dict, other: dict) -> dict[str, int | None]:
+def _degrees(one, other):
     """How far the fields agree."""
     found: dict[str, int | None] = dict.fromkeys(CONFIG.fields)
     found["Full name"] = _degree_of_names(one["Full name"], other["Full name"])
@@ -200,7 +203,7 @@ def test_labels_may_be_numbers_or_words_and_pairs_in_any_order(people, labelled,
         assert train_scorer(people[0], pairs, CONFIG).equals(trained)
 
 
-def _labels(*rows: tuple[str, str, object]) -> pl.DataFrame:
+def _labels(*rows):
     return pl.DataFrame(rows, schema=["left", "right", "is_match"], orient="row")
 
 
@@ -225,7 +228,7 @@ def test_labels_that_cannot_be_learnt_from_are_refused(people, labels, message):
         train_scorer(people[0], labels, CONFIG)
 
 
-def _set(column: str, value: str | None) -> pl.Expr:
+def _set(column, value):
     return pl.when(pl.int_range(pl.len()) == 1).then(pl.lit(value)).otherwise(pl.col(column)).alias(column)
 
 
@@ -282,8 +285,42 @@ def test_held_out_half_of_the_csv_example(data_file, seed):
     assert ((scored["match_probability"] - is_match.cast(pl.Float64)) ** 2).mean() < 0.008
 
 
-def test_names_that_look_alike_are_equal_values() -> None:
+def test_names_that_look_alike_are_equal_values():
     names = ["İbrahim  O’Neil", "I\u0307BRAHİM o'neil", "i\u0307bra\u00adhim\u200d O‘Neil\u00a0"]
     records = pl.DataFrame({"key": ["a", "b", "c"], "name": names})
     config = Scorer(id="key", fields={"name": {"kind": "exact"}}, blocking=[{"name": None}])
     assert prepare(records, config)["f0"].to_list() == ["ibrahim o'neil"] * 3
+
+
+# --- shares of agreements ---------------------------------------------------------------------------------------------
+
+PAIRS = st.lists(st.tuples(st.integers(MISSING, 3), st.booleans()), max_size=30)
+
+
+def test_shares_by_hand():
+    # Matches: 3 equal, 1 different; others: 1 equal, 1 different, and one that lacks a value.
+    degrees = np.array([1, 1, 1, 0, 1, 0, MISSING])
+    found = estimate_agreement(degrees, np.array([True] * 4 + [False] * 3), 2)
+    assert found.num_matches.tolist() == [1, 3]
+    assert found.num_distinct.tolist() == [1, 1]
+    assert found.m.tolist() == [1.5 / 5, 3.5 / 5]
+    assert found.u.tolist() == [0.5, 0.5]
+    assert found.weights == pytest.approx([np.log2(0.6), np.log2(1.4)])
+
+
+@given(PAIRS)
+def test_shares_sum_to_one_and_none_is_zero(pairs):
+    degrees, is_match = np.array([pair[0] for pair in pairs], int), np.array([pair[1] for pair in pairs], bool)
+    found = estimate_agreement(degrees, is_match, 4)
+    assert found.num_matches.sum() + found.num_distinct.sum() == (degrees != MISSING).sum()
+    for shares in (found.m, found.u):
+        assert shares.min() > 0
+        assert shares.sum() == pytest.approx(1.0)
+    swapped = estimate_agreement(degrees, ~is_match, 4)
+    assert swapped.weights == pytest.approx(-found.weights)
+
+
+@pytest.mark.parametrize("degree", [-2, 2])
+def test_degrees_out_of_range_are_refused(degree):
+    with pytest.raises(ValueError, match=r"must lie in -1\.\.1"):
+        estimate_agreement(np.array([0, degree]), np.array([True, False]), 2)
