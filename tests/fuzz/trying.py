@@ -48,14 +48,13 @@ def written(name: str, number: int, folder: Path) -> Path:
     return path
 
 
-def outcome(name: str, number: int, folder: Path) -> str:
-    """``read`` or ``refused``.
+def outcome(name: str, path: Path) -> str:
+    """``read`` or ``refused``, after which the file is gone.
 
     Raises:
         AssertionError: if a refusal does not name its file, or can't be shown.
         Exception: whatever the reader raises that is no refusal.
     """
-    path = written(name, number, folder)
     try:
         with _limited(SECONDS):
             READERS[name].read(str(path))
@@ -88,7 +87,7 @@ def _limited(seconds: int) -> Iterator[None]:
 def tried(name: str, number: int, folder: Path) -> str | Finding:
     """The outcome of one file, or what goes wrong on it."""
     try:
-        return outcome(name, number, folder)
+        return outcome(name, written(name, number, folder))
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # Polars' panics are no Exception

@@ -1,12 +1,12 @@
 """What installed packages bring: found by name, and refused with the setting that names it."""
 
 import sys
-import zipfile
 
 import pytest
 
+from tests.fixtures.corpora import source, zipped
 from tiltmeter.storage import extensions
-from tiltmeter.storage.corpora.corpora import CorpusConfig, fields_of, find_sources, read_pages, split
+from tiltmeter.storage.corpora.corpora import fields_of, read_pages, split
 from tiltmeter.storage.corpora.pages import ArchiveSource, Page, ReaderSource
 from tiltmeter.storage.corpora.readers import GROUP, Reader
 from tiltmeter.storage.errors import InputError
@@ -56,10 +56,6 @@ def lines(tmp_path):
     return path
 
 
-def config(path, form):
-    return CorpusConfig("lines", "en", str(path), form)
-
-
 @pytest.mark.parametrize(
     ("name", "message"),
     [
@@ -87,43 +83,45 @@ def test_a_name_that_two_packages_bring_is_refused(bring):
         extensions.load(GROUP, "cut", Reader, "corpus.format")
 
 
+OTHER_VERSION = "cut: is cut/1 here, and cut/2 where the run began; install one version"
+
+
 def test_another_version_than_where_the_run_began_is_refused(bring, lines):
     bring("one", BROUGHT)
-    [source] = find_sources(config(lines, "cut"))
-    changed = ReaderSource(**vars(source) | {"reader": "cut/2"})
-    [span] = split(source, 1.0)
-    with pytest.raises(InputError, match="cut: is cut/1 here, and cut/2 where the run began; install one version"):
+    found = source(lines, format="cut")
+    changed = ReaderSource(**vars(found) | {"reader": "cut/2"})
+    [span] = split(found, 1.0)
+    with pytest.raises(InputError, match=OTHER_VERSION):
         next(iter(read_pages(changed, span)))
 
 
 def test_members_of_an_archive_are_read_by_the_version_where_the_run_began(bring, lines, tmp_path):
     bring("one", BROUGHT)
-    with zipfile.ZipFile(tmp_path / "lines.zip", "w") as packed:
-        packed.write(lines, "lines.any")
-    [source] = find_sources(config(tmp_path / "lines.zip", "cut"))
-    assert source.member_reader == "cut/1"
-    [span] = split(source, 1.0)
-    assert len([*read_pages(source, span)]) == 500
-    changed = ArchiveSource(**vars(source) | {"member_reader": "cut/2"})
-    with pytest.raises(InputError, match="cut: is cut/1 here, and cut/2 where the run began; install one version"):
+    (tmp_path / "lines.zip").write_bytes(zipped({"lines.any": lines.read_bytes()}))
+    found = source(tmp_path / "lines.zip", format="cut")
+    assert found.member_reader == "cut/1"
+    [span] = split(found, 1.0)
+    assert len([*read_pages(found, span)]) == 500
+    changed = ArchiveSource(**vars(found) | {"member_reader": "cut/2"})
+    with pytest.raises(InputError, match=OTHER_VERSION):
         next(iter(read_pages(changed, span)))
 
 
 @pytest.mark.parametrize(("name", "num_spans"), [("cut", 5), ("all", 1)])
 def test_a_reader_gets_spans_where_it_can_be_divided_and_leaves_records_out(bring, lines, name, num_spans):
     bring("one", BROUGHT)
-    [source] = find_sources(config(lines, name))
-    assert (source.format, source.reader, source.markup) == (name, f"{name}/1", "plain")
-    spans = split(source, 0.001)
+    found = source(lines, format=name)
+    assert (found.format, found.reader, found.markup) == (name, f"{name}/1", "plain")
+    spans = split(found, 0.001)
     assert len(spans) == num_spans
-    read = [read_pages(source, span) for span in spans]
+    read = [read_pages(found, span) for span in spans]
     assert [page.text for pages in read for page in pages] == [f"line {number}" for number in range(500)]
     assert sum(row["num"] for pages in read for row in pages.bad.rows()) == 1
+    assert fields_of(found) == (["first"] if name == "cut" else [])
 
 
 def test_fields_are_those_that_a_reader_names(bring, lines):
     bring("one", BROUGHT)
-    [of_cut], [of_all] = (find_sources(config(lines, name)) for name in ("cut", "all"))
-    assert (fields_of(of_cut), fields_of(of_all)) == (["first"], [])
-    [span] = split(of_cut, 1.0)
-    assert next(iter(read_pages(of_cut, span, field="first"))) == Page("lines.any@0", "", "line 0", "article", "l")
+    found = source(lines, format="cut")
+    [span] = split(found, 1.0)
+    assert next(iter(read_pages(found, span, field="first"))) == Page("lines.any@0", "", "line 0", "article", "l")

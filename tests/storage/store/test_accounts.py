@@ -1,3 +1,5 @@
+"""What is spent of an account: each entry once, whoever dies or comes between."""
+
 import subprocess
 import sys
 from dataclasses import replace
@@ -63,24 +65,25 @@ def test_an_entry_that_is_damaged_or_of_no_amount_stops_everything(store, amount
         enter(store, "b", 1.0, 9.0)
 
 
-def killed_before_it_is_confirmed(store, entry, amount):
-    """Killed between the entry and its confirmation, in a process of its own."""
-    script = (
-        "import os, sys\n"
-        "from tiltmeter.storage.store import accounts\n"
-        "from tiltmeter.storage.store.ledger import Store\n"
-        "write = accounts._write\n"
-        "def dying(store, path, name, entry):\n"
-        "    if entry.is_confirmed: os._exit(9)\n"
-        "    write(store, path, name, entry)\n"
-        "accounts._write = dying\n"
-        f"accounts.enter(Store({store.root!r}), 'people', {entry!r}, {{'epsilon': {amount}}}, lambda _: True)\n"
-    )
-    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 9
+DYING = """
+import os, sys
+from tiltmeter.storage.store import accounts
+from tiltmeter.storage.store.ledger import Store
+
+write = accounts._write
+
+def dying(store, path, name, entry):
+    if entry.is_confirmed:
+        os._exit(9)
+    write(store, path, name, entry)
+
+accounts._write = dying
+accounts.enter(Store(sys.argv[1]), "people", "a", {"epsilon": 2.0}, lambda _: True)
+"""
 
 
 def test_an_entry_that_a_death_left_unconfirmed_counts_and_allows_nothing_by_itself(store):
-    killed_before_it_is_confirmed(store, "a", 2.0)
+    assert subprocess.run([sys.executable, "-c", DYING, store.root], check=False).returncode == 9
     assert enter(store, "b", 4.0, 5.0) is None
     assert enter(store, "b", 3.0, 5.0) == (5.0, True)
     assert enter(store, "a", 2.0, 4.0) is None

@@ -1,3 +1,5 @@
+"""Units in a store: found once they are whole, done anew when they are damaged, and copied, streamed or only read."""
+
 import errno
 import os
 import re
@@ -9,11 +11,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.fixtures.stores import damage, files
+from tests.fixtures.plans import contents
+from tests.fixtures.stores import damage, files, zeroed
 from tiltmeter.storage.errors import StorageError
 from tiltmeter.storage.files.retries import Retries
+from tiltmeter.storage.store import accounts
 from tiltmeter.storage.store.ledger import Store, Unit
+from tiltmeter.storage.store.local_copies import fetch
 from tiltmeter.storage.store.marks import open_store
+from tiltmeter.storage.store.pruning import remove, stored_units
+from tiltmeter.storage.store.read_only import ReadOnlyStore, WriteRefused
+from tiltmeter.storage.store.registry import Registry
+from tiltmeter.storage.store.streaming import pieces
 from tiltmeter.storage.store.tables import column, documentation
 
 TABLE = pa.table({"word": ["a", "b"], "count": [1, 2]})
@@ -31,15 +40,6 @@ def words(store):
 def row(store):
     """The place of its row in the ledger."""
     return store.local_path / f"ledger/{UNIT.place}.json"
-
-
-def test_a_unit_is_found_after_commit_and_not_before(store):
-    assert store.find(UNIT) is None
-    done = store.commit(UNIT, WORDS)
-    assert store.find(UNIT) == done
-    assert store.read(done.tables["words"]) == TABLE
-    assert store.read(done.tables["words"].select("count")).column_names == ["count"]
-    assert files(store.path) == [f"ledger/{UNIT.place}.json", f"units/{UNIT.place}/words.parquet"]
 
 
 def test_identity_is_operator_config_and_the_columns_read(store, words):
@@ -79,24 +79,25 @@ def test_rows_between_two_values_are_read_with_the_lower_and_without_the_upper_o
     assert rows["at"].to_pylist() == [at for at, value in enumerate(values) if low <= value < high]
 
 
-def test_data_without_a_ledger_row_is_redone_and_a_row_without_data_too(store, words, row):
+def test_data_without_a_ledger_row_is_redone(store, words, row):
     kept = row.read_bytes()
     row.unlink()
     assert store.find(UNIT) is None
     row.write_bytes(kept)
     assert store.find(UNIT) is not None
-    Path(store.location(words)).unlink()
-    assert store.find(UNIT) is None
 
 
 @pytest.mark.parametrize(
-    "change", [lambda content: content[:-1], lambda content: content + b"x", lambda content: content[:0]]
+    "change", [lambda content: content[:-1], lambda content: content + b"x", lambda content: content[:0], None]
 )
-def test_a_unit_whose_file_changed_its_size_is_redone(store, change):
+def test_a_unit_whose_file_changed_its_size_or_is_gone_is_redone(store, change):
     done = store.commit(UNIT, [*WORDS, ("more", TABLE)])
     data = Path(store.location(done.tables["words"]))
     content = data.read_bytes()
-    damage(data, change)
+    if change:
+        damage(data, change)
+    else:
+        data.unlink()
     assert store.find(UNIT) is None
     store.commit(UNIT, [*WORDS, ("more", TABLE)])
     assert data.read_bytes() == content
@@ -233,7 +234,8 @@ def test_a_file_cut_off_while_it_is_in_use_is_named(store, words, read):
         read(store, words)
 
 
-def test_a_store_that_is_away_for_a_moment_is_waited_for(store, words, monkeypatch):
+def test_a_store_that_is_away_for_a_moment_is_waited_for_and_one_that_stays_away_is_named(store, words, monkeypatch):
+    """And its ledger left alone."""
     pauses, broken = [], [OSError(errno.ESTALE, "Stale file handle")] * 2
     read_table = pq.read_table
 
@@ -246,17 +248,10 @@ def test_a_store_that_is_away_for_a_moment_is_waited_for(store, words, monkeypat
     monkeypatch.setattr(pq, "read_table", read)
     assert store.read(words) == TABLE
     assert (broken, len(pauses)) == ([], 2)
-
-
-def test_a_store_that_stays_away_is_named_and_its_ledger_left_alone(store, words, monkeypatch):
-    def read(*arguments, **options):
-        raise OSError(errno.ETIMEDOUT, "Connection timed out")
-
-    with monkeypatch.context() as patched:
-        patched.setattr("tiltmeter.storage.files.filesystems.with_retries", Retries(seconds=0))
-        patched.setattr(pq, "read_table", read)
-        with pytest.raises(StorageError, match=r"cannot reach .*words.parquet: .*timed out, tried for .*store=<path"):
-            store.read(words)
+    broken.append(OSError(errno.ETIMEDOUT, "Connection timed out"))
+    monkeypatch.setattr("tiltmeter.storage.files.filesystems.with_retries", Retries(seconds=0))
+    with pytest.raises(StorageError, match=r"cannot reach .*words.parquet: .*timed out, tried for .*store=<path"):
+        store.read(words)
     assert store.find(UNIT).tables == {"words": words}
 
 
@@ -287,3 +282,100 @@ def test_a_bucket_has_time_to_answer_and_not_for_ever():
     *_, settings = Store("s3://key:secret@bucket/x?region=us-east-1").filesystem.__reduce__()[1]
     assert (settings["connect_timeout"], settings["request_timeout"]) == (5, 20)
     assert (settings["access_key"], settings["region"]) == ("key", "us-east-1")
+
+
+# --- copies on the disk of a node -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_allowed", [True, False])
+def test_where_the_disk_allows_there_is_no_second_copy(store, words, tmp_path, monkeypatch, is_allowed):
+    def refuse(*_):
+        raise OSError("not on this disk")
+
+    if not is_allowed:
+        monkeypatch.setattr(os, "link", refuse)
+    target = tmp_path / "copy.parquet"
+    assert fetch(store, words, target) == target.stat().st_size
+    assert target.samefile(store.location(words)) == is_allowed
+    assert pq.read_table(target) == TABLE
+
+
+def test_what_is_damaged_or_missing_is_not_copied_and_its_unit_is_redone(store, words, tmp_path):
+    damage(store.location(words), zeroed(10, 100))
+    with pytest.raises(StorageError, match=r"words.parquet is damaged"):
+        fetch(store, words, tmp_path / "copy.parquet")
+    assert store.find(UNIT) is None
+    Path(store.location(words)).unlink()
+    with pytest.raises(StorageError, match=r"words.parquet is missing: was it removed"):
+        fetch(store, words, tmp_path / "copy.parquet")
+
+
+# --- tables piece by piece ------------------------------------------------------------------------------------------
+
+
+def test_rows_come_in_row_groups_of_one_reference_after_the_other(store):
+    schema = pa.schema([column("n", pa.int64(), "a number"), column("name", pa.string(), "its name")])
+    tables = [pa.table([np.arange(num), [str(n) for n in range(num)]], schema) for num in (40_000, 0, 3)]
+    units = [Unit("part/1", "", {"rows": table.num_rows}) for table in tables]
+    refs = [store.commit(*each).tables["t"] for each in zip(units, ([("t", table)] for table in tables), strict=True)]
+    found = list(pieces(store, refs))
+    assert [piece.num_rows for piece in found] == [32_768, 7_232, 0, 3]
+    assert pa.concat_tables(found) == pa.concat_tables(tables)
+    assert {piece.schema.field("n").metadata[b"description"] for piece in found} == {b"a number"}
+    for names in (["name", "n"], ["name"]):
+        assert [piece.column_names for piece in pieces(store, [refs[2].select(*names)])] == [names]
+    damage(store.location(refs[0]), zeroed(1000, 2000))
+    with pytest.raises(StorageError, match=r"t\.parquet is damaged"):
+        list(pieces(store, refs))
+    assert store.find(units[0]) is None
+
+
+# --- a store that is only read: nothing is written into it, by whatever way -----------------------------------------
+
+MISSING = Unit("count/1", "missing", {"name": "missing"})
+
+
+def spend(store, account, entry):
+    accounts.enter(store, account, entry, {"epsilon": 1.0}, lambda _: True)
+
+
+@pytest.fixture
+def written(store, words):
+    store.save_state(MISSING, {"n": np.arange(2)})
+    Registry(store).enter("survey", "nightly", run_dir="/gone", settings={}).uses([UNIT.place])
+    spend(store, "people", "first")
+    return store
+
+
+def test_a_store_that_is_only_read_finds_and_reads_what_there_is(written, words, tmp_path):
+    store = ReadOnlyStore(written.root)
+    assert store.find(MISSING) is None
+    assert store.read(store.find(UNIT).tables["words"]) == TABLE
+    assert [run.job for run in Registry(store).runs()] == ["survey"]
+    assert store.load_state(MISSING)["n"].tolist() == [0, 1]
+    assert store.clean_up() == 0
+    assert ReadOnlyStore(str(tmp_path / "nowhere")).find(UNIT) is None
+    assert not (tmp_path / "nowhere").exists()
+    damage(written.location(words), lambda content: b"x" * len(content))
+    with pytest.raises(WriteRefused):
+        store.read(words)
+    assert written.find(UNIT), "a damaged unit stays in the ledger"
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda store: store.commit(MISSING, WORDS),
+        lambda store: store.save_state(MISSING, {"n": np.arange(3)}),
+        lambda store: remove(store, stored_units(store)[0]),
+        lambda store: Registry(store).enter("survey", "other", run_dir="/gone", settings={}),
+        lambda store: spend(store, "people", "second"),
+        lambda store: spend(store, "others", "first"),
+    ],
+    ids=["unit", "state", "removal", "run", "account", "new account"],
+)
+def test_whatever_would_write_is_refused_and_leaves_it_as_it_was(written, write):
+    before = contents(written.local_path)
+    with pytest.raises(WriteRefused, match="nothing may be written into a store that is only read"):
+        write(ReadOnlyStore(written.root))
+    assert contents(written.local_path) == before

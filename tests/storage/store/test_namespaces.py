@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -97,6 +98,24 @@ def test_one_that_was_killed_holds_nothing_up(store, at_work):
     assert not [
         path for path in Path(store.path).rglob("*") if ".partial" in path.name or path.parent.name == ".leases"
     ]
+
+
+def test_a_process_that_nobody_has_asked_how_it_ended_is_dead():
+    """Its number stays taken, for ever where the first process of a container asks for none."""
+    process = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE)
+    named = dataclasses.replace(Process.current(), number=process.pid, created=processes._created(str(process.pid)))
+    assert named.is_alive(datetime.now(UTC))
+    process.kill()
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    assert not named.is_alive(datetime.now(UTC))
+    process.communicate()
+    assert not named.is_alive(datetime.now(UTC))
+
+
+@pytest.mark.parametrize("name", ["", "7", "7-1.5@", "7@host", "a-1.5@host", "7-1.5@a/b", "7-1.5@a@b"])
+def test_what_is_no_name_of_a_process_is_refused(name):
+    with pytest.raises(ValueError, match="not the name of a process"):
+        Process.named(name)
 
 
 @pytest.mark.parametrize("seconds", [-(10**6), -1, 1, 10**6])

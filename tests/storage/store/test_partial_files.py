@@ -29,7 +29,9 @@ from tiltmeter.storage.store.tables import write_bytes, write_file
 pytestmark = pytest.mark.usefixtures("marked")
 
 TABLE = pa.table({"word": ["a", "b"], "count": [1, 2]})
+WORDS = [("words", TABLE)]
 UNIT = Unit("count/1", "", {})
+WRITTEN = [f"ledger/{UNIT.place}.json", f"units/{UNIT.place}/words.parquet"]
 
 HALF_WRITTEN = """
 import os, signal, sys
@@ -46,7 +48,6 @@ def write_all(place, *others):
 
 write_all(*sys.argv[2:])
 """
-
 LEASED = """
 import os, signal, sys
 from tiltmeter.storage.store.ledger import Store
@@ -92,24 +93,6 @@ def test_files_of_dead_processes_are_swept_and_others_stay(tmp_path):
     assert sorted(folder.iterdir()) == sorted([*paths[4:], *others])
 
 
-def test_a_process_that_nobody_has_asked_how_it_ended_is_dead():
-    """Its number stays taken, for ever where the first process of a container asks for none."""
-    process = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE)
-    named = replace(Process.current(), number=process.pid, created=processes._created(str(process.pid)))
-    assert named.is_alive(datetime.now(UTC))
-    process.kill()
-    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-    assert not named.is_alive(datetime.now(UTC))
-    process.communicate()
-    assert not named.is_alive(datetime.now(UTC))
-
-
-@pytest.mark.parametrize("name", ["", "7", "7-1.5@", "7@host", "a-1.5@host", "7-1.5@a/b", "7-1.5@a@b"])
-def test_what_is_no_name_of_a_process_is_refused(name):
-    with pytest.raises(ValueError, match="not the name of a process"):
-        Process.named(name)
-
-
 def test_what_a_killed_process_has_half_written_is_swept_wherever_it_lies(store):
     places = ["ledger/count/1/x.json", "registry/a/b/units-004.txt", "runs/a/b/x.json", "units/count/1/x/words.parquet"]
     killed(HALF_WRITTEN, "", *(f"{store.path}/{place}" for place in places))
@@ -140,18 +123,20 @@ def test_probes_of_killed_processes_are_swept_and_others_stay(kind, store, reque
 def test_units_are_written_in_a_lease_as_without_one(store):
     with store.leased() as lease:
         worker = Store(store.path, lease)
+        assert worker.find(UNIT) is None
         worker.save_state(UNIT, {"n": np.arange(3)})
         assert len(worker.load_state(UNIT)["n"]) == 3
-        done = worker.commit(UNIT, [("words", TABLE)])
+        done = worker.commit(UNIT, WORDS)
         assert store.clean_up() == 0
-        assert worker.commit(UNIT, [("words", TABLE)]) == done
+        assert worker.commit(UNIT, WORDS) == done
     assert store.find(UNIT) == done
     assert store.read(done.tables["words"]) == TABLE
+    assert store.read(done.tables["words"].select("count")).column_names == ["count"]
     assert Path(store.location(done.tables["words"])).stat().st_mode & 0o777 == 0o444
-    assert files(store) == [f"ledger/{UNIT.place}.json", f"units/{UNIT.place}/words.parquet"]
+    assert files(store) == WRITTEN
 
 
-def test_a_worker_that_outlives_its_run_leaves_nothing(store):
+def test_a_worker_that_outlives_its_run_leaves_nothing_nor_one_in_the_midst_of_a_file(store):
     with ExitStack() as run:
         worker = Store(store.path, run.enter_context(store.leased()))
 
@@ -164,9 +149,6 @@ def test_a_worker_that_outlives_its_run_leaves_nothing(store):
     with pytest.raises(StorageError, match=r"cannot write .*npz: No such file"):
         worker.save_state(UNIT, {"n": np.arange(3)})
     assert files(store) == []
-
-
-def test_nor_does_one_that_is_in_the_midst_of_a_file(store):
     place = f"{store.path}/units/words.parquet"
     with ExitStack() as run:
         lease = lease_in(store, "units", run.enter_context(store.leased()))
@@ -180,12 +162,8 @@ def test_nor_does_one_that_is_in_the_midst_of_a_file(store):
         with pytest.raises(StorageError, match=r"cannot write .*words\.parquet: No such file"):
             write_file(fs.LocalFileSystem(), place, write, setting="", lease=lease)
     assert files(store) == []
-
-
-def test_nor_one_that_is_killed_in_the_midst_of_a_file(store):
     with store.leased() as name:
-        lease = lease_in(store, "units", name)
-        killed(HALF_WRITTEN, lease, f"{store.path}/units/words.parquet")
+        killed(HALF_WRITTEN, lease_in(store, "units", name), place)
         [file] = files(store)
         assert file.startswith(f"units/.leases/{name}/")
         assert stored_units(store) == []
@@ -197,10 +175,10 @@ def test_the_lease_of_a_killed_run_is_swept_and_its_workers_can_write_no_more(st
     Path(temporary_path("", worker._lease_in("units"))).touch()
     with store.leased() as lease:
         assert store.clean_up() == 1
-        Store(store.path, lease).commit(UNIT, [("words", TABLE)])
+        Store(store.path, lease).commit(UNIT, WORDS)
     with pytest.raises(StorageError, match="No such file"):
-        worker.commit(Unit("count/1", "", {"n": 2}), [("words", TABLE)])
-    assert files(store) == [f"ledger/{UNIT.place}.json", f"units/{UNIT.place}/words.parquet"]
+        worker.commit(Unit("count/1", "", {"n": 2}), WORDS)
+    assert files(store) == WRITTEN
 
 
 def test_a_lease_of_another_machine_stays_while_it_is_renewed(store, monkeypatch):
@@ -213,7 +191,7 @@ def test_a_lease_of_another_machine_stays_while_it_is_renewed(store, monkeypatch
             os.utime(path, (0, 0))
         store.renew(lease)
         store.clean_up()
-        worker.commit(UNIT, [("words", TABLE)])
+        worker.commit(UNIT, WORDS)
         worker.save_state(UNIT, {"n": np.arange(3)})
         for path in leases:
             os.utime(path, (0, 0))
@@ -255,17 +233,14 @@ def test_units_may_lie_on_another_disk_than_the_rest_of_the_store(store, small_d
     assert mounted.returncode == 0
     request.addfinalizer(lambda: subprocess.run(["umount", store.local_path / "units"], check=True))
     with store.leased() as lease:
-        done = Store(store.path, lease).commit(UNIT, [("words", TABLE)])
+        done = Store(store.path, lease).commit(UNIT, WORDS)
     assert store.read(done.tables["words"]) == TABLE
     assert [path.name for path in disk.rglob("*") if path.is_file()] == ["words.parquet"]
 
 
-def test_where_no_lease_can_be_made_the_store_is_named(tmp_path):
+def test_where_no_lease_can_be_made_the_store_is_named_and_a_bucket_needs_none(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(StorageError, match=r"cannot write .*file: Not a directory; .*store=<path or URI>"):
         Store(str(tmp_path / "file")).leased().__enter__()
-
-
-def test_a_bucket_has_no_half_written_files_and_no_lease():
     with Store("s3://key:secret@bucket/x?region=us-east-1").leased() as lease:
         assert lease is None

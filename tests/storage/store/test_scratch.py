@@ -1,3 +1,5 @@
+"""Arrays on a disk, whose memory can be given back."""
+
 import numpy as np
 import psutil
 import pytest
@@ -46,12 +48,9 @@ def test_a_disk_that_is_too_small_is_refused_before_anything_is_written(small_di
     assert kept.sum() == kept.size
 
 
-def test_a_folder_that_is_not_there_is_named(tmp_path):
+def test_a_folder_that_is_not_there_is_named_and_without_any_the_setting(tmp_path, monkeypatch):
     with pytest.raises(StorageError, match=r"nowhere: No such file.*cluster.scratch=<path>"):
         Scratch(str(tmp_path / "nowhere"), SETTING).empty(1, np.int8)
-
-
-def test_without_any_folder_for_temporary_files_the_setting_is_named(monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", None)
     monkeypatch.setattr("tempfile._candidate_tempdir_list", lambda: ["/proc/none"])
     with pytest.raises(StorageError, match=r"directory found in \['/proc/none'\]; set the environment's TMPDIR=<path>"):
