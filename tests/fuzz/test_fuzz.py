@@ -1,4 +1,4 @@
-"""Each reader on 200 mutated files; ``make fuzz`` tries 10,000."""
+"""Each reader on 300 mutated files; ``make fuzz`` tries 10,000."""
 
 import resource
 import shutil
@@ -11,7 +11,7 @@ from tests.fuzz.mutations import mutated
 from tests.fuzz.readers import READERS, seeds_of
 from tests.fuzz.trying import Finding, outcome, tried
 
-NUM_FILES, MOST_KILOBYTES = 200, 500_000
+NUM_FILES, MOST_KILOBYTES = 300, 500_000
 ONCE_WRONG = sorted((Path(__file__).parent / "once_wrong").glob("*/*"))
 """Files that ended a reader, or its process, before it was repaired, in a folder of its name."""
 
