@@ -641,12 +641,17 @@ def test_chains_that_have_not_converged_mark_whatever_is_made_of_them(run_here, 
     assert {row["contrast_sd"] for row in rows} == {None}, "chains are of one classifier, which has no spread"
 
 
-def test_a_lexicon_without_a_word_of_the_texts_is_refused_before_vectors_are_trained(run_here, trained, tmp_path):
-    both = [("war", "positive"), ("war", "negative")]
-    path = write_rows(
-        tmp_path / "lexicon.csv", [["word", "polarity"], ("klasse", "positive"), ("bad", "negative"), *both]
-    )
-    with pytest.raises(InputError, match=r"none of the 1 positive words \(klasse\)"):
+ONE_SIDED = [("bad", "positive", "negative"), ("lovely", "negative", "positive")]
+
+
+@pytest.mark.parametrize(("known", "side", "other"), ONE_SIDED)
+def test_a_lexicon_without_a_word_of_the_texts_is_refused_before_vectors_are_trained(
+    run_here, trained, tmp_path, known, side, other
+):
+    """A word that it has on both sides is none of either."""
+    entries = [("klasse", side), (known, other), ("war", "positive"), ("war", "negative")]
+    path = write_rows(tmp_path / "lexicon.csv", [["word", "polarity"], *entries])
+    with pytest.raises(InputError, match=rf"none of the 1 {side} words \(klasse\)"):
         run_here(*trained, f"lexicon.path={path}", f"store={tmp_path}/store", f"run_dir={tmp_path}/run")
     stages = json.loads((tmp_path / "run/run.json").read_text())["stages"]
     assert [stage["name"] for stage in stages] == ["read texts", "cut texts"]
