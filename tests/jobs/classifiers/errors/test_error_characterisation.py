@@ -578,7 +578,7 @@ def test_promises_are_made_by_the_users_of_the_other_half(users):
 
 def test_few_users_get_no_test_and_are_told_how_many_are_needed(run_here, place, tmp_path):
     heading, *rows = read_rows(place / "texts.csv")
-    write_rows(tmp_path / "few.csv", [heading, *([*row[:-1], f"u{at % 12}"] for at, row in enumerate(rows[:400]))])
+    write_rows(tmp_path / "few.csv", [heading, *([*row[:-1], f"u{at % 12}"] for at, row in enumerate(rows[:900]))])
     run = run_here(*settings(tmp_path / "few.csv"), *USERS, f"store={tmp_path}/store", f"run_dir={tmp_path}/run")
     rows = run.rows("slices")
     assert {row["status"] for row in rows} == {"too_few_units"}

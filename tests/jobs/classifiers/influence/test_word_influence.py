@@ -74,16 +74,13 @@ def write_reviews(path, seed, num, wrong):
     return write_rows(path, [["review", "class"], *rows, ["", "positive"], ["a film", ""]])
 
 
-def written_reviews(folder, num_learnt, num_tested):
-    """Labels are wrong of one text of twelve that models learn from, and of one of three that they are tested with."""
-    learnt = write_reviews(folder / "learnt.csv", 1, num_learnt, 1 / 12)
-    tested = write_reviews(folder / "tested.csv", 2, num_tested, 1 / 3)
-    return ["job=word_influence", f"data.path={learnt}", f"data.test={tested}", "data.text=review", "data.label=class"]
-
-
 @pytest.fixture(scope="module")
 def reviews(tmp_path_factory):
-    return written_reviews(tmp_path_factory.mktemp("reviews"), 220, 45)
+    """Labels are wrong of one text of twelve that models learn from, and of one of three that they are tested with."""
+    folder = tmp_path_factory.mktemp("reviews")
+    learnt = write_reviews(folder / "learnt.csv", 1, 220, 1 / 12)
+    tested = write_reviews(folder / "tested.csv", 2, 45, 1 / 3)
+    return ["job=word_influence", f"data.path={learnt}", f"data.test={tested}", "data.text=review", "data.label=class"]
 
 
 @pytest.fixture(scope="module")
@@ -489,11 +486,10 @@ def test_conventions_as_published_and_parts_of_what_may_be_asked(run_here, revie
     assert [row["num_contexts"] for row in run.rows("probe_contexts", step="all")] == [60]
 
 
-def test_a_teacher_that_knows_no_word_leaves_rows_with_reasons(run_here, tmp_path):
+def test_a_teacher_that_knows_no_word_leaves_rows_with_reasons(run_here, reviews, tmp_path):
     """Its vocabulary is empty: every word is the same to it."""
     settings = ("models.encoder.min_count=100000", "models.training.max_epochs=1", "student.max_epochs=1")
-    few = [*written_reviews(tmp_path, 30, 12), *SMALL, *settings, "student.width=1"]
-    run = run_here(*few, f"store={tmp_path}/store", f"run_dir={tmp_path}/run")
+    run = run_here(*reviews, *SMALL, *settings, "student.width=1", f"store={tmp_path}/store", f"run_dir={tmp_path}/run")
     assert {row["status"] for row in run.rows("vocabularies")} == {"unknown_word"}
     for name in ("unlike_ratios", "counterfactuals"):
         assert {row["status"] for row in run.rows(name)} == {"no_words"}
@@ -580,7 +576,7 @@ def test_the_teacher_may_judge_a_sample(run_here, reviews, influence, told, tmp_
 
 def test_shards_change_nothing_but_last_bits(run_here, reviews, influence, tmp_path):
     other = run_here(
-        *(*reviews, *SMALL, "ratios.unit_contexts=40", "probes.unit_contexts=400"),
+        *(*reviews, *SMALL, "ratios.unit_contexts=13", "probes.unit_contexts=37"),
         *(f"store={influence.path.parent}/store", f"run_dir={tmp_path}/run"),
     )
     for name in ("unlike_ratios", "counterfactuals", "probes", "probe_contexts", "draws"):
@@ -614,7 +610,7 @@ ADJECTIVES = ("lovely", "awful", *PLAIN)
 OTHERS = ("the", "a", "has", "one", "no", ".")
 CLASSES = ("bad", "good", "mixed")
 SETTINGS = [
-    *("num_students=1", "student.hidden=8", "student.max_epochs=2", "student.dimensions=8"),
+    *("num_students=1", "student.hidden=8", "student.max_epochs=10", "student.dimensions=8"),
     *("student.random_words=2", "student.learning_rate=0.02"),
     *("ratios.num_contexts=30", "ratios.max_words=20", "ratios.parts_of_speech=[NOUN, ADJ]", "masking.num_samples=20"),
     *("masking.max_texts=10", "masking.max_words=8", "intervals.num_resamples=50", "probes.positive=good"),
