@@ -188,16 +188,6 @@ def test_rules_of_any_source_teach_models_and_are_run_over_texts_of_any_form(cas
     assert ("texts" in run.published) == bool(case.texts)
 
 
-ODD = ["cluster.num_cpus=2", "job.unit_instances=33", "texts.reading.shard_megabytes=0.0004"]
-
-
-@pytest.mark.parametrize("case", ["tags"], indirect=True)
-def test_two_workers_and_odd_units_give_the_same_tables(case, run_job, tmp_path):
-    run = run_job(*case.settings, *case.texts, *ODD, f"store={tmp_path}/store", f"run_dir={tmp_path}/run")
-    assert run.stage("run rules over texts")["num_done"] > 1
-    assert run.digests == case.run.digests
-
-
 def check_rules(run, rules, hits, source):
     for split in FILED:
         rows = [row for row in run.rows("rules", split=split, status="ok") if row["source"] != "decoded"]

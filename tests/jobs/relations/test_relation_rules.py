@@ -36,6 +36,15 @@ def test_a_later_run_on_the_same_sentences_is_judged_sentence_by_sentence(ruled,
 # --- layouts --------------------------------------------------------------------------------------------------------
 
 
+ODD = ["cluster.num_cpus=2", "job.unit_instances=33", "texts.reading.shard_megabytes=0.001"]
+
+
+def test_two_workers_and_odd_units_give_the_same_tables(ruled, run_job, texts, tmp_path):
+    run = run_job(*SMALL, *texts, *ODD, f"store={tmp_path}/store", f"run_dir={tmp_path}/run")
+    assert run.stage("run rules over texts")["num_done"] > 1
+    assert run.digests == ruled.digests
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("victim", ["driver", "worker"])
