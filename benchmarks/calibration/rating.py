@@ -31,8 +31,11 @@ Numbers = NDArray[np.float64]
 
 def settings(**values: Any) -> RatingConfig:
     """How systems are rated, with some settings other than they usually are."""
-    usual = resources.files("tiltmeter.conf").joinpath("job/sentiment_rating.yaml").read_text(encoding="utf-8")
-    return TypeAdapter(RatingConfig).validate_python(yaml.safe_load(usual)["rating"] | values)
+    files = (
+        resources.files("tiltmeter.conf").joinpath(name) for name in ("resampling.yaml", "job/sentiment_rating.yaml")
+    )
+    intervals, job = (yaml.safe_load(file.read_text(encoding="utf-8")) for file in files)
+    return TypeAdapter(RatingConfig).validate_python(intervals | job["rating"] | values)
 
 
 def rated(scores: Numbers, gender: Sequence[str], config: RatingConfig, repetition: int, **columns: Any) -> Findings:

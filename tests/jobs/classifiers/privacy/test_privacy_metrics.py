@@ -378,9 +378,11 @@ def test_artificial_words_weigh_more_with_the_model_that_learnt_them(outcome, sp
         check("noise", row, "share", spoken, LOGIT, f"noisy {row['word'] or ''} explained")
 
 
-def test_nights_on_the_same_texts_are_paired(outcome):
-    night = past_run(outcome.path)
-    rows = [row for row in Comparison(night, night).differences().to_pylist() if row["paired_by"] != "none"]
+def test_nights_on_the_same_texts_are_paired_whatever_their_level(run_here, outcome, dialogues):
+    place = outcome.path.parent
+    again = run_here(*dialogues, *SEEDED, "intervals.level=0.8", f"store={place}/store", f"run_dir={place}/narrower")
+    rows = Comparison(past_run(outcome.path), past_run(again.path)).differences().to_pylist()
+    rows = [row for row in rows if row["paired_by"] != "none"]
     assert len(rows) == len(outcome.rows("draws"))  # numbers without an interval leave no draws
     assert {(row["paired_by"], row["difference"], row["p"]) for row in rows} == {("items", 0.0, 1.0)}
 
