@@ -5,6 +5,7 @@ from collections import Counter
 from functools import cached_property
 from glob import glob
 from itertools import chain
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
@@ -14,8 +15,9 @@ from sklearn.metrics import f1_score, precision_score, recall_score
 
 from benchmarks.calibration.adversary import Held
 from tiltmeter.jobs.relations.measures import Part
-from tiltmeter.jobs.relations.models import load_model
+from tiltmeter.jobs.relations.models import joint_models, load_model, variants
 from tiltmeter.jobs.relations.rules import Rule
+from tiltmeter.jobs.runtime.work import Done
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.relations.evaluation import (
     calibration_error,
@@ -121,6 +123,14 @@ class ByHand:
 @pytest.fixture(scope="session")
 def by_hand(ruled, configured):
     return ByHand(ruled, configured(*SMALL))
+
+
+def test_models_that_speak_for_all_are_the_joint_ones_of_the_usual_share(by_hand):
+    made = variants(by_hand.config)
+    works = [SimpleNamespace(model=model, share=of_rules) for model, of_rules, _ in made]
+    done = Done([(work, SimpleNamespace(tables={"model": one})) for work, one in zip(works, made, strict=True)])
+    assert joint_models(by_hand.config, done) == [("joint", 0.75, 0), ("joint", 0.75, 1)]
+    assert {*made} == {*by_hand.models}
 
 
 def test_instances_have_their_rules_and_the_vote_of_the_joint_models(ruled, by_hand):
