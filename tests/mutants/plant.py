@@ -187,7 +187,7 @@ def _outcomes(mutants: list[Mutant], num_copies: int) -> Iterator[tuple[Mutant, 
             own = [time for test, time in seconds.items() if test.startswith(mutant.tests)]
             if not own or math.inf in own:
                 return f"not run: {' '.join(mutant.tests)} {'fail without it' if own else 'are none'}"
-            return mine.copy.try_out(mutant, 60 + 2 * sum(seconds.values()))
+            return mine.copy.try_out(mutant, 60 + 2 * sum(filter(math.isfinite, seconds.values())))
 
         lists = [[*group] for _, group in itertools.groupby(mutants, lambda mutant: mutant.list)]
         with ThreadPoolExecutor(num_copies, initializer=copy) as pool:

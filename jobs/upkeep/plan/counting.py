@@ -72,7 +72,7 @@ class _CountingRunner(Runner):
         row = self.counted.setdefault(stage.name, CountedStage(stage.name))
         row.num_done += len(finished)
         row.num_missing += len({unit.place for units in counted.values() for unit in units} - finished.keys())
-        row.without = sorted({*row.without, *self.missing})
+        row.without = sorted(self.missing)
         row.on_gpu, row.most_threads = stage.on_gpu, stage.most_threads if stage.on_threads else 1
         done = {}
         for group, units in stage.units.items():
