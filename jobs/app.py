@@ -16,6 +16,9 @@ EXIT_REFUSED = 2
 EXIT_LIMIT = 3
 EXIT_INTERRUPTED = 130
 
+_RUNS = "runs"
+"""The word before a folder whose runs are listed, in place of settings."""
+
 
 @contextmanager
 def exit_status() -> Iterator[None]:
@@ -82,6 +85,8 @@ def main() -> None:
         options, sys.argv[1:] = arranged(sys.argv[1:])
         if options.help:
             _help(options)
+        elif sys.argv[1:2] == [_RUNS]:
+            _list_runs(sys.argv[2:])
         else:
             _run()
 
@@ -100,6 +105,12 @@ def _help(options: Namespace) -> None:
     from tiltmeter.jobs.help import print_help
 
     print_help(sys.argv[1:], options.config_dir)
+
+
+def _list_runs(words: Sequence[str]) -> None:
+    from tiltmeter.jobs.upkeep.runs import write_index
+
+    print(write_index(words))
 
 
 def _run() -> None:

@@ -20,6 +20,7 @@ from tiltmeter.cluster.start import Workers
 from tiltmeter.cluster.work import Failure
 from tiltmeter.jobs.changes.history import changes_of_run
 from tiltmeter.jobs.report import terminal
+from tiltmeter.jobs.report.lead import first_sentence
 from tiltmeter.jobs.report.page import write_report
 from tiltmeter.jobs.runtime import draws
 from tiltmeter.jobs.runtime.config import CommonConfig, ConfigError, asked, recorded_settings
@@ -88,7 +89,10 @@ def _do(job: Job[Any, Any], run: Run[Any, Any]) -> None:
     try:
         job.run(run)
         run.publish_all({draws.NAME: list(runner.draws.values())})
-        run.lead = write_report(run, job.load_page(), changes_of_run(run))
+        changes = changes_of_run(run)
+        run.lead = write_report(run, job.load_page(), changes)
+        run.directory.record["headline"] = run.lead.headline
+        run.directory.record["changes"] = first_sentence([block for part in changes for block in part.blocks])
     except StorageError:
         # Units that failed, such as on a full disk, say more than what could not be written after them.
         runner.check()

@@ -24,6 +24,7 @@ _MORE = {
     "tiltmeter job=<name> --help": "one job: its settings and its tables",
     "tiltmeter job=<name> --cfg job": "all settings as a run would have them",
     "tiltmeter --multirun seed=0,1,2": "a run for each value",
+    "tiltmeter runs <folder>": "a page of all runs below a folder, to search",
     "--config-dir <folder>": "settings of your own, such as corpora and word sets",
     "--shell-completion install=bash": "completes keys and values; or zsh, fish",
     "--hydra-help": "other options, which are those of Hydra",

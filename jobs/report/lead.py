@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tiltmeter.jobs.report.html.elements import Block, Part
+from tiltmeter.jobs.report.html.elements import Block, Bullets, Paragraph, Part
 
 
 class Lead(NamedTuple):
@@ -29,3 +29,22 @@ class Lead(NamedTuple):
         """
         parts = {"What was asked": self.question, "What was found": self.findings, "How sure it is": self.doubts}
         return [Part(title, blocks) for title, blocks in parts.items() if blocks]
+
+    @property
+    def headline(self) -> str:
+        """The first sentence of what was found."""
+        return first_sentence(self.findings)
+
+
+def first_sentence(blocks: Sequence[Block]) -> str:
+    """What the first paragraph or the first item of a list says; empty without any.
+
+    >>> first_sentence([Bullets(["Not far.", "Further."]), Paragraph("Far.")])
+    'Not far.'
+    """
+    for block in blocks:
+        if isinstance(block, Paragraph):
+            return block.text
+        if isinstance(block, Bullets) and block.items:
+            return block.items[0]
+    return ""

@@ -13,6 +13,7 @@ from tiltmeter.jobs.report.run_log import run_log
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.published import Frames, PublishedTable, published_tables
 from tiltmeter.jobs.runtime.wording import left_out_sentences, plural
+from tiltmeter.storage.store.runs import REPORT
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ def write_report(run: Run[Any, Any], make_page: MakePage, changes: Sequence[Sect
     failures = [failure for group in run.runner.failures.values() for failure in group]
     stages, left_out = run.runner.records, left_out_sentences(directory.record.get("left_out", []))
     page = compose(body, published, stages, configuration, failures, changes, left_out)
-    directory.write_text("report.html", render(page))
+    directory.write_text(REPORT, render(page))
     return body.lead
 
 

@@ -26,11 +26,12 @@ from tiltmeter.storage.store.partial_files import clean_up_partial_files
 from tiltmeter.storage.store.streaming import StreamedTable
 from tiltmeter.storage.store.tables import with_labels, write_bytes, write_file
 
-_LOCK = ".lock"
-_EXPORTS = "exports"
+LOCK = ".lock"
+EXPORTS = "exports"
 _PLAIN_NAME = r"\w[\w.-]*"
-_RECORD = "run.json"
-_PAGES = ("config.yaml", "report.html")
+RECORD = "run.json"
+REPORT = "report.html"
+_PAGES = ("config.yaml", REPORT)
 _SETTING = "run_dir=<path>"
 
 
@@ -109,9 +110,9 @@ class RunDirectory:
         Raises:
             StorageError: if something that is not of this run lies there.
         """
-        place, exports = self.inside(f"{_EXPORTS}/{name}"), self.record.get("exports", [])
+        place, exports = self.inside(f"{EXPORTS}/{name}"), self.record.get("exports", [])
         if name not in exports and place.exists():
-            raise _foreign(self.path, f"{_EXPORTS}/{name}")
+            raise _foreign(self.path, f"{EXPORTS}/{name}")
         with _errors_naming(place.parent):
             place.parent.mkdir(exist_ok=True)
         self.write_record(exports=[*exports, name])
@@ -136,17 +137,17 @@ class RunDirectory:
     def write_record(self, **entries: Any) -> None:
         """Bring ``run.json`` up to date."""
         self.record |= entries | {"tables": self.tables}
-        self.write_text(_RECORD, json.dumps(self.record, indent=2, ensure_ascii=False) + "\n")
+        self.write_text(RECORD, json.dumps(self.record, indent=2, ensure_ascii=False) + "\n")
 
     def _clear(self) -> None:
         with _errors_naming(self.path):
-            if not _is_plain_folder(self.path / _EXPORTS):
-                raise _foreign(self.path, _EXPORTS)
+            if not _is_plain_folder(self.path / EXPORTS):
+                raise _foreign(self.path, EXPORTS)
             published = _published(self.path)
             existing = (place for place in self._places() if os.path.lexists(place))
             if foreign := next((place for place in existing if place not in published), None):
                 raise _foreign(self.path, foreign.name)
-            clean_up_partial_files([self.path, self.path / _EXPORTS], is_recursive=False)
+            clean_up_partial_files([self.path, self.path / EXPORTS], is_recursive=False)
             for target in published:
                 shutil.rmtree(target) if target.is_dir() else target.unlink(missing_ok=True)
 
@@ -168,7 +169,7 @@ def opened(path: Path) -> Iterator[RunDirectory]:
     in_utf8(str(path))
     try:
         path.mkdir(parents=True, exist_ok=True)
-        lock = filelock.FileLock(path / _LOCK, timeout=0)
+        lock = filelock.FileLock(path / LOCK, timeout=0)
         lock.acquire()
     except filelock.Timeout as error:
         raise RunDirectoryBusy(
@@ -221,28 +222,29 @@ def read_run_table(run_dir: Path, name: str) -> pa.Table:
 def _published(path: Path) -> list[Path]:
     """What an earlier run left, its record last, so that a removal broken off can be taken up again."""
     try:
-        record = json.loads((path / _RECORD).read_text(encoding="utf-8"))
+        record = json.loads((path / RECORD).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return []
     except (RecursionError, ValueError):
         record = None
-    if not _is_ours(record):
-        raise _foreign(path, _RECORD)
+    if not is_record(record):
+        raise _foreign(path, RECORD)
     files = [path / f"{name}.parquet" for name in record["tables"]]
-    files += [path / _EXPORTS / name for name in record.get("exports", []) if re.fullmatch(_PLAIN_NAME, name)]
+    files += [path / EXPORTS / name for name in record.get("exports", []) if re.fullmatch(_PLAIN_NAME, name)]
     folders = [path / form for name in record["tables"] for form in (name, f"{name}.partial")]
     existing = [place for place in (*files, *folders) if os.path.lexists(place)]
     for place in existing:
         if not (_is_plain_file(place) if place in files else _holds_parts_only(place)):
             raise _foreign(path, place.name)
-    return [*existing, *(path / name for name in _PAGES), path / _RECORD]
+    return [*existing, *(path / name for name in _PAGES), path / RECORD]
 
 
 def _foreign(path: Path, name: str) -> StorageError:
     return StorageError(f"run_dir={path}: its {name} is not one of ours; choose an empty {_SETTING}")
 
 
-def _is_ours(record: object) -> bool:
+def is_record(record: object) -> bool:
+    """Whether what a ``run.json`` holds is the record of a run."""
     if not isinstance(record, dict) or not {"job", "versions", "tables"} <= record.keys():
         return False
     tables, exports = record["tables"], record.get("exports", [])

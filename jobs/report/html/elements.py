@@ -52,6 +52,8 @@ class Grid:
     Attributes:
         numeric: the headings whose columns hold numbers, which are set flush right and sorted as numbers.
         bars: by heading of a numeric column, a number for each row, drawn as a bar beside the cell; none is negative.
+        links: by heading, an address for each row, to which its cell leads; empty for none.
+        is_list: whether its rows are things to find: they can always be filtered, and each is a card on a phone.
     """
 
     kind: ClassVar[str] = "grid"
@@ -60,12 +62,18 @@ class Grid:
     rows: Sequence[Sequence[str]]
     numeric: Sequence[str] = ()
     bars: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    links: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    is_list: bool = False
 
     def share(self, heading: str, row: int) -> float | None:
         """How long the bar of a cell is, as a share of the longest of its column; none where it has no bar."""
         if heading not in self.bars:
             return None
         return self.bars[heading][row] / (max(self.bars[heading]) or 1.0)
+
+    def link(self, heading: str, row: int) -> str:
+        """Where a cell leads to; empty for nowhere."""
+        return self.links[heading][row] if heading in self.links else ""
 
 
 @dataclass(frozen=True)

@@ -58,11 +58,12 @@ function makeSortable(table) {
   });
 }
 
-// The first rows of a long table, with a field that filters all of them and a button that shows them.
+// The first rows of a long table, with a field that filters all of them by words and a button that shows them.
 function makeShort(table) {
   const body = table.tBodies[0];
   const num = body.rows.length;
-  if (num <= LONG) return;
+  const isLong = num > LONG;
+  if (!isLong && !table.classList.contains("list")) return;
   const textOf = (row) => Array.from(row.cells, (cell) => cell.textContent).join(" ").toLowerCase();
   const texts = new Map(Array.from(body.rows, (row) => [row, textOf(row)]));
   const tools = document.createElement("div");
@@ -71,12 +72,14 @@ function makeShort(table) {
     '<label>Filter rows <input type="search" autocomplete="off"></label> ' +
     '<button type="button"></button> <span role="status"></span>';
   const [field, button, status] = tools.querySelectorAll("input, button, span");
-  let isShort = true;
+  let isShort = isLong;
+  button.hidden = !isLong;
   const show = () => {
     const wanted = field.value.trim().toLowerCase();
+    const words = wanted.split(/\s+/);
     let found = 0;
     for (const row of body.rows) {
-      const fits = texts.get(row).includes(wanted);
+      const fits = words.every((word) => texts.get(row).includes(word));
       found += fits;
       row.hidden = !fits || (isShort && found > SHORT);
     }
