@@ -79,7 +79,7 @@ def _command(folders: SettingsFolders) -> Iterator[str]:
     yield from _settings([*settings, *cluster])
     yield from ("", "More")
     yield from _columns(_MORE, max(map(len, _MORE)))
-    yield from _wrapped("Each job has a page with its measure, its settings and its tables: docs/<name>.md.", "  ")
+    yield from _wrapped("Each job has a page of its measure, settings and tables: docs/<name>.md.", "  ")
 
 
 # --- one job --------------------------------------------------------------------------------------------------------
