@@ -23,6 +23,7 @@ OURS = {
     "association": "tiltmeter.jobs.association.job:JOB",
     "bootstrap": "tiltmeter.jobs.embedding.job:JOB",
     "compare": "tiltmeter.jobs.upkeep.compare.job:JOB",
+    "corpus_export": "tiltmeter.jobs.embedding.corpus_export.job:JOB",
     "decoy_benchmark": "tiltmeter.jobs.classifiers.decoys.job:JOB",
     "entity_resolution": "tiltmeter.jobs.resolution.job:JOB",
     "error_characterisation": "tiltmeter.jobs.classifiers.errors.job:JOB",

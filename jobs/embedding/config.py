@@ -265,44 +265,26 @@ class ReadingConfig(Cutting, CommonReading):
 
 
 @settings
-class EmbeddingsRun(CommonConfig):
-    """A run of a job that trains or measures embeddings.
+class CorporaRun(CommonConfig):
+    """A run of a job that reads corpora.
 
     Attributes:
-        corpora: what embeddings are trained on, each with a name of its own, which is what the tables tell them apart
-            by; none for embeddings that are there already.
-        wordset: word lists by language.
+        corpora: each with a name of its own, which is what the tables tell them apart by.
     """
 
-    job: EmbeddingsJob
     corpora: tuple[CorpusConfig, ...]
     reading: ReadingConfig
-    embedding: Annotated[Embedding, Field(discriminator="kind")]
-    wordset: dict[str, WordSets]
-    tests: Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(each_once)] | None = None
-
-    @property
-    def languages(self) -> list[str]:
-        """What is measured, by language."""
-        if isinstance(self.embedding, EmbeddingConfig):
-            return list(dict.fromkeys(corpus.language for corpus in self.corpora))
-        return [self.embedding.language]
 
     @classmethod
     def arranged(cls, composed: Mapping[str, Any], overrides: Sequence[str]) -> Mapping[str, Any]:
-        """The composed config with its corpora as a list, none for embeddings that are there already.
+        """The composed config with its corpora as a list.
 
         Raises:
-            ConfigError: if corpora overwrote each other, if none is chosen, or if some are chosen without need.
+            ConfigError: if corpora overwrote each other, or none is chosen.
         """
-        others = {key: value for key, value in composed.items() if key != "corpus"}
         corpora = _corpora_by_key(composed.get("corpus", {}))
-        if composed.get("embedding", {}).get("kind") == "trained":
-            _check_number(len(corpora), overrides)
-        else:
-            _refuse_corpora(overrides)
-            corpora = {}
-        return others | {"corpora": list(corpora.values())}
+        _check_number(len(corpora), overrides)
+        return {key: value for key, value in composed.items() if key != "corpus"} | {"corpora": list(corpora.values())}
 
     @classmethod
     def place(cls, location: Sequence[int | str], composed: Mapping[str, Any]) -> Place:
@@ -326,7 +308,6 @@ class EmbeddingsRun(CommonConfig):
     def _corpora_can_be_cut(self) -> Self:
         for corpus in self.corpora:
             _check_slices(corpus)
-            check_language(corpus)
         return self
 
     @pydantic.model_validator(mode="after")
@@ -339,6 +320,46 @@ class EmbeddingsRun(CommonConfig):
                 f"which has {self.cluster.worker_data_bytes / 1e6:,.0f} for its data; set it to {most:g} at most, or "
                 "raise cluster.worker_megabytes"
             )
+        return self
+
+
+@settings
+class EmbeddingsRun(CorporaRun):
+    """A run of a job that trains or measures embeddings.
+
+    Attributes:
+        corpora: what embeddings are trained on; none for embeddings that are there already.
+        wordset: word lists by language.
+    """
+
+    job: EmbeddingsJob
+    embedding: Annotated[Embedding, Field(discriminator="kind")]
+    wordset: dict[str, WordSets]
+    tests: Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(each_once)] | None = None
+
+    @property
+    def languages(self) -> list[str]:
+        """What is measured, by language."""
+        if isinstance(self.embedding, EmbeddingConfig):
+            return list(dict.fromkeys(corpus.language for corpus in self.corpora))
+        return [self.embedding.language]
+
+    @classmethod
+    def arranged(cls, composed: Mapping[str, Any], overrides: Sequence[str]) -> Mapping[str, Any]:
+        """The composed config with its corpora as a list, none for embeddings that are there already.
+
+        Raises:
+            ConfigError: as :meth:`.CorporaRun.arranged`, and if some are chosen without need.
+        """
+        if composed.get("embedding", {}).get("kind") == "trained":
+            return super().arranged(composed, overrides)
+        _refuse_corpora(overrides)
+        return {key: value for key, value in composed.items() if key != "corpus"} | {"corpora": []}
+
+    @pydantic.model_validator(mode="after")
+    def _words_can_be_told(self) -> Self:
+        for corpus in self.corpora:
+            check_language(corpus)
         return self
 
     @pydantic.model_validator(mode="after")

@@ -1,7 +1,7 @@
 """From files to corpora that can be counted: pages, tokens of each shard, counts over all shards, the vocabulary."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain
@@ -160,14 +160,8 @@ def read_texts(
         InputError: if all files have too many bad records.
         UnitsFailed: if nothing could be read.
     """
-    works = [
-        _reading(text, part, reading.shard_megabytes, worker_bytes // _MEMORY_PER_DOCUMENT_BYTE)
-        for text in texts
-        for part in parts_of(text.sources, reading.span_megabytes, reading.shard_megabytes)
-    ]
-    done = _without_bad_files(runner, works, do(runner, works, complete=False), reading.max_bad_share).groups
-    parts = {text.name: done.get(text.name, Done([])) for text in texts}
-    read = {text.name: _pages(text, parts[text.name]) for text in texts if not text.slicing}
+    parts = read_parts(runner, texts, reading, worker_bytes)
+    read = {text.name: pages_of_parts(text, parts[text.name]) for text in texts if not text.slicing}
     cuts = [
         cut(runner, text, parts[text.name].pairs, reading.shard_megabytes)
         for text in texts
@@ -179,13 +173,36 @@ def read_texts(
     return read, cuts
 
 
-def _reading(text: Text, part: Part, megabytes: float, document_bytes: int) -> ReadPart:
+def read_parts(
+    runner: Runner,
+    texts: Sequence[Text],
+    reading: ReadingConfig,
+    worker_bytes: int,
+    sliced: Callable[..., ReadPart] = ReadSlices,
+) -> dict[str, Done[ReadPart]]:
+    """The parts of every corpus that could be read, by its name; ``sliced`` reads those of corpora with slices.
+
+    Raises:
+        InputError: if all files have too many bad records.
+    """
+    works = [
+        _reading(text, part, reading.shard_megabytes, worker_bytes // _MEMORY_PER_DOCUMENT_BYTE, sliced)
+        for text in texts
+        for part in parts_of(text.sources, reading.span_megabytes, reading.shard_megabytes)
+    ]
+    done = _without_bad_files(runner, works, do(runner, works, complete=False), reading.max_bad_share).groups
+    return {text.name: done.get(text.name, Done([])) for text in texts}
+
+
+def _reading(
+    text: Text, part: Part, megabytes: float, document_bytes: int, sliced: Callable[..., ReadPart] = ReadSlices
+) -> ReadPart:
     formats = {source.format for source in part.sources}
     same: dict[str, Any] = {"group": text.name, "label": f"{text.name}: {part.title}", "part": part}
     same |= {"shard_megabytes": megabytes, "document_bytes": document_bytes}
     same |= {"revision": "newest" if "mediawiki" in formats else None}
     if text.slicing:
-        return ReadSlices(**same, slices=text.slicing)
+        return sliced(**same, slices=text.slicing)
     return ReadPages(**same, part_length=PART_LENGTH if "text" in formats else None)
 
 
@@ -208,7 +225,7 @@ def _without_bad_files(
     return Done(sound)
 
 
-def _pages(text: Text, parts: Done[ReadPart]) -> Pages:
+def pages_of_parts(text: Text, parts: Done[ReadPart]) -> Pages:
     """Every shard of pages with the table that describes its source, and all such tables."""
     tables = [
         (ref, name, unit.tables["source"]) for _, unit in parts.pairs for name, ref in sorted(unit.tables.items())

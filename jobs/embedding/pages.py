@@ -415,17 +415,6 @@ def _lines_of_page(text: str, source: Mapping[str, Any]) -> list[str]:
 def extract_lines(runner: Runner, read: Mapping[str, Pages], worker_bytes: int) -> Done[ExtractLines]:
     """The shards of every corpus as plain lines, whatever its format: tables ``lines`` (document, line and text, the
     lines of a document one behind the other in one shard) and ``unreadable``; what has failed is missing."""
-    works = {
-        name: _inventory(name, corpus.pages, worker_bytes)
-        for name, corpus in read.items()
-        if corpus.pages or not runner.failures[name]
-    }
-    inventories = do(runner, (work for some in works.values() for work in some), complete=False)
-    repeated = {
-        name: _rows_by_shard(runner.store, done.refs("repeated"))
-        for name, done in inventories.groups.items()
-        if len(done.pairs) == len(works[name])
-    }
     return do(
         runner,
         (
@@ -436,11 +425,26 @@ def extract_lines(runner: Runner, read: Mapping[str, Pages], worker_bytes: int) 
                 pages=pages.select("id", "text"),
                 source=source.select("markup", "media_prefixes"),
             )
-            for name, rows in repeated.items()
+            for name, rows in find_repeated(runner, read, worker_bytes).items()
             for number, (pages, source) in enumerate(read[name].pages)
         ),
         complete=False,
     )
+
+
+def find_repeated(runner: Runner, read: Mapping[str, Pages], worker_bytes: int) -> dict[str, dict[int, list[int]]]:
+    """Rows of pages that come again, by corpus and number of the shard; what has failed is missing."""
+    works = {
+        name: _inventory(name, corpus.pages, worker_bytes)
+        for name, corpus in read.items()
+        if corpus.pages or not runner.failures[name]
+    }
+    inventories = do(runner, (work for some in works.values() for work in some), complete=False)
+    return {
+        name: _rows_by_shard(runner.store, done.refs("repeated"))
+        for name, done in inventories.groups.items()
+        if len(done.pairs) == len(works[name])
+    }
 
 
 def _inventory(name: str, shards: Sequence[Piece], worker_bytes: int) -> list[FindRepeated]:

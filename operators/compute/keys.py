@@ -19,6 +19,29 @@ def document_key(document_id: str) -> int:
     return int.from_bytes(hashlib.blake2b(document_id.encode(), digest_size=8).digest(), "little")
 
 
+def shard_starts(keys: Sequence[int], num_bytes: Sequence[int], shard_bytes: float) -> list[int]:
+    """Where shards of about so many bytes begin in documents that follow one another.
+
+    A shard has half of them at least, and twice as many at most but for its last document; between the two it ends
+    behind a document whose key says so: one that changes leaves nearly all shards but its own as they are.
+
+    Args:
+        keys: ``[documents]``, as :func:`document_key` has them.
+        num_bytes: ``[documents]``.
+
+    >>> shard_starts([2**64 - 1, 2**64 - 1, 1, 7], [30, 30, 30, 30], 100), shard_starts([], [], 100)
+    ([0, 3], [0])
+    """
+    starts, size = [0], 0.0
+    for place, (key, num) in enumerate(zip(keys, num_bytes, strict=True)):
+        size += num
+        is_chosen = size >= shard_bytes / 2 and key / 2**64 < 2 * num / shard_bytes
+        if (is_chosen or size >= 2 * shard_bytes) and place + 1 < len(keys):
+            starts.append(place + 1)
+            size = 0.0
+    return starts
+
+
 def text_keys(texts: Sequence[Any]) -> NDArray[np.uint64]:
     """``[texts]``, 64-bit key of each by what it says, and how often that was said before it.
 

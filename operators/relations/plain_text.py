@@ -18,16 +18,10 @@ from tiltmeter.operators.relations.instances import Instance, Sentence, Span
 from tiltmeter.operators.relations.rules.grammar import Argument, DependencyRule, NamedRule, SurfaceRule, Test
 from tiltmeter.operators.relations.rules.index import RuleIndex
 from tiltmeter.operators.relations.rules.regexes import RegexTimeout, full_match
+from tiltmeter.operators.text.sentences import sentences, tokens_of
 
 VERSION = "text_arguments/1"
 
-_CLITIC = r"['’](?:s|re|ve|ll|d|m)\b"
-_TOKEN = regex.compile(
-    r"(?:\b\p{L}\.)+|\b(?:Mr|Mrs|Ms|Dr|St|Jr|Sr|Inc|Co|Corp|Ltd|Gov|Gen|Sen|Rep|Prof)\."
-    rf"|\w+(?=n['’]t\b)|n['’]t\b|{_CLITIC}|\d+(?:[.,]\d+)*|\w+(?:[-&]\w+|(?!{_CLITIC})['’]\w+)*|\S"
-)
-_ENDS = frozenset(".!?…。！？؟۔।")
-_CLOSING = frozenset("\"'”’»)]")
 _KINDS = regex.compile(r"[\p{Lu}\p{Lt}]"), regex.compile(r"\p{N}")
 """How names begin, and numbers."""
 
@@ -37,27 +31,6 @@ class Mention(NamedTuple):
 
     span: Span
     type: str | None
-
-
-def sentences(text: str) -> Iterator[tuple[str, ...]]:
-    """The tokens of each sentence of a line: words, numbers, clitics and punctuation marks, as treebanks have them.
-
-    >>> list(sentences("Dr. Vela's home isn't in the U.S. today. Why?"))
-    [('Dr.', 'Vela', "'s", 'home', 'is', "n't", 'in', 'the', 'U.S.', 'today', '.'), ('Why', '?')]
-    """
-    tokens: list[str] = []
-    for token in _TOKEN.findall(text):
-        if token not in _ENDS | _CLOSING and _has_ended(tokens):
-            yield tuple(tokens)
-            tokens = []
-        tokens.append(token)
-    if tokens:
-        yield tuple(tokens)
-
-
-def _has_ended(tokens: Sequence[str]) -> bool:
-    last = next((token for token in reversed(tokens) if token not in _CLOSING), "")
-    return last in _ENDS
 
 
 class MentionList:
@@ -74,7 +47,7 @@ class MentionList:
         self._types: dict[tuple[str, ...], str] = {}
         self._lengths: dict[str, set[int]] = defaultdict(set)
         for text, kind in mentions:
-            tokens = tuple(_TOKEN.findall(text))
+            tokens = tuple(tokens_of(text))
             if tokens:
                 self._types.setdefault(tokens, kind)
                 self._lengths[tokens[0]].add(len(tokens))

@@ -110,6 +110,10 @@ class NoRunDirectory(RunDirectory):
     def write_text(self, name: str, content: str) -> None:
         """Nothing is written."""
 
+    def dataset(self) -> NoReturn:
+        """As :meth:`export`."""
+        self.export("dataset")
+
     def export(self, name: str) -> NoReturn:
         """Refused, as it may take long.
 

@@ -28,6 +28,7 @@ from tiltmeter.storage.store.tables import with_labels, write_bytes, write_file
 
 LOCK = ".lock"
 EXPORTS = "exports"
+_DATASET = "dataset"
 _PLAIN_NAME = r"\w[\w.-]*"
 RECORD = "run.json"
 REPORT = "report.html"
@@ -117,6 +118,23 @@ class RunDirectory:
             place.parent.mkdir(exist_ok=True)
         self.write_record(exports=[*exports, name])
         return place
+
+    @contextmanager
+    def dataset(self) -> Iterator[Path]:
+        """The folder ``dataset`` to fill, which takes its place when the block ends; nothing stays after an error.
+
+        Its files are noted, so that the next run removes it if it holds no others.
+
+        Raises:
+            StorageError: if something that is not of this run lies there, or it can't be written.
+        """
+        place = self.inside(_DATASET)
+        if os.path.lexists(place):
+            raise _foreign(self.path, _DATASET)
+        self.write_record(dataset=[])
+        with _whole_folder(place) as folder:
+            yield folder
+            self.write_record(dataset=_files_in(folder))
 
     def inside(self, place: str) -> Path:
         """Path of something in the directory.
@@ -236,7 +254,22 @@ def _published(path: Path) -> list[Path]:
     for place in existing:
         if not (_is_plain_file(place) if place in files else _holds_parts_only(place)):
             raise _foreign(path, place.name)
-    return [*existing, *(path / name for name in _PAGES), path / RECORD]
+    return [*existing, *_dataset_of(path, record.get("dataset")), *(path / name for name in _PAGES), path / RECORD]
+
+
+def _dataset_of(path: Path, noted: Sequence[str] | None) -> list[Path]:
+    """A data set that holds what is noted and nothing else, and one that was not finished."""
+    places = [] if noted is None else [path / f"{_DATASET}{ending}" for ending in ("", ".partial")]
+    for place in places:
+        if not _is_plain_folder(place) or (place.suffix == "" and not {*_files_in(place)} <= {*(noted or ())}):
+            raise _foreign(path, place.name)
+    return [place for place in places if place.exists()]
+
+
+def _files_in(folder: Path) -> list[str]:
+    """What it holds, but for folders, by the way there."""
+    inner = (place for place in folder.rglob("*") if place.is_symlink() or not place.is_dir())
+    return sorted(str(place.relative_to(folder)) for place in inner)
 
 
 def _foreign(path: Path, name: str) -> StorageError:
@@ -247,10 +280,10 @@ def is_record(record: object) -> bool:
     """Whether what a ``run.json`` holds is the record of a run."""
     if not isinstance(record, dict) or not {"job", "versions", "tables"} <= record.keys():
         return False
-    tables, exports = record["tables"], record.get("exports", [])
-    if not isinstance(tables, dict) or not isinstance(exports, list):
+    tables, exports, dataset = record["tables"], record.get("exports", []), record.get("dataset", [])
+    if not (isinstance(tables, dict) and isinstance(exports, list) and isinstance(dataset, list)):
         return False
-    return all(isinstance(name, str) for name in exports) and all(
+    return all(isinstance(name, str) for name in (*exports, *dataset)) and all(
         re.fullmatch(_PLAIN_NAME, name) and isinstance(entry, dict) for name, entry in tables.items()
     )
 

@@ -52,10 +52,12 @@ class Header:
     Attributes:
         version: of the schema.
         namespaces: key of each namespace by its name.
+        base: address of the wiki's first page, such as ``https://simple.wikipedia.org/wiki/Main_Page``.
     """
 
     version: str = ""
     namespaces: dict[str, str] = field(default_factory=dict)
+    base: str = ""
 
     def media_prefixes(self) -> tuple[str, ...]:
         """Names of the file and category namespaces: the dump's own, and what other languages call them."""
@@ -177,6 +179,8 @@ class DumpParser:
             self._fields |= {"text": "", "timestamp": "", **self._revision}
         elif name == "namespace" and self._text:
             self.header.namespaces["".join(self._text)] = self._namespace
+        elif name == "base" and not self.header_ended:
+            self.header.base = "".join(self._text).strip()
         elif name == "siteinfo":
             self.header_ended = True
         elif name == "page":

@@ -11,13 +11,14 @@ import pytest
 
 from tiltmeter.operators.relations.induction import Induction, induced_rules
 from tiltmeter.operators.relations.instances import Sentence
-from tiltmeter.operators.relations.plain_text import RuleArguments, paired, sentences, untyped
+from tiltmeter.operators.relations.plain_text import RuleArguments, paired, untyped
 from tiltmeter.operators.relations.rules.grammar import NamedRule
 from tiltmeter.operators.relations.rules.matching import matches
 from tiltmeter.operators.relations.rules.parsing import parsed
 from tiltmeter.operators.relations.rules.printing import printed
 from tiltmeter.operators.relations.synthetic import synthetic_instances, synthetic_rules
 from tiltmeter.operators.relations.tagged import tag_rule
+from tiltmeter.operators.text.sentences import sentences
 
 from .conftest import INSTANCES, NETWORK
 

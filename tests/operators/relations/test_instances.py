@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 
 from tests.operators.relations.brute_force import matches
 from tiltmeter.operators.relations.instances import Instance, InstanceError, Sentence, Span
-from tiltmeter.operators.relations.plain_text import Mention, MentionList, RuleArguments, paired, sentences, untyped
+from tiltmeter.operators.relations.plain_text import Mention, MentionList, RuleArguments, paired, untyped
 from tiltmeter.operators.relations.rows import instance_of
 from tiltmeter.operators.relations.rules import regexes
 from tiltmeter.operators.relations.rules.grammar import NamedRule
 from tiltmeter.operators.relations.rules.index import RuleIndex
 from tiltmeter.operators.relations.rules.parsing import parsed
+from tiltmeter.operators.text.sentences import sentences
 
 TOKENS = ("Ada", "Lovelace", "was", "born", "in", "London", ".")
 SENTENCE = Sentence(TOKENS, ner=("PER", "PER", "O", "O", "O", "LOC", "O"))

@@ -1,0 +1,136 @@
+"""Files of a data set as the package ``datasets`` opens them: of one schema, and the same however their rows come."""
+
+import gzip
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import IO, Literal, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import fs
+
+from tiltmeter.storage.store.identity import TableDigest, blocks
+from tiltmeter.storage.store.tables import write_file
+
+DatasetFormat = Literal["parquet", "jsonl", "jsonl.gz"]
+
+_GROUP_ROWS = 5000
+_GROUP_BYTES = 2**26
+"""A row group ends with either: rows may be whole books."""
+
+
+class OtherSchema(TypeError):
+    """Rows that are not of the schema of their data set, which no reader would open."""
+
+
+class DatasetFile(NamedTuple):
+    """A file that was written.
+
+    Attributes:
+        digest: of what its rows say, however they are packed.
+        sha256: of its bytes.
+    """
+
+    num_rows: int
+    num_bytes: int
+    digest: str
+    sha256: str
+
+
+def shard_name(number: int, num_shards: int, form: DatasetFormat) -> str:
+    """What ``datasets`` calls a file of the split ``train``.
+
+    >>> shard_name(0, 12, "jsonl.gz")
+    'train-00000-of-00012.jsonl.gz'
+    """
+    return f"train-{number:05d}-of-{num_shards:05d}.{form}"
+
+
+def write_dataset_file(
+    place: Path, schema: pa.Schema, pieces: Callable[[], Iterable[pa.Table]], form: DatasetFormat, *, setting: str
+) -> DatasetFile:
+    """Write a file that becomes visible only when it is complete, as row groups of up to 5,000 rows or 64 MiB.
+
+    Args:
+        schema: of all files of the configuration; what is null throughout a file would else lose its type there.
+        pieces: gives rows, from the first again if the disk has failed and is tried once more.
+        setting: what a user changes to move the file elsewhere.
+
+    Raises:
+        OtherSchema: for a piece that has another column, another order or another type.
+        StorageError: when the disk is full or the place can't be written.
+    """
+    made = _Writing(schema, pieces, form)
+    num_bytes = write_file(fs.LocalFileSystem(), str(place), made.write, setting=setting)
+    with place.open("rb") as file:
+        return DatasetFile(made.num_rows, num_bytes, made.digest, hashlib.file_digest(file, "sha256").hexdigest())
+
+
+class _Writing:
+    def __init__(self, schema: pa.Schema, pieces: Callable[[], Iterable[pa.Table]], form: DatasetFormat) -> None:
+        self._schema, self._pieces, self._form = schema, pieces, form
+        self.num_rows, self.digest = 0, ""
+
+    def write(self, sink: IO[bytes] | pa.NativeFile) -> None:
+        self.num_rows, whole = 0, TableDigest()
+        groups = self._counted(whole)
+        if self._form == "parquet":
+            with pq.ParquetWriter(sink, self._schema, compression="zstd", write_page_checksum=True) as writer:
+                for group in groups:
+                    writer.write_table(group, row_group_size=_GROUP_ROWS)
+        elif self._form == "jsonl":
+            sink.writelines(_lines(groups))
+        else:
+            # Neither the moment nor the name of a file with another name for now may be in it.
+            with gzip.GzipFile("", "wb", fileobj=sink, mtime=0) as packed:
+                packed.writelines(_lines(groups))
+        self.digest = whole.hexdigest()
+
+    def _counted(self, whole: TableDigest) -> Iterator[pa.Table]:
+        for group in _groups(self._checked(), self._schema):
+            for block in blocks([group]):
+                whole.add(block)
+            self.num_rows += group.num_rows
+            yield group
+
+    def _checked(self) -> Iterator[pa.Table]:
+        for piece in self._pieces():
+            if not piece.schema.equals(self._schema):
+                raise OtherSchema(
+                    f"a piece with {_columns(piece.schema)} is not of the data set's {_columns(self._schema)}"
+                )
+            yield piece
+
+
+def _columns(schema: pa.Schema) -> str:
+    return ", ".join(f"{field.name} ({field.type})" for field in schema)
+
+
+def _groups(pieces: Iterable[pa.Table], schema: pa.Schema) -> Iterator[pa.Table]:
+    """Rows in groups whose ends depend on the rows alone."""
+    waiting: list[pa.Table] = []
+    num_rows = num_bytes = 0
+    for piece in pieces:
+        start = 0
+        for row, size in enumerate(_row_bytes(piece)):
+            num_rows, num_bytes = num_rows + 1, num_bytes + size
+            if num_rows == _GROUP_ROWS or num_bytes >= _GROUP_BYTES:
+                yield pa.concat_tables([*waiting, piece.slice(start, row + 1 - start)]).combine_chunks()
+                waiting, start, num_rows, num_bytes = [], row + 1, 0, 0
+        waiting.append(piece.slice(start))
+    yield pa.concat_tables([schema.empty_table(), *waiting]).combine_chunks()
+
+
+def _row_bytes(piece: pa.Table) -> Iterator[int]:
+    """Of the last column, which holds the text or the words."""
+    column = piece.column(piece.num_columns - 1)
+    nested = pa.types.is_list(column.type)
+    yield from (sum(map(len, value)) if nested else len(value) for value in column.to_pylist())
+
+
+def _lines(groups: Iterable[pa.Table]) -> Iterator[bytes]:
+    for group in groups:
+        for row in group.to_pylist():
+            yield f"{json.dumps(row, ensure_ascii=False)}\n".encode()
