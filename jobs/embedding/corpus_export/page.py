@@ -13,7 +13,7 @@ _MOST = 40
 
 _QUESTION = (
     "Which documents does the data set have, what became of the other pages of the corpus, and what do the texts look "
-    "like? `datasets.load_dataset` opens the folder `dataset` of this run; its card says the same as this page."
+    "like? The package datasets opens the folder dataset of this run; its card says the same as this page."
 )
 _DOUBTS = (
     "Texts of markup are the running text: tables, templates and references are left out with all they hold. Sentences "
@@ -71,6 +71,6 @@ page = Page[CorpusExportRun](
         ),
         section("samples", "First lines", Show(Samples, "Of the first documents.", "title first_line id")),
         section("omitted", "Left out", Show(Omitted, "Pages without redirects.", "title why problem? id", most=_MOST)),
-        section("files", "Files", Show(Shards, "In the folder `dataset`.", "file num_rows", most=_MOST)),
+        section("files", "Files", Show(Shards, "In the folder dataset.", "file num_rows", most=_MOST)),
     ],
 )
