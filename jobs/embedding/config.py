@@ -395,7 +395,7 @@ class BootstrapJob(EmbeddingsJob):
     """``job=bootstrap``"""
 
     name: Literal["bootstrap"]
-    export: tuple[ExportFormat, ...]
+    export: Annotated[tuple[ExportFormat | Literal["safetensors"], ...], AfterValidator(each_once)]
 
     def check_embedding(self, embedding: Any) -> None:
         """Refuse embeddings that are there already.

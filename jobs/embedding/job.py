@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -14,10 +15,13 @@ from tiltmeter.jobs.embedding.replicas import TrainReplica, replica_label, train
 from tiltmeter.jobs.embedding.resources import embedding_requests
 from tiltmeter.jobs.embedding.sources import Sources, find_sources
 from tiltmeter.jobs.embedding.tables import TABLES
+from tiltmeter.jobs.embedding.vectors import matrix
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.job import Job
 from tiltmeter.jobs.runtime.work import Done
+from tiltmeter.storage.store.ledger import Store
 from tiltmeter.storage.vectors.files import EmbeddingFile, ExportFormat, write_embedding
+from tiltmeter.storage.vectors.safetensors_files import write_safetensors
 
 _SUFFIXES: dict[ExportFormat, str] = {
     "word2vec_text": "vec",
@@ -40,23 +44,40 @@ def export(
     run: Run[EmbeddingsRun, Sources],
     corpora: Mapping[str, Corpus],
     trained: Done[TrainReplica],
-    formats: Sequence[ExportFormat],
+    formats: Sequence[ExportFormat | Literal["safetensors"]],
 ) -> None:
     """Write every replica and further start of every corpus in every format into ``exports/``.
 
-    Where a format has room for counts, they are those of the corpus itself.
+    Where a format has room for counts, they are those of the corpus itself; safetensors has all replicas in one file.
     """
     store, labels = run.runner.store, _labels(corpora)
     for name, replicas in trained.groups.items() if formats else ():
         vocabulary = store.read(corpora[name].vocabulary.select("word", "count"))
         counts = dict(zip(*(vocabulary[column].to_pylist() for column in ("word", "count")), strict=True))
-        for work, unit in replicas.pairs:
+        if "safetensors" in formats:
+            place = run.directory.export(f"{labels[name]}.safetensors")
+            _write_tensors(store, str(place), vocabulary["word"].to_pylist(), replicas)
+        for work, unit in replicas.pairs if {*formats} - {"safetensors"} else ():
             vectors = _embedding(store.read(unit.tables["embedding"].select("word", "vector")))
             word_counts = [counts[word] for word in vectors.words]
             for form in formats:
+                if form == "safetensors":
+                    continue
                 place = run.directory.export(f"{labels[name]}_{replica_label(work.replica)}.{_SUFFIXES[form]}")
                 disk = fs.LocalFileSystem()
                 write_embedding(disk, str(place), vectors, form, setting="run_dir=<path>", counts=word_counts)
+
+
+def _write_tensors(store: Store, place: str, words: Sequence[str], replicas: Done[TrainReplica]) -> None:
+    refs = [unit.tables["embedding"].select("vector") for _, unit in replicas.pairs]
+    write_safetensors(
+        place,
+        words,
+        [replica_label(work.replica) for work, _ in replicas.pairs],
+        replicas.pairs[0][0].training.dimensions,
+        lambda: (matrix(store.read(ref)["vector"]) for ref in refs),
+        setting="run_dir=<path>",
+    )
 
 
 def _labels(corpora: Mapping[str, Corpus]) -> dict[str, str]:

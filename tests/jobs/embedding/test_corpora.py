@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from gensim.models import KeyedVectors
 from gensim.test.utils import datapath
+from safetensors import safe_open
 
 from tests.storage import conftest as storage
 from tiltmeter.cluster.stages import UnitsFailed
@@ -331,7 +332,7 @@ def test_every_format_has_the_vectors_of_the_table_and_the_next_run_removes_it(
     documents = [*made_up("wo"), {"id": "more", "text": "Doom ju jigéen\nDoom ju jigéen\nrarity rarity"}]
     corpus = one_corpus("wo", write_lines(tmp_path / "wo.jsonl", documents))
     settings = [*corpus, *BOOTSTRAP, f"store={tmp_path}/store", f"run_dir={tmp_path}/run"]
-    run = run_here(*settings, f"job.export=[{','.join(SUFFIXES)}]")
+    run = run_here(*settings, f"job.export=[{','.join(SUFFIXES)},safetensors]")
     folder = run.path / "exports"
     assert sorted(path.name for path in folder.iterdir()) == sorted(run.record["exports"])
     num_absent = 0
@@ -344,6 +345,13 @@ def test_every_format_has_the_vectors_of_the_table_and_the_next_run_removes_it(
             assert words == list(expected)
             assert np.array_equal(vectors, np.array(list(expected.values()), np.float32))
     assert num_absent, "every replica has every word"
+    with safe_open(folder / "wo.safetensors", "numpy") as file:
+        assert {*file.keys()} == {name.removeprefix("wo_").removesuffix(".parquet") for name in run.parts("wo")}
+        for name, table in run.parts("wo").items():
+            assert json.loads(file.metadata()["words"]) == table["word"].to_pylist()
+            rows = [[np.nan] * 4 if row is None else row for row in table["vector"].to_pylist()]
+            tensor = file.get_tensor(name.removeprefix("wo_").removesuffix(".parquet"))
+            assert np.array_equal(tensor, np.array(rows, np.float32), equal_nan=True)
     counts = {row["word"].replace(" ", "_"): row["count"] for row in run.table("vocabulary").to_pylist()}
     for replica in range(3):  # counts are those of the corpus, also where a replica lacks a word
         loaded = KeyedVectors.load(str(folder / f"wo_replica_{replica:04d}.kv"))
