@@ -4,6 +4,7 @@ Tables as the last stages read them are made up, and the stages' own work is don
 deviation of 0.2, ten features are of the group (what its texts are about) and five of the text.
 """
 
+import dataclasses
 from functools import cache, partial
 from typing import Any, NamedTuple, cast
 
@@ -86,6 +87,18 @@ def done(work: Work, tables: dict[str, pa.Table]) -> dict[str, pa.Table]:
     return dict(work.tables(cast(Any, Held(tables))))
 
 
+def of_losses(texts: Texts, losses: NDArray[np.float64]) -> pa.Table:
+    """The table of slices of losses, without predictions."""
+    tables = tables_of(texts, np.zeros(len(losses), dtype=bool), None)
+    nothing = pa.array([""] * len(losses))
+    tables["predicted"] = tables["predicted"].set_column(1, "predicted", nothing)
+    tables["columns"] = pa.table({"row": np.arange(len(losses)), "loss": losses})
+    searching = _SEARCHING | {"data": dataclasses.replace(_DATA, columns=cast(Any, "columns"))}
+    tables |= done(DrawPermutations(draws=(0, DRAWS), **searching), tables)
+    refs: dict[str, Any] = {"hits": ["hits"], "judged": None}
+    return done(FindSlices(level=LEVEL, **refs, **searching), tables)["slices"]
+
+
 def sliced(texts: Texts, errors: NDArray[np.bool_]) -> dict[str, pa.Table]:
     """The table of slices."""
     tables = tables_of(texts, errors, None)
@@ -166,6 +179,34 @@ def _versions(group_size: int, repetition: int) -> dict[str, Outcome]:
         found = [row["p_value"] for row in compared(texts, worse, before) if row["slice"] == "t2"]
         outcome["power"] = found[0] if found else None
     return outcome
+
+
+def _losses(group_size: int, num_texts: int, repetition: int) -> dict[str, Outcome]:
+    """Squared errors that go with the group; in every other one, errors are larger where a feature of the text is."""
+    texts = texts_of(repetition, num_texts, group_size)
+    shared = texts.rng.standard_normal(texts.groups.max() + 1)[texts.groups]
+    errors = 0.7 * shared + texts.rng.standard_normal(len(shared))
+    null = of_losses(texts, errors**2)
+    outcome: dict[str, Outcome] = {
+        "p_value": least(null, "p_value"),
+        "confirmed_rate": holds(row_of(null, "g0") or {}, "confirmed", 1.49),
+    }
+    if repetition % 2:
+        return outcome | dict.fromkeys(("power", "confirmed_power"))
+    planted = of_losses(texts, (errors * np.where(texts.features[:, 12], 1.7, 1.0)) ** 2)
+    row = row_of(planted, "t2")
+    power = None if row is None else row["p_value"]
+    return outcome | {"power": power, "confirmed_power": least(planted, "confirmed_p")}
+
+
+def _of_losses(unit: str) -> tuple[Claim, ...]:
+    confirmed, larger = ("confirmed_low", "confirmed_high"), "errors 1.7 times as large in a feature of the text"
+    return (
+        Claim("p_value", "slices", ("p_value",), "size", unit, "squared errors go with the group alone; any slice"),
+        Claim("confirmed_rate", "slices", confirmed, "coverage", unit, "mean of the generator", bound=0.9),
+        Claim("power", "slices", ("p_value",), "power", unit, larger, bound=0.5),
+        Claim("confirmed_power", "slices", ("confirmed_p",), "power", unit, f"{larger}, any that leads", bound=0.5),
+    )
 
 
 def _of_slices(unit: str, power: float) -> tuple[Claim, ...]:
@@ -417,6 +458,8 @@ _BETTER = Claim("power", "rounds", ("over_random_*",), "power", "text", "15 poin
 
 _stage = partial(Experiment, JOB)
 EXPERIMENTS = [
+    _stage("slices of losses: rows alone", 400, partial(_losses, 1, 800), _of_losses("row")),
+    _stage("slices of losses: groups of 5", 400, partial(_losses, 5, 1000), _of_losses("group")),
     _stage("slices: texts alone", 400, partial(_slices, 1, 800), _of_slices("text", 0.5)),
     _stage("slices: groups of 5", 400, partial(_slices, 5, 1000), _of_slices("group", 0.5)),
     _stage("slices: groups of 20", 400, partial(_slices, 20, 1200), _of_slices("group", 0.5)),

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -15,10 +16,11 @@ from tiltmeter.jobs.classifiers.config import EncoderSources, TrainedModels, fin
 from tiltmeter.jobs.classifiers.errors.tables import ErrorForest, Guarantees
 from tiltmeter.jobs.runtime.config import CommonConfig, ConfigError, each_once
 from tiltmeter.jobs.runtime.files import Files, find_table
-from tiltmeter.jobs.runtime.settings.fields import Count, Least2, Share, Text, settings
+from tiltmeter.jobs.runtime.settings.fields import Count, Least2, Share, Text, UniqueWords, settings
 from tiltmeter.operators.classifiers.errors.examples import probability_classes
 from tiltmeter.operators.classifiers.errors.forest import ForestConfig
 from tiltmeter.operators.classifiers.errors.rounds import RoundsConfig
+from tiltmeter.operators.classifiers.errors.slices.columns import days_since
 from tiltmeter.operators.classifiers.errors.slices.search import SliceConfig
 from tiltmeter.operators.text.normalisation import as_labels
 from tiltmeter.storage.bad_records import note
@@ -32,6 +34,9 @@ from tiltmeter.storage.records.cells import LABEL, TEXT, Rules, between, spelled
 Part = Annotated[float, Field(gt=0.0, lt=1.0)]
 Names = Annotated[dict[str, str], BeforeValidator(as_labels)]
 
+Edges = Annotated[tuple[float, ...] | tuple[date, ...], Field(union_mode="left_to_right")]
+
+_SHOWN = 10
 _SCORED_BY = "data.scored_by"
 
 
@@ -47,13 +52,13 @@ class JobSettings:
 class LabelledFile:
     path: Text | None
     header: bool
-    text: Text
+    text: Text | None
     label: Text | None
     classes: Names | None
     limit: Count | None
 
     @property
-    def columns(self) -> dict[str, str]:
+    def names(self) -> dict[str, str]:
         """What the file calls each column that is read, by what tables call it."""
         names = ("text", "label", "prediction", "previous", "group", "id")
         return {name: called for name in names if (called := getattr(self, name, None)) is not None}
@@ -67,10 +72,45 @@ class CharacterisedData(LabelledFile):
     group: Text | None
     id: Text | None
     scored_by: Text | None
+    columns: UniqueWords
+    edges: dict[Text, Edges] | None
+    loss: Text | None
+    previous_loss: Text | None
+    high_is_good: bool
+
+    @property
+    def losses(self) -> dict[str, str]:
+        """Columns of losses, by what tables call them."""
+        named = {"loss": self.loss, "previous_loss": self.previous_loss}
+        return {name: called for name, called in named.items() if called is not None}
+
+    @property
+    def cuts(self) -> dict[str, tuple[float, ...]]:
+        """The edges as numbers, of days since 1970."""
+        return {
+            name: tuple(days_since(edge) if isinstance(edge, date) else edge for edge in edges)
+            for name, edges in (self.edges or {}).items()
+        }
+
+    @pydantic.model_validator(mode="after")
+    def _of_columns(self) -> Self:
+        if unknown := sorted({*(self.edges or {})} - {*self.columns}):
+            raise ValueError(f"data.edges: {', '.join(unknown)}: is none of data.columns; add it there")
+        for name, edges in self.cuts.items():
+            if not edges or list(edges) != sorted(set(edges)) or not np.isfinite(edges).all():
+                raise ValueError(f"data.edges: those of {name} must be numbers or days that rise, such as [18, 30, 65]")
+        for name in ("previous_loss", "high_is_good"):
+            if getattr(self, name) and self.loss is None:
+                raise ValueError(f"data.{name}: is about losses of the file; set data.loss, or leave it out")
+        if self.text is None and (self.loss is None or not self.columns):
+            raise ValueError("data.text: null is for losses of rows by columns alone; set data.loss and data.columns")
+        if self.loss is not None and self.scored_by is not None:
+            raise ValueError("data.loss: what data.scored_by names scores errors; leave out one of them")
+        return self
 
     @pydantic.model_validator(mode="after")
     def _of_labels(self) -> Self:
-        if self.label is None and self.scored_by is None:
+        if self.label is None and self.scored_by is None and self.loss is None:
             raise ValueError("data.label: null is for texts that an earlier run scores; name the column of labels")
         return self
 
@@ -86,6 +126,7 @@ class CharacterisedData(LabelledFile):
 
 @settings
 class BaseModel(LabelledFile):
+    text: Text
     label: Text
     model: Literal["encoder", "words"]
     development: Part
@@ -153,6 +194,12 @@ class ErrorCharacterisationRun(CommonConfig):
     def _has_predictions(self) -> Self:
         if self.data.path is None:
             raise ValueError("data.path: must name a CSV, TSV or Parquet file")
+        if self.data.loss is not None:
+            if self.base.path is not None:
+                raise ValueError(
+                    "base.path: a base model makes errors, and data.loss has losses; leave out one of them"
+                )
+            return self
         if (self.data.prediction is None) == (self.base.path is None):
             given = "neither is" if self.base.path is None else "both are"
             raise ValueError(
@@ -192,13 +239,15 @@ def find_sources(config: ErrorCharacterisationRun) -> ErrorSources:
     """
     data, base = config.data, config.base
     given = list((data.probabilities or {}).values())
-    columns = list(dict.fromkeys([*data.columns.values(), *given]))
-    rules: Rules = {data.text: [TEXT]} | dict.fromkeys(given, (between(0, 1),))
+    columns = list(dict.fromkeys([*data.names.values(), *given, *data.columns, *data.losses.values()]))
+    rules: Rules = ({} if data.text is None else {data.text: [TEXT]}) | dict.fromkeys(given, (between(0, 1),))
     files = {"data": find_table(str(data.path), "data.path", columns, header=data.header, rules=rules)}
     if data.probabilities:
         check_probabilities(data, files["data"].uri, rules)
+    if data.loss is not None:
+        check_losses(data, files["data"].uri, is_share=config.slices.score == "sliceline")
     if base.path is not None:
-        columns, rules = list(base.columns.values()), {base.text: [TEXT], base.label: [LABEL]}
+        columns, rules = list(base.names.values()), {base.text: [TEXT], base.label: [LABEL]}
         files["base"] = find_table(base.path, "base.path", columns, header=base.header, rules=rules)
     others = {"lexicon": config.features.lexicon, "conllu": config.features.conllu}
     more = {name: _readable(path, f"features.{name}") for name, path in others.items() if path is not None}
@@ -235,6 +284,31 @@ def check_probabilities(data: CharacterisedData, uri: str, rules: Rules) -> None
             "interchanged?"
         )
         note(redacted(uri), reason, f"column {data.prediction!r}", rows.height)
+
+
+def check_losses(data: CharacterisedData, uri: str, *, is_share: bool) -> None:
+    """Whether losses are numbers that have a mean.
+
+    Args:
+        is_share: whether their score is SliceLine's, which compares with the mean of losses that are not negative.
+
+    Raises:
+        InputError: if one is infinite, with its rows; if none is a number, or one is negative where none may be.
+    """
+    rows = read_records(uri, list(data.losses.values()), header=data.header)
+    for name, called in data.losses.items():
+        values = numbers(rows, called)
+        if bad := np.flatnonzero(values.is_infinite().fill_null(value=False).to_numpy()).tolist():
+            shown = ", ".join(map(str, bad[:_SHOWN])) + (", ..." if len(bad) > _SHOWN else "")
+            raise InputError(
+                f"data.{name}: column {called!r} of {redacted(uri)} is infinite in {len(bad):,} of {rows.height:,} "
+                f"rows (counted from 0: {shown}); bound it, such as probabilities of a log loss away from 0"
+            )
+        if values.null_count() == rows.height:
+            raise InputError(f"data.{name}: column {called!r} of {redacted(uri)} has no number")
+        least = float(values.drop_nulls().to_numpy().min()) * (-1.0 if data.high_is_good else 1.0)
+        if is_share and (data.high_is_good or least < 0.0):
+            raise InputError(f"slices.score=sliceline: is for losses of 0 and more; data.{name} has others: use max_t")
 
 
 def _readable(path: str, setting: str) -> FoundFile:

@@ -1,7 +1,7 @@
 """Readable features of all texts, and the texts with their features and predictions, as later stages load them."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
@@ -111,21 +111,35 @@ class CountFeatures(OfTexts, unit="readable_features/2", stage="features", makes
 
 @dataclass(frozen=True)
 class DataSet(Subject):
-    """What was read, predicted and counted: tables ``Read``, ``Predicted`` and parts of ``Features``."""
+    """What was read, predicted and counted: tables ``Read``, ``Predicted`` and parts of ``Features``.
+
+    Attributes:
+        columns: losses and the user's own columns; None without any.
+        edges: that are given, by the column that they cut.
+    """
 
     texts: TableRef
     predicted: TableRef
     features: Sequence[TableRef]
+    columns: TableRef | None = None
+    edges: Mapping[str, Sequence[float]] = field(default_factory=dict)
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """The edges, where there are any."""
+        return {"edges": dict(self.edges)} if self.edges else {}
 
     @property
     def inputs(self) -> Mapping[str, Sequence[TableRef]]:
         """All of them."""
-        return {"texts": [self.texts], "predicted": [self.predicted], "features": self.features}
+        always = {"texts": [self.texts], "predicted": [self.predicted], "features": self.features}
+        return always if self.columns is None else always | {"columns": [self.columns]}
 
     def load(self, store: Store, *statuses: str) -> Examples:
         """Side by side, of texts with one of these statuses, which is usually ok; there may be none."""
-        texts, predicted, features = (read_frame(store, refs) for refs in self.inputs.values())
-        return Examples.of(texts.filter(pl.col("status").is_in(statuses or ["ok"])), predicted, features)
+        texts, predicted, features, *more = (read_frame(store, refs) for refs in self.inputs.values())
+        chosen = texts.filter(pl.col("status").is_in(statuses or ["ok"]))
+        return Examples.of(chosen, predicted, features, more[0] if more else None, self.edges)
 
     def one_kind(self, store: Store) -> str:
         """Why nothing tells errors from other predictions; empty if there are both.

@@ -31,13 +31,15 @@ ErrorRun = Run[ErrorCharacterisationRun, ErrorSources]
 def run(run: ErrorRun) -> None:
     """Predict, count features, rank errors by them, find slices, promise, and play rounds of labelling."""
     config, seed = run.config, run.config.seed
-    read = _read_texts(run)
+    read, columns = _read_texts(run)
     predicted = _predict(run, read)
     is_scored = config.data.scored_by is not None
     of_halves: dict[str, Any] = {"texts": read["data"], "predicted": predicted, "seed": None if is_scored else seed}
     run.do([texts.HalveTexts(label="halves", **of_halves)])
-    data = DataSet(read["data"], predicted, _count_features(run, read["data"]))
-    if is_scored:
+    data = DataSet(read["data"], predicted, _count_features(run, read["data"]), columns, config.data.cuts)
+    if config.data.loss is not None:
+        _find_slices(run, data, None)
+    elif is_scored:
         files = {name: file.identity for name, file in run.sources.earlier.files.items()}
         run.do([forests.ScoreTexts(label="texts", data=data, files=files, seed=seed)])
     elif reason := data.one_kind(run.runner.store):
@@ -48,25 +50,30 @@ def run(run: ErrorRun) -> None:
             _play_rounds(run, data, read["base"])
 
 
-def _read_texts(run: ErrorRun) -> dict[str, TableRef]:
-    """Of both files."""
+def _read_texts(run: ErrorRun) -> tuple[dict[str, TableRef], TableRef | None]:
+    """Of both files; and losses and the user's own columns, where there are any."""
     config, files = run.config, run.sources.texts.files
     parts: dict[str, LabelledFile] = {"data": config.data, "base": config.base}
-    done = run.do(
-        texts.ReadTexts(
-            label=f"texts of {name}.path",
-            file=file.identity,
-            columns=parts[name].columns,
-            header=parts[name].header,
-            classes=parts[name].classes,
-            probabilities=config.data.probabilities if name == "data" else None,
-            limit=parts[name].limit,
-            seed=None if parts[name].limit is None else config.seed,
-            spelling=_spelling(config.data, files["data"].uri) if name == "base" else [],
-        )
-        for name, file in files.items()
-    )
-    return dict(zip(files, done.refs(Read), strict=True))
+    works: dict[str, texts.ReadTexts] = {}
+    for name, file in files.items():
+        about: dict[str, Any] = {
+            "label": f"texts of {name}.path",
+            "file": file.identity,
+            "columns": parts[name].names,
+            "header": parts[name].header,
+            "classes": parts[name].classes,
+            "probabilities": config.data.probabilities if name == "data" else None,
+            "limit": parts[name].limit,
+            "seed": None if parts[name].limit is None else config.seed,
+            "spelling": _spelling(config.data, files["data"].uri) if name == "base" else [],
+        }
+        more: dict[str, Any] = {"extra": config.data.columns, "losses": config.data.losses}
+        works[name] = texts.ReadTexts(**about)
+        if name == "data" and any(more.values()):
+            works[name] = texts.ReadColumns(is_score=config.data.high_is_good, **about, **more)
+    done = run.do(works.values())
+    columns = done.refs("columns")
+    return dict(zip(files, done.refs(Read), strict=True)), columns[0] if columns else None
 
 
 def _spelling(data: CharacterisedData, uri: str) -> list[str]:
@@ -135,14 +142,8 @@ def _characterise(run: ErrorRun, data: DataSet) -> None:
     scores = run.do(forests.ScoreFold(label=f"fold {fold}", fold=fold, **forest) for fold in folds)
     judge = forests.JudgeTexts(label="texts", scores=scores.refs("scores"), num_folds=len(folds), **about)
     judged = run.do([judge]).one(Predictions).select("row", "is_label_suspected")
-    sought = about | {"slices": config.slices.searched, "tags": config.slices.tags}
-    size, total = config.job.unit_permutations, config.slices.num_permutations
-    drawn = run.do(
-        slices.DrawPermutations(label=f"permutations from {start}", draws=(start, min(start + size, total)), **sought)
-        for start in range(0, total, size)
-    )
+    _find_slices(run, data, judged)
     level = config.job.level
-    run.do([slices.FindSlices(hits=drawn.refs("hits"), judged=judged, level=level, **sought)])
     parts = ranking.Parts(config.splits.test, config.splits.balance)
     done = run.do(
         ranking.RankErrors(
@@ -163,6 +164,19 @@ def _characterise(run: ErrorRun, data: DataSet) -> None:
     )
     run.do([means], in_driver=True)
     run.do([forests.FlagTexts(guarantees=config.guarantees, **forest)])
+
+
+def _find_slices(run: ErrorRun, data: DataSet, judged: TableRef | None) -> None:
+    """Of errors, with what is known of their labels, or of losses."""
+    config = run.config
+    sought: dict[str, Any] = {"data": data, "seed": config.seed}
+    sought |= {"slices": config.slices.searched, "tags": config.slices.tags}
+    size, total = config.job.unit_permutations, config.slices.num_permutations
+    drawn = run.do(
+        slices.DrawPermutations(label=f"permutations from {start}", draws=(start, min(start + size, total)), **sought)
+        for start in range(0, total, size)
+    )
+    run.do([slices.FindSlices(hits=drawn.refs("hits"), judged=judged, level=config.job.level, **sought)])
 
 
 def _play_rounds(run: ErrorRun, data: DataSet, base: TableRef) -> None:

@@ -45,12 +45,21 @@ _DRAWS = {False: "permutations of errors within predicted classes", True: "draws
 
 def page(run: Run[ErrorCharacterisationRun, Any], frames: Frames) -> Body:
     """What the page of a run shows of its tables."""
-    config, predictions, title = run.config, frames["predictions"], "Where the model goes wrong"
+    config, title = run.config, "Where the model goes wrong"
     facts = {
         "job": config.job.name,
         "from": redacted(str(config.data.path)).rsplit("/", 1)[-1],
         "predicted by": _model(config),
     }
+    if config.data.loss is not None:
+        texts = frames["texts"]
+        facts |= {"predicted by": config.data.prediction or "", "loss": config.data.loss, "seed": str(config.seed)}
+        facts["rows"] = f"{texts.filter(status='ok').height:,} of {texts.height:,}"
+        shown_facts = {name: fact for name, fact in facts.items() if fact}
+        return Body(
+            "Where losses are large", shown_facts, _losses_lead(frames, config), list(shown(_OF_LOSSES, frames))
+        )
+    predictions = frames["predictions"]
     if config.data.scored_by is not None:
         num = predictions.drop_nulls("error_score").height
         facts["scored by"] = redacted(str(config.data.scored_by)).rstrip("/").rsplit("/", 1)[-1]
@@ -83,7 +92,10 @@ def lead(frames: Frames, config: ErrorCharacterisationRun) -> Lead:
         "Of which texts is the model wrong more often than what it says of them lets expect? What can be told in "
         "readable words, and what ranks its errors best?"
     )
-    sentences = [one for name, made in _FINDINGS.items() if name in frames for one in made(frames[name])]
+    sentences = [
+        *_leaks(frames),
+        *(one for name, made in _FINDINGS.items() if name in frames for one in made(frames[name])),
+    ]
     return Lead([Paragraph(asked)], [Bullets(sentences)], [Bullets(list(_doubts(frames, config)))])
 
 
@@ -236,6 +248,84 @@ def _like_before(checks: pl.DataFrame) -> str:
     if least * known.height <= _UNLIKE:
         judged = "are not like those that chose the thresholds, and the promises are not for them"
     return f"By their labels, these texts {judged} ({p_equals(least)}, the least of {plural(known.height, 'promise')})."
+
+
+# --- losses -----------------------------------------------------------------------------------------------------------
+
+
+def _leaks(frames: Frames) -> Iterator[str]:
+    if "columns" in frames and (names := frames["columns"].filter("is_leak")["column"].to_list()):
+        are = "tells" if len(names) == 1 else "tell"
+        yield (
+            f"{_capital(listed(names))} {are} alone which losses are large (AUROC above 0.99): slices of "
+            f"{'it' if len(names) == 1 else 'them'} may say no more than that."
+        )
+
+
+def _losses_lead(frames: Frames, config: ErrorCharacterisationRun) -> Lead:
+    """What stands first on the page of losses."""
+    slices, asked = frames["slices"], config.slices
+    rows, sentences = leading(slices), [*_leaks(frames)]
+    for row in rows.head(_MOST_SENTENCES).to_dicts():
+        kept = _KEPT[None if row["confirmed_p"] is None else row["confirmed_p"] < SIGNIFICANCE]
+        rate, low, high, more = (number(row[f"confirmed_{end}"], 3) for end in ("rate", "low", "high", "difference"))
+        sentences.append(
+            f"{_capital(in_words(row['predicates']))}: a mean loss of {rate} [{low}, {high}] over "
+            f"{plural(row['confirmed_size'], 'row')}, {more} from what others of the same prediction have.{kept}"
+        )
+    if rows.is_empty():
+        tested = slices.drop_nulls("p_value")
+        sentence = f"No slice of {slices.height:,} could be tested."
+        if tested.height:
+            least = number(float(tested["p_value"].to_numpy().min()), 3)
+            sentence = (
+                f"Of {plural(tested.height, 'slice')}, none has larger losses beyond chance; the least p is {least}."
+            )
+        sentences.append(sentence)
+    if "versions" in frames:
+        worse = frames["versions"].drop_nulls("leading").sort("leading").head(_MOST_SENTENCES).to_dicts()
+        sentences += [
+            f"{_capital(in_words(row['predicates']))} got worse: mean loss {number(row['before'], 3)} before, "
+            f"{number(row['after'], 3)} now ({p_equals(row['p_value'])})."
+            for row in worse
+        ] or ["No slice got worse beyond chance, as far as could be tested."]
+    sign = " The loss is the score of the file with its sign changed." if config.data.high_is_good else ""
+    doubt = (
+        f"{plural(slices.height, 'slice')} of at most {asked.max_predicates} predicates were tested on one half of the "
+        f"rows, by max-T at {percent(asked.alpha, 0)}; means are of the other half, with intervals by groups.{sign}"
+    )
+    question = "Of which rows are losses larger than those of others of the same prediction?"
+    return Lead([Paragraph(question)], [Bullets(sentences)], [Bullets([doubt])])
+
+
+def _loss_grid(slices: pl.DataFrame) -> Iterator[Block]:
+    rows = slices.filter((pl.col("leading") > 0) | (pl.col("p_value") < SIGNIFICANCE)).sort("leading", nulls_last=True)
+    means = grids.cell("mean loss", _confirmed_mean, is_numeric=True)
+    columns = (
+        "leading",
+        "predicates=slice",
+        means,
+        grids.number("confirmed_difference", "difference"),
+        "confirmed_size",
+    )
+    caption = (
+        "Slices of larger losses, those first that lead. Means are of rows that did not choose them, p of the others."
+    )
+    others = ("p_value=p_(max-T)", grids.p_value("confirmed_p", "p (Holm)"))
+    yield Show(tables.Slices, caption, (*columns, *others), most=_MOST).grid(rows)
+
+
+def _confirmed_mean(row: Row) -> str:
+    if row["confirmed_rate"] is None:
+        return ""
+    rate, low, high = (number(row[f"confirmed_{end}"], 3) for end in ("rate", "low", "high"))
+    return f"{rate} [{low}, {high}]"
+
+
+def _version_grid(versions: pl.DataFrame) -> Iterator[Block]:
+    columns = ("predicates=slice", "size", grids.number("before"), grids.number("after"), grids.estimate("change"))
+    caption = "Mean losses of both versions on the same rows; p is adjusted for all slices."
+    yield Show(tables.Versions, caption, (*columns, "p_value=p_(max-T)"), most=_MOST).grid(versions)
 
 
 # --- slices -----------------------------------------------------------------------------------------------------------
@@ -412,8 +502,23 @@ class _LikelyErrors:
         return [Show(tables.Predictions, caption, columns).grid(known.sort("rank").head(_MOST // 2))]
 
 
+_COLUMNS = section(
+    "columns",
+    "Columns",
+    Show(
+        tables.OwnColumns,
+        "What each of data.columns is taken for, and whether it tells losses alone.",
+        "column type num_values num_missing num_predicates auroc is_leak reason",
+    ),
+)
+_OF_LOSSES = [
+    section("slices", "Slices", Draw(tables.Slices, _loss_grid)),
+    section("versions", "What moved between two versions", Draw(tables.Versions, _version_grid)),
+    _COLUMNS,
+]
 _SECTIONS = [
     section("slices", "Slices", Draw(tables.Slices, _slices)),
+    _COLUMNS,
     section(
         "versions",
         "What moved between two versions",

@@ -1,5 +1,6 @@
 """Tables of `error_characterisation`, and how its pages say a slice."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -49,6 +50,8 @@ _DENSE = {
     "valence": "valence {}",
     "confidence": "confidence {}",
 }
+_OWN = re.compile(r" (?:= |< |>= |in \[|is missing$)")
+"""What predicates of the user's own columns have, and no other."""
 _CLASSES = {"predicted ": "that the model calls", "labelled ": "whose label is"}
 
 
@@ -61,7 +64,13 @@ def in_words(predicates: Sequence[str]) -> str:
     'texts with polarity −0.01 to 0'
     >>> in_words(["labelled neutral", "thanks"])
     'texts with thanks, whose label is neutral'
+    >>> in_words(["numbers", "age in [18, 30)", "country = DE"])
+    'texts with a number, where age in [18, 30) and country = DE'
     """
+    of_columns = [name for name in predicates if _OWN.search(name) and not name.startswith(tuple(_CLASSES))]
+    if of_columns:
+        of_texts = in_words([name for name in predicates if name not in of_columns])
+        return f"{of_texts}{',' if of_texts != 'texts' else ''} where {' and '.join(of_columns)}"
     ends = [
         f"{end} {name.removeprefix(start)}"
         for start, end in _CLASSES.items()
@@ -252,7 +261,7 @@ class Slices(Table, name="slices"):
     size: int = doc("texts that have them all, of those that explore", "texts")
     num_groups: int = doc("units that these are of: values of data.group, or texts that say the same")
     error_rate: Estimate = doc(
-        "share of errors among these",
+        "share of errors among these; the mean loss, with data.loss",
         interval="the interval of the error rate, by groups (Korn and Graubard; of single texts Clopper and Pearson)",
         ends=("low", "high"),
     )
@@ -267,7 +276,7 @@ class Slices(Table, name="slices"):
     num_folded: int = doc("longer slices that have the same texts")
     confirmed_size: int = doc("texts that have them all, of those that confirm", "texts", heading="texts")
     confirmed_rate: Estimate = doc(
-        "share of errors among these",
+        "share of errors among these; the mean loss, with data.loss",
         interval=("the interval of the confirmed rate, by groups", "the interval of the confirmed rate"),
         ends=("confirmed_low", "confirmed_high"),
     )
@@ -294,6 +303,17 @@ class Versions(Table, name="versions"):
     leading: int | None = doc(
         "place among the slices that say what all say that got worse, from 1; null for the others"
     )
+
+
+class OwnColumns(Table, name="columns"):
+    column: str = key("of data.columns; one that tells the loss alone comes first")
+    type: str = doc("'boolean', 'category', 'number' or 'date', by its cells")
+    num_values: int = doc("different ones that it has", heading="values")
+    num_missing: int = doc("rows that have none", "rows", heading="missing")
+    num_predicates: int = doc("of it that enough rows have", heading="predicates")
+    edges: list[float] = doc("between intervals, of days since 1970; none of categories", show=lambda _: "")
+    auroc: float = doc("of losses above their median (of errors: of errors), by it alone, where rows confirm", digits=2)
+    is_leak: bool = doc("whether that is above 0.99: it may be made of the loss", heading="tells the loss alone")
 
 
 class OfPromise(Table):
@@ -387,6 +407,7 @@ TABLES = schemas(
     FeaturePower,
     Slices,
     Versions,
+    OwnColumns,
     Guarantees,
     ErrorForest,
     Flags,

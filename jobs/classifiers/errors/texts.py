@@ -5,14 +5,18 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 
+from tiltmeter.cluster.work import Tables
 from tiltmeter.jobs.classifiers.errors.tables import Predicted, Read, Texts
 from tiltmeter.jobs.classifiers.models import TextModel
 from tiltmeter.jobs.classifiers.training import LabelledText, TrainTexts
+from tiltmeter.jobs.runtime.table import tables_of
 from tiltmeter.jobs.runtime.work import Work, aside
 from tiltmeter.operators.classifiers.answers import Classifier, ask
 from tiltmeter.operators.classifiers.attribution.attribute import Networked
 from tiltmeter.operators.classifiers.errors import splits, word_model
+from tiltmeter.operators.classifiers.errors.examples import OWN
 from tiltmeter.operators.classifiers.errors.splits import is_tested
 from tiltmeter.operators.classifiers.errors.uncertainty import checked_probabilities
 from tiltmeter.operators.classifiers.errors.word_model import train_word_model
@@ -23,8 +27,8 @@ from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.records import labels, numbers, one_spelling, read_records
 from tiltmeter.storage.store.ledger import Store, TableRef
 
-SCORED = ("ok", "no_label")
-"""Statuses of the rows that a forest can score: those that are ok, and those that lack no more than a label."""
+SCORED = ("ok", "no_label", "no_loss")
+"""Statuses of the rows that can be scored: those that are ok, and those that lack no more than a label or loss."""
 
 _REASONS = {
     "ok": "",
@@ -32,6 +36,7 @@ _REASONS = {
     "no_prediction": "the row has no prediction",
     "no_probability": "the row lacks the probability of a class",
     "no_label": "the row has no label",
+    "no_loss": "the row has no loss",
 }
 _CLASSES = ("label", "prediction", "previous")
 _HALVES = ("exploration", "confirmation")
@@ -81,7 +86,7 @@ class ReadTexts(OfTexts, unit="characterised_texts/3", stage="read texts", makes
                 renamed.get(name, name) if name else name for name in (row.label, row.prediction, row.previous)
             )
             row.probabilities = list(next(shares)) if given else None
-            row.group = row.group or " ".join(normal(row.text or "").split())
+            row.group = row.group or (" ".join(normal(row.text or "").split()) if "text" in cells else str(number))
             row.id = row.id or str(number)
             row.status = self._status(row)
             row.reason, row.text = _REASONS[row.status], row.text or ""
@@ -90,7 +95,7 @@ class ReadTexts(OfTexts, unit="characterised_texts/3", stage="read texts", makes
 
     def _status(self, row: Read) -> str:
         lacks = {
-            "no_text": row.text is None,
+            "no_text": row.text is None and "text" in self.columns,
             "no_prediction": any(name in self.columns and getattr(row, name) is None for name in _CLASSES[1:]),
             "no_probability": None in (row.probabilities or []),
             "no_label": row.label is None,
@@ -101,8 +106,62 @@ class ReadTexts(OfTexts, unit="characterised_texts/3", stage="read texts", makes
         """So many, in their order; which ones is a matter of what they say."""
         if self.limit is None or self.limit >= len(rows):
             return rows
-        by_key = sorted(rows, key=lambda row: (document_key(f"{self.seed}\n{row.label}\n{row.text}"), row.row))
+        names = ("label", "text") if "text" in self.columns else ("id",)
+        keys = ["\n".join([str(self.seed), *(str(getattr(row, name)) for name in names)]) for row in rows]
+        by_key = [
+            row
+            for _, row in sorted(
+                zip(map(document_key, keys), rows, strict=True), key=lambda pair: (pair[0], pair[1].row)
+            )
+        ]
         return sorted(by_key[: self.limit], key=lambda row: row.row)
+
+
+class ReadColumns(ReadTexts, unit="characterised_columns/1", stage="read texts", makes=[Read]):
+    """The same with a table ``columns``: by row, losses, and the user's own columns as text.
+
+    Attributes:
+        extra: names of these.
+        losses: columns of the loss, and of that of the version before, by what the table calls them.
+        is_score: whether these are high where the model is good.
+    """
+
+    extra: Sequence[str]
+    losses: Mapping[str, str]
+    is_score: bool
+
+    def tables(self, store: Store) -> Tables:
+        """Both."""
+        table = read_records(self.file["uri"], [*self.extra, *self.losses.values()], header=self.header)
+        columns = {"row": pl.Series(range(table.height), dtype=pl.Int64)}
+        sign = -1.0 if self.is_score else 1.0
+        columns |= {name: sign * numbers(table, called) for name, called in self.losses.items()}
+        columns |= {f"{OWN}{name}": _cells(table, name) for name in self.extra}
+        made = pl.DataFrame(columns)
+        rows = list(self.rows(store))
+        lacking = (
+            {*made.filter(pl.any_horizontal(pl.col(*self.losses).is_null()))["row"]} if self.losses else set[int]()
+        )
+        for row in rows:
+            if self.losses:
+                row.prediction = row.prediction or ("" if "prediction" not in self.columns else None)
+                row.status = "ok" if row.status == "no_label" else row.status
+                row.status = "no_loss" if row.status == "ok" and row.row in lacking else row.status
+                row.reason = _REASONS[row.status]
+        yield from tables_of(rows, [Read])
+        kept = made[[row.row for row in rows]]
+        kinds = {pl.Int64: pa.int64(), pl.Float64: pa.float64(), pl.String: pa.string()}
+        arrays = {one.name: pa.array(one.to_list(), kinds[type(one.dtype)]) for one in kept}
+        yield "columns", pa.table(arrays)
+
+
+def _cells(table: pl.DataFrame, name: str) -> pl.Series:
+    """As text that does not depend on the file's type: numbers as such, truth in lower case."""
+    given, values = labels(table[name]), numbers(table, name)
+    if given.drop_nulls().len() and values.null_count() == given.null_count():
+        return labels(values)
+    lower = given.str.to_lowercase()
+    return lower if lower.drop_nulls().is_in(["true", "false"]).all() else given
 
 
 class HalveTexts(OfTexts, unit="text_halves/2", stage="halve", makes=[Texts]):

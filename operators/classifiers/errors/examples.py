@@ -1,7 +1,7 @@
 """Texts of which a classifier has predicted something, as arrays, and the columns that forests of its errors see."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Self
 
@@ -10,13 +10,14 @@ import polars as pl
 
 from tiltmeter.operators.classifiers.errors.readable import DENSE, is_published
 from tiltmeter.operators.classifiers.errors.uncertainty import UNCERTAINTIES
-from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
+from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray, LossArray
 from tiltmeter.operators.statistics.units import Units, each, units_of
 
 PUBLISHED = "published"
 READABLE, WITH_CLASS, FULL = "readable", "readable_and_class", "readable_class_and_probabilities"
 """What a forest sees of a text."""
 
+OWN = "column:"
 _PREDICTED, _PROBABILITY = "predicted ", "probability of "
 
 
@@ -29,6 +30,8 @@ class Examples:
         names: of the features.
         values, counts: ``[texts, features]``, divided by the number of tokens, and not.
         classes: of the probabilities; none if these are unknown.
+        extra: ``[texts]``: by name, cells of the user's own columns as text.
+        edges: between intervals of those of them that have some given.
     """
 
     table: pl.DataFrame
@@ -36,17 +39,34 @@ class Examples:
     values: FloatArray
     counts: FloatArray
     classes: tuple[str, ...]
+    extra: Mapping[str, pl.Series] = field(default_factory=dict)
+    edges: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, texts: pl.DataFrame, predicted: pl.DataFrame, features: pl.DataFrame) -> Self:
-        """Those texts of which something is predicted, side by side with that and with their features, by ``row``."""
+    def of(
+        cls,
+        texts: pl.DataFrame,
+        predicted: pl.DataFrame,
+        features: pl.DataFrame,
+        columns: pl.DataFrame | None = None,
+        edges: Mapping[str, Sequence[float]] | None = None,
+    ) -> Self:
+        """Those texts of which something is predicted, side by side with that and with their features, by ``row``.
+
+        Args:
+            columns: with ``row``, losses and the user's own columns, the names of which begin with ``column:``.
+        """
         texts = texts.drop("previous", "prediction", "probabilities")
         table = texts.join(predicted.drop_nulls("predicted"), on="row").sort("row")
         features = features.join(table.select("row").with_row_index("place"), on="row")
         names = tuple(features["feature"].unique().sort().to_list())
         values, counts = (_wide(features, names, table.height, name) for name in ("value", "count"))
         is_known = table.height > 0 and table["probabilities"].null_count() == 0
-        return cls(table, names, values, counts, tuple(table["classes"][0]) if is_known else ())
+        if columns is not None:
+            table = table.join(columns, on="row", how="left", maintain_order="left")
+        extra = {name.removeprefix(OWN): table[name] for name in table.columns if name.startswith(OWN)}
+        classes = tuple(table["classes"][0]) if is_known else ()
+        return cls(table, names, values, counts, classes, extra, edges or {})
 
     @cached_property
     def errors(self) -> BoolArray:
@@ -56,6 +76,24 @@ class Examples:
     def errors_of(self, name: str) -> BoolArray:
         """Of the predictions in a column."""
         return np.asarray((self.table[name] != self.table["label"]).to_numpy(), dtype=np.bool_)
+
+    @cached_property
+    def losses(self) -> LossArray:
+        """What slices are of: errors, or the user's own losses."""
+        return self.table["loss"].to_numpy() if self.has_losses else self.errors
+
+    @property
+    def has_losses(self) -> bool:
+        """Whether there are losses of the user's own."""
+        return "loss" in self.table.columns
+
+    @cached_property
+    def losses_before(self) -> LossArray | None:
+        """Of the version before; None without one."""
+        name = "previous_loss" if self.has_losses else "previous"
+        if name not in self.table.columns or self.table[name].null_count():
+            return None
+        return self.table[name].to_numpy() if self.has_losses else self.errors_of(name)
 
     @cached_property
     def probabilities(self) -> FloatArray | None:

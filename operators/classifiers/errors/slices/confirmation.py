@@ -7,8 +7,9 @@ import numpy as np
 
 from tiltmeter.operators.classifiers.errors.slices.group_flips import group_scores
 from tiltmeter.operators.classifiers.errors.slices.leading import Conjunction, rows_with
-from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
+from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray, LossArray
 from tiltmeter.operators.statistics.designs.one_sided import positive_p
+from tiltmeter.operators.statistics.intervals import LINEAR
 from tiltmeter.operators.statistics.means import mean, share_of_counts
 from tiltmeter.operators.statistics.multiplicity import holm
 from tiltmeter.operators.statistics.shares import Rates, clopper_pearson
@@ -19,7 +20,11 @@ VERSION = "slice_rates/2"
 
 
 def confirmed_p(
-    members: BoolArray, conjunctions: Sequence[Conjunction], errors: BoolArray, strata: IntArray, units: Units
+    members: BoolArray,
+    conjunctions: Sequence[Conjunction],
+    errors: LossArray,
+    strata: IntArray,
+    units: Units,
 ) -> FloatArray:
     """One-sided p-values of slices on texts that did not choose them, by Holm over these; NaN without a test.
 
@@ -36,18 +41,21 @@ def confirmed_p(
     return holm(np.array(p_values, dtype=np.float64))
 
 
-def rates_of(slices: Iterable[BoolArray], errors: BoolArray, units: Units, level: float) -> Rates:
+def rates_of(slices: Iterable[BoolArray], errors: LossArray, units: Units, level: float) -> Rates:
     """Error rates of slices with the interval of :func:`.share`, by units that have texts in them, ``[slices]``.
 
     Args:
         slices: ``[rows]`` of each, which are in it.
-        errors, units: of the rows.
+        errors, units: of the rows; of losses, their means have the interval of :func:`.mean`.
 
     >>> from tiltmeter.operators.statistics.units import each
     >>> rates = rates_of(np.ones((1, 10), dtype=bool), np.arange(10) < 8, each(10, "text"), 0.95)
     >>> [round(float(value[0]), 4) for value in rates]
     [0.8, 0.4439, 0.9748]
     """
+    if errors.dtype != np.bool_:
+        means = [mean(errors[inside], units.part(inside), level=level) for inside in slices]
+        return Rates(*(np.array([getattr(one, name) for one in means]) for name in ("value", "low", "high")))
     if units.num == len(errors):  # the same, all at once
         counts = np.array([((inside & errors).sum(), inside.sum()) for inside in slices]).reshape(-1, 2)
         return clopper_pearson(counts[:, 0], counts[:, 1], level)
@@ -59,7 +67,7 @@ def rates_of(slices: Iterable[BoolArray], errors: BoolArray, units: Units, level
 
 
 def sliceline_score(
-    errors: IntArray, sizes: IntArray, num_errors: int, num_rows: int, alpha: float = 0.95
+    errors: LossArray, sizes: IntArray, num_errors: float, num_rows: int, alpha: float = 0.95
 ) -> FloatArray:
     """The score by which SliceLine ranks (Sagadeeva and Boehm 2021, equation 1), with errors of 0 or 1.
 
@@ -87,12 +95,12 @@ class Change(NamedTuple):
     change: Inferred
 
 
-def change_of(inside: BoolArray, before: BoolArray, after: BoolArray, units: Units, level: float) -> Change:
+def change_of(inside: BoolArray, before: LossArray, after: LossArray, units: Units, level: float) -> Change:
     """The change of the error rate of a slice on the same texts, with the interval of :func:`.mean`.
 
     Args:
         inside: ``[texts]``, that the slice has.
-        before, after: ``[texts]``, errors of each version.
+        before, after: ``[texts]``, errors or losses of each version.
         units: of the texts.
 
     >>> from tiltmeter.operators.statistics.units import each
@@ -101,5 +109,6 @@ def change_of(inside: BoolArray, before: BoolArray, after: BoolArray, units: Uni
     (0.2, 0.6, 0.4, -0.003)
     """
     one, other = before[inside], after[inside]
-    change = mean(other.astype(np.int64) - one, units.part(inside), level=level, scale=between(-1.0, 1.0))
+    scale = between(-1.0, 1.0) if after.dtype == np.bool_ else LINEAR
+    change = mean(other.astype(np.float64) - one, units.part(inside), level=level, scale=scale)
     return Change(float(one.mean()), float(other.mean()), change)

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from tiltmeter.operators.classifiers.errors.slices.bits import Bits, common_counts, intersect, packed
 from tiltmeter.operators.classifiers.errors.slices.max_t import Layout, falling
-from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
+from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray, LossArray
 from tiltmeter.operators.compute.generators import keyed_bits
 from tiltmeter.operators.compute.philox import Stream
 from tiltmeter.operators.statistics.units import TooFew, Units
@@ -47,7 +47,7 @@ class Grouped(NamedTuple):
 
     Attributes:
         units: the groups.
-        errors: ``[rows]``.
+        errors: ``[rows]``, or losses.
         in_stratum: ``[strata, rows]``.
         shares: ``[slices, strata]``, of the stratum's texts that are in the slice.
         scale: ``[slices]``, sqrt(sum_g U^2).
@@ -55,7 +55,7 @@ class Grouped(NamedTuple):
     """
 
     units: Units
-    errors: BoolArray
+    errors: LossArray
     in_stratum: BoolArray
     shares: FloatArray
     scale: FloatArray
@@ -74,7 +74,7 @@ class Grouped(NamedTuple):
         return np.asarray((self.num_within >= MIN_WITHIN) & (self.scale > _ROUNDING))
 
 
-def grouped(predicates: Bits, conjunctions: IntArray, layout: Layout, errors: BoolArray, units: Units) -> Grouped:
+def grouped(predicates: Bits, conjunctions: IntArray, layout: Layout, errors: LossArray, units: Units) -> Grouped:
     """What groups say of each conjunction.
 
     Args:
@@ -88,12 +88,12 @@ def grouped(predicates: Bits, conjunctions: IntArray, layout: Layout, errors: Bo
     shares = common_counts(predicates, conjunctions, packed(in_stratum)) / layout.sizes
     ordered = Units(units.codes[layout.order], units.num, units.kind)
     sums = np.stack([ordered.sums(residuals * inside) for inside in in_stratum], axis=1)
-    scale, num_within = _spreads(predicates, conjunctions, residuals, ordered.codes, shares, sums)
+    scale, num_within = spreads(predicates, conjunctions, residuals, ordered.codes, shares, sums)
     return Grouped(ordered, wrong, in_stratum, shares, scale, num_within)
 
 
 @numba.njit(cache=True)
-def _spreads(
+def spreads(
     predicates: Bits,
     conjunctions: IntArray,
     residuals: FloatArray,
@@ -182,12 +182,12 @@ def flipped_units(num_units: int, seed: int, draw: int) -> BoolArray:
 
 
 def group_scores(
-    members: BoolArray, errors: BoolArray, strata: NDArray[np.integer], within: BoolArray, units: Units
+    members: BoolArray, errors: LossArray, strata: NDArray[np.integer], within: BoolArray, units: Units
 ) -> tuple[FloatArray, FloatArray]:
     """U of each group among some rows, and how much of it its texts decide: sum_i x_i^2, with x as above.
 
     Args:
-        members, errors, strata: ``[rows]``.
+        members, errors, strata: ``[rows]``; of losses, these in place of errors.
         within: ``[rows]``, which count.
 
     >>> from tiltmeter.operators.statistics.units import units_of
@@ -198,8 +198,7 @@ def group_scores(
     """
     num = int(strata.max()) + 1 if strata.size else 0
     rows, wrong, inside = (
-        np.bincount(strata[chosen], minlength=num).astype(np.float64)
-        for chosen in (within, within & errors, within & members)
+        np.bincount(strata, within * values, minlength=num) for values in (np.ones(len(strata)), errors, members)
     )
     known = np.maximum(rows, 1)
     x = np.where(within, members - (inside / known)[strata], 0.0)

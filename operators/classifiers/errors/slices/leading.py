@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiltmeter.operators.classifiers.errors.slices.group_flips import group_scores
-from tiltmeter.operators.compute.arrays import BoolArray
+from tiltmeter.operators.compute.arrays import BoolArray, LossArray
 from tiltmeter.operators.statistics.units import Units
 
 VERSION = "leading_slices/3"
@@ -24,7 +24,7 @@ _ROUNDING = 1e-9
 
 
 def standardised(
-    members: BoolArray, errors: BoolArray, strata: NDArray[np.integer], units: Units, within: BoolArray
+    members: BoolArray, errors: LossArray, strata: NDArray[np.integer], units: Units, within: BoolArray
 ) -> float:
     """T of :mod:`.max_t` or, where units have several rows, of :mod:`.group_flips` among some rows; NaN without one.
 
@@ -44,14 +44,15 @@ def standardised(
         return float(scores.sum()) / scale if scale > _ROUNDING else float("nan")
     num = int(strata.max()) + 1 if strata.size else 0
     rows, wrong, inside = (
-        np.bincount(strata[chosen], minlength=num).astype(np.float64)
-        for chosen in (within, within & errors, within & members)
+        np.bincount(strata, within * values, minlength=num) for values in (np.ones(len(strata)), errors, members)
     )
-    rate = np.divide(wrong, rows, out=np.zeros(num), where=rows > 0)
-    spread = inside * (rows - inside) * rate * (1 - rate) / np.maximum(rows - 1, 1)
-    if spread.sum() <= 0.0:
+    rate = wrong / np.maximum(rows, 1)
+    residuals = np.where(within, errors - rate[strata], 0.0)
+    variance = np.bincount(strata, residuals**2, minlength=num) / np.maximum(rows, 1)
+    spread = (inside * (rows - inside) * variance / np.maximum(rows - 1, 1)).sum()
+    if spread <= _ROUNDING**2 * max(float(variance.max(initial=0.0)), 1e-300):
         return float("nan")
-    return float(((within & members & errors).sum() - inside @ rate) / np.sqrt(spread.sum()))
+    return float(residuals[members].sum() / np.sqrt(spread))
 
 
 def rows_with(members: BoolArray, conjunction: Conjunction) -> BoolArray:
@@ -62,7 +63,7 @@ def rows_with(members: BoolArray, conjunction: Conjunction) -> BoolArray:
 def leading_slices(
     members: BoolArray,
     conjunctions: list[Conjunction],
-    errors: BoolArray,
+    errors: LossArray,
     strata: NDArray[np.integer],
     units: Units,
     critical: float,
@@ -95,7 +96,7 @@ def leading_slices(
 def shortened(
     conjunction: Conjunction,
     members: BoolArray,
-    errors: BoolArray,
+    errors: LossArray,
     strata: NDArray[np.integer],
     units: Units,
     within: BoolArray,

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiltmeter.operators.classifiers.errors.slices.bits import Bits, common_counts, drawn_rows, packed
-from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
+from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray, LossArray
 from tiltmeter.operators.compute.generators import keyed_bits
 from tiltmeter.operators.compute.philox import Stream
 
@@ -40,16 +40,16 @@ class Layout(NamedTuple):
     Attributes:
         order: ``[rows]``, the row at each place.
         starts, sizes: of each stratum.
-        errors: of each stratum.
+        errors: of each stratum; their sums, of losses.
     """
 
     order: IntArray
     starts: IntArray
     sizes: IntArray
-    errors: IntArray
+    errors: LossArray
 
 
-def layout_of(strata: NDArray[np.integer], errors: BoolArray) -> Layout:
+def layout_of(strata: NDArray[np.integer], errors: LossArray) -> Layout:
     """How rows are ordered.
 
     >>> layout_of(np.array([1, 0, 1]), np.array([True, False, False]))
@@ -57,21 +57,22 @@ def layout_of(strata: NDArray[np.integer], errors: BoolArray) -> Layout:
     """
     order = np.argsort(strata, kind="stable")
     _, starts, sizes = np.unique(strata[order], return_index=True, return_counts=True)
-    return Layout(order, starts, sizes, np.add.reduceat(errors[order].astype(np.int64), starts))
+    counted = errors[order].astype(np.int64 if errors.dtype == np.bool_ else np.float64)
+    return Layout(order, starts, sizes, np.add.reduceat(counted, starts))
 
 
 class Statistics(NamedTuple):
     """Of each conjunction.
 
     Attributes:
-        size, errors: its texts, and how many of them are errors.
+        size, errors: its texts, and how many of them are errors, or the sum of their losses.
         expected: mu.
         scale: sqrt(v); 0 where the predicted classes fix its errors.
         value: T; NaN there.
     """
 
     size: IntArray
-    errors: IntArray
+    errors: LossArray
     expected: FloatArray
     scale: FloatArray
     value: FloatArray

@@ -1,6 +1,7 @@
-"""Readable predicates of texts: that a feature is there or not, in which quarter it lies, its class."""
+"""Readable predicates of texts: that a feature is there or not, in which quarter it lies, its class; and of columns."""
 
 from collections.abc import Mapping, Sequence
+from datetime import date, timedelta
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -15,15 +16,17 @@ VERSION = "slice_predicates/2"
 
 _TAGS = ("tag:", "tags:")
 
-Kind = Literal["present", "absent", "quarter", "predicted", "labelled"]
+Kind = Literal["present", "absent", "quarter", "predicted", "labelled", "equal", "interval", "missing"]
 
 
 class Predicate(NamedTuple):
     """Attributes:
     feature: that it is about; predicates about one feature exclude each other.
     kind: what it says of the feature.
-    value: the class, or the number of the quarter, from 1.
-    low, high: ends of the quarter, both in it; NaN for other kinds.
+    value: the class, the number of the quarter, from 1, or a value of a column; ``day`` for an interval of days.
+    low, high: ends of the quarter, both in it, or of an interval, whose upper end is not in it; NaN for other kinds.
+    column: of a user, that it is about; empty: of a text.
+    part: of a day, such as its year.
     """
 
     feature: str
@@ -31,6 +34,8 @@ class Predicate(NamedTuple):
     value: str = ""
     low: float = float("nan")
     high: float = float("nan")
+    column: str = ""
+    part: str = ""
 
     @property
     def name(self) -> str:
@@ -38,6 +43,8 @@ class Predicate(NamedTuple):
 
         >>> Predicate("numbers", "absent").name, Predicate("num_tokens", "quarter", "4", 24.0, 40.0).name
         ('no numbers', 'num_tokens in 24..40')
+        >>> Predicate("age", "interval", "", 18.0, 30.5, "age").name, Predicate("age", "missing", column="age").name
+        ('age in [18, 30.5)', 'age is missing')
         """
         match self.kind:
             case "present":
@@ -48,6 +55,21 @@ class Predicate(NamedTuple):
                 return f"{self.feature} in {self.low:.4g}..{self.high:.4g}"
             case "predicted" | "labelled":
                 return f"{self.kind} {self.value}"
+            case "equal":
+                return f"{self.feature} = {self.value}"
+            case "missing":
+                return f"{self.feature} is missing"
+            case "interval":
+                low, high = (self._written(end) for end in (self.low, self.high))
+                if np.isinf(self.low):
+                    return f"{self.feature} < {high}"
+                return f"{self.feature} >= {low}" if np.isinf(self.high) else f"{self.feature} in [{low}, {high})"
+
+    def _written(self, end: float) -> str:
+        """As short as it can be without becoming another number."""
+        if self.value == "day" and np.isfinite(end):
+            return (date(1970, 1, 1) + timedelta(days=int(end))).isoformat()
+        return f"{end:g}" if float(f"{end:g}") == end else repr(end)
 
 
 class Predicates(NamedTuple):
@@ -102,16 +124,22 @@ def predicates_of_texts(data: Examples, exploring: BoolArray, min_size: int, *, 
     """
     dense = {} if data.probabilities is None else {"confidence": 1.0 - least_confidence(data.probabilities)}
     made = _of_features(data, dense, "predicted", data.predicted, min_size, tags=tags)
-    num = made.members[:, exploring].sum(axis=1)
-    fit = (num >= min_size) & (num < exploring.sum())
-    return Predicates(
-        [predicate for predicate, keep in zip(made.predicates, fit, strict=True) if keep], made.members[fit]
-    )
+    return joined([made], exploring, min_size)
 
 
 def shared_predicates(data: Examples, min_size: int, *, tags: bool) -> Predicates:
     """What enough texts have and two versions of a model share: of the text and its label, of no prediction."""
-    return _of_features(data, {}, "labelled", data.column("label"), min_size, tags=tags)
+    labels = [label or "" for label in data.column("label")]
+    return _of_features(data, {}, "labelled", labels, min_size, tags=tags)
+
+
+def joined(parts: Sequence[Predicates], exploring: BoolArray, min_size: int) -> Predicates:
+    """Predicates side by side, those that enough of the rows that explore have, and not all of these."""
+    members = np.concatenate([part.members for part in parts])
+    num = members[:, exploring].sum(axis=1)
+    fit = (num >= min_size) & (num < exploring.sum())
+    every = [predicate for part in parts for predicate in part.predicates]
+    return Predicates([predicate for predicate, keep in zip(every, fit, strict=True) if keep], members[fit])
 
 
 def _of_features(

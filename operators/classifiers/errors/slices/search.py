@@ -7,14 +7,14 @@ import numpy as np
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
-from tiltmeter.operators.classifiers.errors.slices import group_flips, max_t
+from tiltmeter.operators.classifiers.errors.slices import group_flips, losses, max_t
 from tiltmeter.operators.classifiers.errors.slices.bits import NONE, Bits, packed
 from tiltmeter.operators.classifiers.errors.slices.conjunctions import conjunctions_of, folded
 from tiltmeter.operators.classifiers.errors.slices.group_flips import Grouped, grouped
 from tiltmeter.operators.classifiers.errors.slices.leading import Conjunction, leading_slices
 from tiltmeter.operators.classifiers.errors.slices.max_t import Layout, Statistics, layout_of, statistics_of
 from tiltmeter.operators.classifiers.errors.slices.predicates import Predicate
-from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
+from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray, LossArray
 from tiltmeter.operators.statistics.intervals import student_reach
 from tiltmeter.operators.statistics.units import Units
 
@@ -48,6 +48,7 @@ class Candidates(NamedTuple):
         layout: of the rows.
         statistics: of the slices.
         grouped: what groups say of them; None where every row is a unit.
+        losses: ``[rows]`` in their own order; None where rows are right or wrong, which is counted in bits.
     """
 
     bits: Bits
@@ -56,23 +57,25 @@ class Candidates(NamedTuple):
     layout: Layout
     statistics: Statistics
     grouped: Grouped | None
+    losses: FloatArray | None = None
 
 
 def candidates_of(
     members: BoolArray,
     predicates: Sequence[Predicate],
-    errors: BoolArray,
+    errors: LossArray,
     strata: IntArray,
     units: Units,
     config: SliceConfig,
 ) -> Candidates:
     """All slices that are large enough, with their statistics.
 
-    T is that of :mod:`.max_t` where every row is a unit of its own, else that of :mod:`.group_flips`.
+    T is that of :mod:`.max_t` where every row is a unit of its own, else that of :mod:`.group_flips`; of losses that of
+    :mod:`.losses`.
 
     Args:
         members: ``[predicates, rows]``.
-        errors: ``[rows]``.
+        errors: ``[rows]``, or losses.
         strata: ``[rows]``, number of the predicted class.
         units: of the rows.
     """
@@ -82,6 +85,8 @@ def candidates_of(
     conjunctions = conjunctions_of(bits, features, config.max_predicates, config.min_size)
     kept, num_folded = folded(bits, conjunctions)
     conjunctions = conjunctions[kept]
+    if errors.dtype != np.bool_:
+        return _candidates_of_losses(bits, conjunctions, num_folded, layout, errors, units)
     statistics = statistics_of(bits, conjunctions, layout, errors)
     if units.num == len(errors):
         return Candidates(bits, conjunctions, num_folded, layout, statistics, None)
@@ -90,9 +95,23 @@ def candidates_of(
     return Candidates(bits, conjunctions, num_folded, layout, statistics._replace(value=value), made)
 
 
+def _candidates_of_losses(
+    bits: Bits, conjunctions: IntArray, num_folded: IntArray, layout: Layout, values: FloatArray, units: Units
+) -> Candidates:
+    statistics = losses.statistics_of(bits, conjunctions, layout, values)
+    if units.num == len(values):
+        return Candidates(bits, conjunctions, num_folded, layout, statistics, None, values)
+    made = grouped(bits, conjunctions, layout, values, units)
+    drawn, scale = losses.residuals_of(values, layout)[:, np.newaxis], np.where(made.is_tested, made.scale, np.nan)
+    value = losses.values_of(bits, conjunctions, layout, drawn, made.shares, scale)[:, 0]
+    return Candidates(bits, conjunctions, num_folded, layout, statistics._replace(value=value), made, values)
+
+
 def hits_of(candidates: Candidates, seed: int, draws: range) -> IntArray:
     """In how many of some draws the largest T of each slice and those behind it reaches its own."""
-    bits, conjunctions, _, layout, statistics, made = candidates
+    bits, conjunctions, _, layout, statistics, made, values = candidates
+    if values is not None:
+        return losses.exceedances(bits, conjunctions, layout, values, made, statistics, seed, draws)
     if made is None:
         return max_t.exceedances(bits, conjunctions, layout, statistics, seed, draws)
     return group_flips.exceedances(bits, conjunctions, layout, made, statistics.value, seed, draws)
@@ -102,7 +121,7 @@ def leading(
     candidates: Candidates,
     p_values: FloatArray,
     members: BoolArray,
-    errors: BoolArray,
+    errors: LossArray,
     strata: IntArray,
     units: Units,
     alpha: float,

@@ -30,7 +30,7 @@ from tiltmeter.operators.classifiers.errors.word_model import train_word_model
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.statistics.designs.thresholds import Promise, exchangeable_p, one_per_unit
 from tiltmeter.operators.statistics.intervals import FISHER, LOGIT
-from tiltmeter.operators.statistics.means import paired, share, share_of_counts
+from tiltmeter.operators.statistics.means import mean, paired, share, share_of_counts
 from tiltmeter.operators.statistics.units import each, units_of
 from tiltmeter.storage.bad_records import collected
 from tiltmeter.storage.errors import InputError
@@ -512,7 +512,7 @@ def test_promises_are_made_by_texts_that_the_forest_has_not_seen(characterised):
         if row["status"] == "nothing_shown":
             assert row["reason"].startswith(f"all are flagged: below no threshold do {len(some)} texts show so few")
         assert row["num_calibration"] == len(some)
-    assert characterised.published == set(characterised.record["tables"]) - {"rounds", "checks"}
+    assert characterised.published == set(characterised.record["tables"]) - {"rounds", "checks", "columns"}
 
 
 # --- texts of users, some without a label, and a later run ------------------------------------------------------------
@@ -792,6 +792,118 @@ def test_splits_slices_and_promises_are_as_they_are_asked_for(labelled):
         given = (call["scores"], call["errors"], call["units"])
         made = holds_most_errors(*given, alpha=row["level"], delta=0.15, joint=1, seed=4)
         assert (row["num_joint"], row["achieved_delta"]) == (1, pytest.approx(made.achieved_delta))
+
+
+# --- columns and losses of the user's own -----------------------------------------------------------------------------
+
+OWN = ["data.columns=[age, country, premium, day, same]", "data.edges={age: [30, 50]}"]
+
+
+@pytest.fixture(scope="module")
+def rows_of_losses(tmp_path_factory):
+    """1,600 rows of 200 users; losses are large of one country and plan from 50 on, and then grew; one has none."""
+    place, rng, rows = tmp_path_factory.mktemp("losses"), random.Random(3), []
+    for row in range(1600):
+        age, country, premium = rng.randrange(18, 80), rng.choice(["DE", "FR", "IT"]), rng.random() < 0.5
+        is_worse = age >= 50 and country == "DE" and premium
+        loss, before = ((2 * is_worse * late + 1) * rng.gauss(0, 1) ** 2 for late in (1, 0))
+        cells = [f"r{row}", age, country, str(premium), f"202{row % 3}-03-{1 + row % 28:02}", loss]
+        rows.append([*cells, -loss if row != 5 else "", -before, f"user {row // 8}"])
+    header = ["id", "age", "country", "premium", "day", "same", "score", "score_before", "user"]
+    return write_rows(place / "rows.csv", [header, *rows])
+
+
+def losses_of(file):
+    given = [
+        f"data.path={file}",
+        "data.text=null",
+        "data.label=null",
+        "data.id=id",
+        "data.group=user",
+        "data.loss=score",
+    ]
+    given += [*OWN, "data.previous_loss=score_before", "data.high_is_good=true", *SMALL, "features.tags=false"]
+    return ["job=error_characterisation", *given]
+
+
+def test_slices_of_losses_by_columns_alone(run_here, rows_of_losses, tmp_path):
+    run = run_here(*losses_of(rows_of_losses), f"store={tmp_path}/store", f"run_dir={tmp_path}/run", watched=WATCHED)
+    assert run.published == {"texts", "features", "slices", "versions", "columns"}
+    [first, *_] = run.rows("slices", leading=1)
+    assert first["predicates"][0].startswith("same >= ")  # the loss itself
+    others = [row for row in run.rows("slices") if not any("same" in name for name in row["predicates"])]
+    planted = max((row for row in others if row["p_value"] <= 0.05), key=lambda row: row["confirmed_difference"])
+    assert {*planted["predicates"]} == {"age >= 50", "country = DE", "premium = true"}
+    assert planted["p_value"] <= 0.05
+    cells = [row[1:] for row in read_rows(rows_of_losses)[1:]]
+    halves = by_row(run, "texts", "half")
+    assert [row for row in halves if halves[row] is None] == [5]
+    [unjudged] = run.rows("texts", row=5)
+    assert (unjudged["status"], unjudged["reason"]) == ("no_loss", "the row has no loss")
+    facts = {"country = DE": lambda cell: cell[1] == "DE", "premium = true": lambda cell: cell[2] == "True"}
+    facts |= {"age >= 50": lambda cell: int(cell[0]) >= 50, "age in [30, 50)": lambda cell: 30 <= int(cell[0]) < 50}
+    facts |= {"day.year = 2021": lambda cell: cell[3].startswith("2021")}
+    units, checked = units_of([cell[7] for cell in cells], "group"), 0
+    for row in (row for row in run.rows("slices") if {*row["predicates"]} <= facts.keys()):
+        checked += 1
+        for prefix, half in (("", "exploration"), ("confirmed_", "confirmation")):
+            inside = np.array(
+                [
+                    halves[at] == half and all(facts[name](cell) for name in row["predicates"])
+                    for at, cell in enumerate(cells)
+                ]
+            )
+            values = np.array([-float(cells[at][5]) for at in np.flatnonzero(inside)])
+            ends = mean(values, units.part(inside), level=0.9)
+            given = numbers(row, *(f"{prefix}{name}" for name in ("rate" if prefix else "error_rate", "low", "high")))
+            assert given == pytest.approx([ends.value, ends.low, ends.high])
+            everyone = np.mean([-float(cell[5]) for at, cell in enumerate(cells) if halves[at] == half])
+            assert row[f"{prefix}difference"] == pytest.approx(ends.value - everyone)
+    assert checked > 8
+    worse = run.rows("versions", leading=1)[0]
+    assert {"country = DE", "premium = true"} & {*worse["predicates"]}
+    everything = run.rows("versions", slice="all texts")[0]
+    both = [(-float(cell[5]), -float(cell[6])) for at, cell in enumerate(cells) if at != 5]
+    assert (everything["after"], everything["before"]) == pytest.approx(tuple(np.mean(both, axis=0)))
+    leak, *others = columns = run.rows("columns")
+    assert (leak["column"], leak["is_leak"], leak["auroc"]) == ("same", True, 1.0)
+    assert [row["is_leak"] for row in others] == [False] * 4
+    assert {row["column"]: row["type"] for row in columns} == {
+        "age": "number",
+        "country": "category",
+        "premium": "boolean",
+        "day": "date",
+        "same": "number",
+    }
+    assert run.rows("columns", column="age")[0]["edges"] == [30.0, 50.0]
+    page_text = (run.path / "report.html").read_text()
+    assert "Same tells alone which losses are large" in page_text
+
+
+def test_columns_are_predicates_beside_those_of_texts(run_here, file, tmp_path):
+    heading, *rows = read_rows(file)
+    own = write_rows(tmp_path / "own.csv", [[*heading, "plan"], *([*row, f"p{at % 4}"] for at, row in enumerate(rows))])
+    given = [*settings(own), *SMALL, "data.columns=[plan]", "rounds.number=0", "data.limit=700"]
+    run = run_here(*given, f"store={tmp_path}/store", f"run_dir={tmp_path}/run")
+    [first, *_] = run.rows("slices", leading=1)
+    assert {*first["predicates"]} == {"numbers", "greeting"}
+    sizes = {row["slice"]: row["size"] for row in run.rows("slices", num_predicates=1)}
+    explored = [row["row"] for row in run.rows("texts", half="exploration")]
+    for plan in range(4):
+        assert sizes[f"plan = p{plan}"] == sum(row % 4 == plan for row in explored)
+
+
+def test_infinite_losses_are_refused_with_their_rows_and_signs_that_a_score_has_not(configured, tmp_path):
+    file = write_rows(tmp_path / "bad.csv", [["a", "loss"], ["x", "1.5"], ["y", "inf"], ["z", "-0.5"], ["z", "-inf"]])
+    given = ["job=error_characterisation", f"data.path={file}", "data.text=null", "data.label=null", "data.columns=[a]"]
+    message = r"data.loss: column 'loss' of .* is infinite in 2 of 4 rows \(counted from 0: 1, 3\); bound it"
+    with pytest.raises(InputError, match=message):
+        find_sources(configured(*given, "data.loss=loss"))
+    write_rows(file, [["a", "loss"], ["x", "1.5"], ["z", "-0.5"]])
+    with pytest.raises(InputError, match=r"slices.score=sliceline: is for losses of 0 and more; data.loss has others"):
+        find_sources(configured(*given, "data.loss=loss", "slices.score=sliceline"))
+    with pytest.raises(InputError, match=r"data.path: .* has no column 'b'; its columns are 'a', 'loss'"):
+        find_sources(configured(*given, "data.loss=loss", "data.columns=[b]"))
 
 
 @pytest.mark.slow

@@ -1,20 +1,24 @@
 """Slices: bits and draws by brute force, T by hand, max-T by its definition, planted slices by their names."""
 
+from datetime import date
 from itertools import combinations
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest, hypergeom
 
+from tiltmeter.operators.classifiers.errors.slices import losses as losses_of
 from tiltmeter.operators.classifiers.errors.slices import max_t
 from tiltmeter.operators.classifiers.errors.slices.bits import common_counts, members_of, packed
+from tiltmeter.operators.classifiers.errors.slices.columns import days_since, predicates_of_column
 from tiltmeter.operators.classifiers.errors.slices.confirmation import change_of, confirmed_p, rates_of
 from tiltmeter.operators.classifiers.errors.slices.conjunctions import conjunctions_of, folded
 from tiltmeter.operators.classifiers.errors.slices.group_flips import flipped_units, group_scores
 from tiltmeter.operators.classifiers.errors.slices.leading import leading_slices, shortened, standardised
-from tiltmeter.operators.classifiers.errors.slices.predicates import Predicate, predicates_of
+from tiltmeter.operators.classifiers.errors.slices.predicates import Predicate, joined, predicates_of
 from tiltmeter.operators.classifiers.errors.slices.search import SliceConfig, candidates_of, hits_of, leading, plain
 from tiltmeter.operators.classifiers.errors.slices.versions import leading_changes, worse_p
 from tiltmeter.operators.statistics.designs.one_sided import positive_p
@@ -213,6 +217,118 @@ def test_few_groups_and_slices_of_few_groups_get_no_test():
     assert all(np.isnan(value) == (4 in slice_) for slice_, value in values.items())
     p_values = max_t.adjusted(hits_of(candidates, 0, range(50)), candidates.statistics.value, 50)
     assert np.isnan(p_values).sum() == sum(4 in slice_ for slice_ in values)
+
+
+# --- losses of any size -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_grouped", [False, True])
+def test_losses_of_0_and_1_have_the_statistics_of_errors(is_grouped):
+    members, errors, strata, units = grouped_case(2, num_groups=40)
+    units = units if is_grouped else each(200, "row")
+    config = SliceConfig(min_size=15)
+    ours, theirs = (
+        candidates_of(members, named(members), of, strata, units, config) for of in (errors.astype(float), errors)
+    )
+    assert ours.conjunctions.tolist() == theirs.conjunctions.tolist()
+    for name in ("size", "errors", "expected", "scale", "value"):
+        expected = getattr(theirs.statistics, name)
+        np.testing.assert_allclose(getattr(ours.statistics, name), expected, rtol=1e-12, atol=1e-12)
+    if is_grouped:
+        assert hits_of(ours, 3, range(99)).tolist() == hits_of(theirs, 3, range(99)).tolist()
+    some = strata == 1
+    values = [standardised(members[0], of, strata, units, some) for of in (errors.astype(float), errors)]
+    assert values[0] == pytest.approx(values[1], abs=1e-12)
+
+
+def test_signed_losses_have_the_step_down_p_values_of_the_definition():
+    rng = np.random.default_rng(3)
+    members, strata = bernoulli(rng, 120, [0.5, 0.4, 0.3]), rng.integers(0, 2, 120)
+    losses = rng.standard_normal(120) ** 3 + 0.7 * members[0] - 2.0 * strata
+    candidates = candidates_of(members, named(members), losses, strata, each(120, "row"), SliceConfig(min_size=10))
+    slices = [plain(row) for row in candidates.conjunctions]
+    rows = np.array([members[list(slice_)].all(axis=0) for slice_ in slices])
+    means = np.array([losses[strata == stratum].mean() for stratum in (0, 1)])
+    variance = np.zeros(len(slices))
+    for stratum in (0, 1):
+        n, num = rows[:, strata == stratum].sum(axis=1), (strata == stratum).sum()
+        variance += n * (num - n) / (num - 1) * losses[strata == stratum].var()
+    residuals = losses - means[strata]
+    t = rows @ residuals / np.sqrt(variance)
+    np.testing.assert_allclose(candidates.statistics.value, t, rtol=1e-12)
+    layout = candidates.layout
+    drawn = []
+    for draw in range(199):
+        dealt = losses_of.dealt(layout, 7, draw)
+        assert (strata[layout.order][dealt] == strata[layout.order]).all()
+        assert sorted(dealt.tolist()) == list(range(120))
+        drawn.append(rows[:, layout.order] @ residuals[layout.order][dealt] / np.sqrt(variance))
+    order = np.argsort(-t)
+    raw = [(1 + sum(one[order[at:]].max() >= t[order[at]] - 1e-9 for one in drawn)) / 200 for at in range(len(t))]
+    hits = hits_of(candidates, 7, range(120)) + hits_of(candidates, 7, range(120, 199))
+    found = max_t.adjusted(hits, candidates.statistics.value, 199)
+    assert found[order] == pytest.approx(np.maximum.accumulate(raw))
+
+
+def test_a_slice_of_three_columns_is_found_among_squared_errors_and_none_where_groups_exchange_theirs():
+    """Predicates of a group's own, and losses that go with the group: rows that are dealt out would find slices."""
+    rng = np.random.default_rng(4)
+    groups = np.arange(2400) // 8
+    members = bernoulli(rng, 300, [0.5, 0.5, 0.5, 0.4, 0.6, 0.3])[:, groups]
+    noise = 1.5 * rng.standard_normal(300)[groups] + rng.standard_normal(2400)
+    losses = noise**2
+    units, config, strata = units_of(groups, "group"), SliceConfig(min_size=100), np.zeros(2400, dtype=int)
+
+    def p_values(members, of, units):
+        candidates = candidates_of(members, named(members), of, strata, units, config)
+        hits = hits_of(candidates, 0, range(99))
+        return candidates, max_t.adjusted(hits, candidates.statistics.value, 99)
+
+    of_rows, rows = bernoulli(rng, 2400, [0.5, 0.5, 0.5, 0.4, 0.6, 0.3]), each(2400, "row")
+    planted = (rng.standard_normal(2400) * (1 + of_rows[:3].all(axis=0))) ** 2
+    candidates, p = p_values(of_rows, planted, rows)
+    assert plain(candidates.conjunctions[np.nanargmax(candidates.statistics.value)]) == (0, 1, 2)
+    assert leading(candidates, p, of_rows, planted, strata, rows, 0.05)[0] == (0, 1, 2)
+    named_by_chance = [0, 0]
+    for number in range(40):
+        shuffled = np.random.default_rng([number, 9]).permutation(300)
+        null = losses.reshape(300, 8)[shuffled].ravel()
+        for place, these in enumerate((units, rows)):
+            named_by_chance[place] += np.nanmin(p_values(members, null, these)[1]) <= 0.05
+    assert named_by_chance[0] <= 0.07 * 40 + 2
+    assert named_by_chance[1] > 0.3 * 40
+
+
+def test_columns_become_predicates_that_cut_where_rows_explore():
+    exploring = np.arange(40) < 20
+    losses = np.arange(40.0) % 7
+    ages = pl.Series([*(str(age) for age in range(20)), *["100"] * 19, None])
+    made, facts = predicates_of_column("age", ages, exploring, losses, ())
+    assert [one.name for one in made.predicates] == [
+        *("age < 4", "age in [4, 9)", "age in [9, 14)", "age >= 14", "age is missing")
+    ]
+    assert (facts.type, facts.num_values, facts.num_missing, facts.edges) == ("number", 21, 1, [4.0, 9.0, 14.0])
+    assert made.members.sum(axis=1).tolist() == [4, 5, 5, 25, 1]
+    made, _ = predicates_of_column("age", ages, exploring, losses, (18.0,))
+    assert [one.name for one in made.predicates] == ["age < 18", "age >= 18", "age is missing"]
+    days = pl.Series(["2024-02-29", "2023-01-02"] * 20)
+    made, facts = predicates_of_column("day", days, exploring, losses, ())
+    assert facts.type == "date"
+    names = [one.name for one in made.predicates]
+    assert names[:4] == ["day.year = 2023", "day.year = 2024", "day.month = 1", "day.month = 2"]
+    assert names[4:] == ["day.weekday = Monday", "day.weekday = Thursday", "day is missing"]
+    made, _ = predicates_of_column("day", days, exploring, losses, (days_since(date(2024, 2, 29)),))
+    assert [one.name for one in made.predicates][:2] == ["day < 2024-02-29", "day >= 2024-02-29"]
+    assert made.members[:2].sum(axis=1).tolist() == [20, 20]
+    many = pl.Series([f"v{at % 60}" for at in range(6000)])
+    made, facts = predicates_of_column("many", many, np.arange(6000) < 3000, np.arange(6000.0) % 7, ())
+    assert (len(made.predicates), facts.reason) == (21, "the 20 most frequent of 60 values are taken")
+    high = (losses > np.median(losses)).astype(float)
+    leak, _ = predicates_of_column("leak", pl.Series((1000 + losses * 3).astype(str)), exploring, losses, ())
+    assert predicates_of_column("l", pl.Series((5 - losses * 1.5).astype(str)), exploring, losses, ())[1].auroc == 1.0
+    assert predicates_of_column("l", pl.Series(high.astype(int).astype(str)), exploring, losses, ())[1].auroc == 1.0
+    kept = joined([leak], exploring, 3)
+    assert kept.members[:, exploring].sum(axis=1).min() >= 3
 
 
 # --- which slices lead ------------------------------------------------------------------------------------------------
