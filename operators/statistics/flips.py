@@ -73,6 +73,50 @@ def flips(values: NDArray[np.generic], units: Units) -> tuple[float, TooFew | No
     return flip_p(sums), None
 
 
+def flips_max_t(values: NDArray[np.floating], units: Units) -> FloatArray:
+    """p-values of several series of differences on the same items, corrected for their number: step-down max-T.
+
+    With T_j = |sum_k d_jk| / sqrt(sum_k d_jk^2) and one set of signs for all series, series in falling order of T,
+
+        p_(j) = max_{i <= j} P(max_{l >= i} T_(l) of drawn signs >= T_(i))
+
+    (Westfall and Young 1993, *Resampling-based multiple testing*, algorithm 4.1). Null of each: d and -d are as likely.
+
+    Args:
+        values: ``[series, items]``; NaN, where an item has none, counts as no difference.
+        units: of the items.
+
+    Returns:
+        ``[series]``; NaN where fewer than six units differ.
+
+    >>> from tiltmeter.operators.statistics.units import each
+    >>> flips_max_t(np.array([[1.0] * 6, [1.0, -1.0] * 3, [0.0] * 6]), each(6, "text"))
+    array([0.0625, 1.    ,    nan])
+    """
+    sums = units.sums(np.nan_to_num(np.asarray(values, dtype=np.float64)))
+    differs = np.abs(sums) > _ROUNDING * np.maximum(1e-300, np.abs(sums).max(axis=1, keepdims=True))
+    p_values = np.full(len(sums), np.nan)
+    tested = np.flatnonzero(differs.sum(axis=1) >= MIN_UNITS)
+    scaled = sums[tested] / np.sqrt(np.square(sums[tested]).sum(axis=1, keepdims=True))
+    order = np.argsort(-np.abs(scaled.sum(axis=1)), kind="stable")
+    scaled = scaled[order]
+    reached = np.abs(scaled.sum(axis=1)) - _ROUNDING
+    num, exact = units.num, units.num <= _MOST_ENUMERATED
+    blocks = [_all_signs(num)] if exact else _signs(num, 0, num, _NUM_DRAWN)
+    hits = np.zeros(len(scaled))
+    for signs in blocks:
+        drawn = np.abs(signs @ scaled.T)
+        hits += (np.maximum.accumulate(drawn[:, ::-1], axis=1)[:, ::-1] >= reached).sum(axis=0)
+    found = hits / 2.0 ** (num - 1) if exact else (hits + 1.0) / (_NUM_DRAWN + 1.0)
+    p_values[tested[order]] = np.maximum.accumulate(found)
+    return p_values
+
+
+def _all_signs(num_units: int) -> FloatArray:
+    """One of each two that differ in all signs."""
+    return np.asarray(1.0 - 2.0 * (np.arange(2 ** (num_units - 1))[:, np.newaxis] >> np.arange(num_units) & 1))
+
+
 def _signs(num_units: int, seed: int, about: int, num_draws: int) -> Iterator[FloatArray]:
     """Blocks of ``[draws, units]``."""
     generator = keyed_generator(seed, Stream.SIGN_FLIP, about)
@@ -120,8 +164,7 @@ def _drawn_p(sums: FloatArray) -> float:
     num, observed = sums.size, abs(float(sums.sum()))
     reached = observed - _ROUNDING * float(np.abs(sums).sum())
     if num <= _MOST_ENUMERATED:
-        signs = 1.0 - 2.0 * (np.arange(2 ** (num - 1))[:, np.newaxis] >> np.arange(num) & 1)
-        return float((np.abs(signs @ sums) >= reached).mean())
+        return float((np.abs(_all_signs(num) @ sums) >= reached).mean())
     if num > _MOST_DRAWN:
         return float(2.0 * ndtr(-observed / np.sqrt(np.square(sums).sum())))
     drawn = (np.abs(signs @ sums) >= reached for signs in _signs(num, 0, num, _NUM_DRAWN))

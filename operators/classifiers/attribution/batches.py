@@ -70,12 +70,14 @@ def explain(
     keys: Sequence[int],
     config: AttributionConfig,
     seed: int,
+    change: Callable[[Batch], Batch] | None = None,
 ) -> Explained:
     """What each word adds to the output of a class.
 
     Args:
         targets: the class of each text.
         keys: of each text, 64 bits that its random draws depend on.
+        change: made of the embeddings of a batch, for :func:`.sensitivity.sensitivity`; None: they are as they are.
     """
     method = METHODS[config.method]
     values = [np.full(len(text.words), np.nan) for text in texts]
@@ -87,6 +89,7 @@ def explain(
         places = rows[chosen].tolist()
         some, some_keys = [texts[row] for row in places], [keys[row] for row in places]
         batch = _batch(classifier, some, targets[places], some_keys, config.output, max_tokens)
+        batch = batch if change is None else change(batch)
         with torch.no_grad():
             outputs[places], baselines[places] = (
                 batch.forward(ends, *batch.arguments).double().cpu() for ends in (batch.embedded, batch.baselines)
@@ -118,6 +121,7 @@ def _batch(
     forward = partial(of_logits, partial(_embedded_logits, classifier.network))
     begin, rest = (None, None) if classifier.parts is None else classifier.parts
     return Batch(
+        classifier.network,
         forward,
         begin or _unchanged,
         forward if rest is None else partial(of_logits, rest),

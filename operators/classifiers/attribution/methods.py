@@ -6,6 +6,12 @@ With E the embeddings of a text's tokens, E' those of its baseline, F the output
   a_i = sum_{t in i} (E_t - E'_t) . int_0^1 dF/dE_t (E' + s (E - E')) ds, by a Gauss-Kronrod rule, or where that is not
   exact enough by the Gauss-Legendre rule;
 - gradient x input (Shrikumar et al. 2016, *Not Just a Black Box*): a_i = sum_{t in i} (E_t - E'_t) . dF/dE_t (E);
+- saliency (Simonyan, Vedaldi and Zisserman 2014, *Deep Inside Convolutional Networks*): a_i = sum_{t in i} |dF/dE_t|,
+  which has no sign;
+- DeepLift (Shrikumar, Greenside and Kundaje 2017, *Learning Important Features Through Propagating Activation
+  Differences*), by its rescale rule: complete where all that is not linear in a network is a layer of torch, such as
+  ``nn.ReLU``; products of two parts of a text, as in attention, and functions that are no layers it does not see;
+- GradientSHAP (Lundberg and Lee 2017), without noise: integrated gradients at places that are drawn;
 - occlusion (Zeiler and Fergus 2014, *Visualizing and Understanding Convolutional Networks*): a_i = F(E) less F of the
   text whose word i has the embeddings of the baseline;
 - LIME (Ribeiro, Singh and Guestrin 2016, *"Why Should I Trust You?"*): the slopes of a linear model of F over texts of
@@ -15,13 +21,14 @@ With E the embeddings of a text's tokens, E' those of its baseline, F the output
   weights such that slopes tend to Shapley values;
 - random: uniform in [-1, 1), whatever the network says.
 
-Those that leave out words are captum's. Integrated gradients and gradient x input are ours: gradients are taken for
-many texts and steps at a time, and integrated gradients with all steps have the values of captum's
-``LayerIntegratedGradients``, which takes several times as long.
+Those that leave out words, and DeepLift, are captum's. The others are ours: gradients are taken for many texts and steps
+at a time, and integrated gradients with all steps have the values of captum's ``LayerIntegratedGradients``, which takes
+several times as long.
 
 This module imports torch and captum, which takes seconds: import it where it is needed.
 """
 
+import warnings
 from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
@@ -29,12 +36,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from captum._utils.models.linear_model import SkLearnLinearRegression
-from captum.attr import FeatureAblation, KernelShap, Lime
+from captum.attr import DeepLift, FeatureAblation, KernelShap, Lime
 from captum.attr._core.lime import get_exp_kernel_similarity_function
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
-from tiltmeter.operators.classifiers.attribution.records import AttributionConfig, Method
+from tiltmeter.operators.classifiers.attribution.records import AttributionConfig
 from tiltmeter.operators.compute.generators import keyed_generator, torch_random
 from tiltmeter.operators.compute.philox import Stream
 
@@ -45,6 +52,7 @@ class Batch(NamedTuple):
     """Texts of about one length, which all have a word.
 
     Attributes:
+        network: that is explained; None of a function of words alone.
         forward: F of embeddings ``[n, tokens, dims]`` and ``arguments``, of which there are as many rows: ``[n]``.
         begin, rest: the same as two functions one after the other, of which the first is affine in the embeddings.
         embedded, baselines: E and E', ``[texts, tokens, dims]``.
@@ -55,6 +63,7 @@ class Batch(NamedTuple):
         max_rows: that ``forward`` may be given at a time.
     """
 
+    network: nn.Module | None
     forward: Callable[..., Tensor]
     begin: Callable[[Tensor], Tensor]
     rest: Callable[..., Tensor]
@@ -198,6 +207,45 @@ def _gradient_x_input(batch: Batch, _: AttributionConfig, __: int) -> Values:
     return _by_word(batch, gradients * (batch.embedded - batch.baselines))
 
 
+def _saliency(batch: Batch, _: AttributionConfig, __: int) -> Values:
+    embedded = batch.embedded.detach().requires_grad_()
+    [gradients] = torch.autograd.grad(batch.forward(embedded, *batch.arguments).sum(), [embedded])
+    return _by_word(batch, gradients.abs())
+
+
+def _gradient_shap(batch: Batch, config: AttributionConfig, seed: int) -> Values:
+    weights = np.full((1, config.num_samples), 1.0 / config.num_samples)
+    values = []
+    for row, key in enumerate(batch.keys):
+        places = keyed_generator(seed, Stream.ATTRIBUTION, key, 1).uniform(size=config.num_samples)
+        [[found]] = _integrated(batch.of([row]), places, weights)
+        values.append(found)
+    return values
+
+
+class _OnEmbeddings(nn.Module):
+    """F as a module, whose parts captum finds."""
+
+    def __init__(self, batch: Batch) -> None:
+        super().__init__()
+        self.network, self._of = batch.network, batch.forward
+
+    def forward(self, embedded: Tensor, *arguments: Tensor) -> Tensor:
+        return self._of(embedded, *arguments)
+
+
+def _deep_lift(batch: Batch, _: AttributionConfig, __: int) -> Values:
+    with warnings.catch_warnings():  # that hooks are set on layers, and removed again
+        warnings.simplefilter("ignore", UserWarning)
+        try:
+            made = DeepLift(_OnEmbeddings(batch)).attribute(
+                batch.embedded.detach().requires_grad_(), batch.baselines, additional_forward_args=batch.arguments
+            )
+        except AssertionError:  # a layer is used twice
+            made = torch.full_like(batch.embedded, torch.nan)
+    return _by_word(batch, made)
+
+
 def _by_word(batch: Batch, by_token: Tensor) -> Values:
     """Sums over the dimensions and tokens of each word."""
     tokens = by_token.sum(dim=2, dtype=torch.float64)
@@ -262,11 +310,14 @@ def _random(batch: Batch, _: AttributionConfig, seed: int) -> Values:
     ]
 
 
-METHODS: dict[Method, Attributing] = {
+METHODS: dict[str, Attributing] = {
     "integrated_gradients": Attributing(
         _integrated_gradients, lambda config: NUM_KRONROD if _tolerance(config) else config.num_steps
     ),
     "gradient_x_input": Attributing(_gradient_x_input),
+    "saliency": Attributing(_saliency),
+    "deep_lift": Attributing(_deep_lift, lambda _: 2),
+    "gradient_shap": Attributing(_gradient_shap, lambda config: config.num_samples),
     "occlusion": Attributing(_occlusion),
     "lime": Attributing(_lime, lambda config: config.num_samples),
     "kernel_shap": Attributing(_kernel_shap, lambda config: config.num_samples),

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
 Method = Literal["integrated_gradients", "gradient_x_input", "occlusion", "lime", "kernel_shap", "random"]
+GradientMethod = Literal["integrated_gradients", "gradient_x_input", "saliency", "deep_lift", "gradient_shap"]
 Output = Literal["log_odds", "logit", "probability"]
 
 
@@ -40,6 +41,13 @@ class AttributionConfig:
     max_tokens: Annotated[int, Field(ge=1)] | None = None
 
 
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class GradientConfig(AttributionConfig):
+    """The same of the methods that take gradients of a network; GradientSHAP has ``num_samples`` points."""
+
+    method: GradientMethod = "integrated_gradients"  # type: ignore[assignment]
+
+
 class TextClassifier(NamedTuple):
     """A network, and what makes its inputs of texts.
 
@@ -54,6 +62,7 @@ class TextClassifier(NamedTuple):
             dims]``, and the rest: logits from what it gives and the inputs by name. Integrated gradients then take the
             first once, and not at every step.
         max_tokens: that suit the network at a time: many for a small one, few for one that takes much memory.
+        mask: what its texts have in place of a word that is hidden; None: it has learnt none.
     """
 
     network: "nn.Module"
@@ -62,3 +71,4 @@ class TextClassifier(NamedTuple):
     classes: tuple[str, ...]
     parts: "tuple[Callable[[Tensor], Tensor], Callable[..., Tensor]] | None" = None
     max_tokens: int = 2048
+    mask: str | None = None

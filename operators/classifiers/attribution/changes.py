@@ -1,0 +1,175 @@
+"""What becomes of attributions when words are left out of texts, embeddings are moved, or a network forgets.
+
+- :func:`word_values` explains any classifier: methods that leave words out ask a :class:`.games.Game`.
+- Max-sensitivity (Yeh et al. 2019): max over |y - x| <= r of |a(y) - a(x)|, with r about the embeddings, each component
+  on its own. The maximum is over draws, and so from below; the same divided by |a(x)|, as captum and quantus have it,
+  stands beside it. An explainer that says the same of everything has 0.
+- Parameter randomisation (Adebayo et al. 2018, *Sanity Checks for Saliency Maps*): Spearman's correlation of a with that
+  of the network whose layers have lost what they learnt, from the last one downwards, one more at each step.
+
+This module imports torch, which takes seconds: import it where it is needed.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import nn
+
+from tiltmeter.operators.classifiers.attribution.attribute import Attribution, attribute
+from tiltmeter.operators.classifiers.attribution.batches import explain
+from tiltmeter.operators.classifiers.attribution.methods import METHODS, Batch
+from tiltmeter.operators.classifiers.attribution.records import (
+    AttributionConfig,
+    GradientConfig,
+    Method,
+    TextClassifier,
+)
+from tiltmeter.operators.compute.arrays import BoolArray, FloatArray
+from tiltmeter.operators.compute.generators import keyed_generator, torch_random
+from tiltmeter.operators.compute.keys import document_key
+from tiltmeter.operators.compute.philox import Stream
+
+VERSION = "attribution_changes/1"
+
+_MOST_INCOMPLETE = 1e-3
+"""Of DeepLift, as a share of the largest attribution: beyond, its rule has not reached all of a network."""
+
+
+def word_values(
+    method: Method, value: Callable[[BoolArray], FloatArray], num: int, config: AttributionConfig, seed: int, key: int
+) -> FloatArray:
+    """Occlusion, LIME or kernel SHAP of a function of words, ``[words]``.
+
+    Args:
+        value: ``[parts, words]`` to ``[parts]``.
+        num: of words.
+        config: of the samples.
+        key: 64 bits that its random draws depend on.
+    """
+    there = torch.ones(1, num, 1)
+
+    def forward(present: torch.Tensor, *_: torch.Tensor) -> torch.Tensor:
+        return torch.from_numpy(value(present[:, :, 0].numpy() > 0.5)).float()
+
+    words = torch.arange(num)[None]
+    batch = Batch(None, forward, forward, forward, there, torch.zeros_like(there), words, [num], (), [key], 1024)
+    [found] = METHODS[method].values(batch, config, seed)
+    return np.asarray(found.numpy(), dtype=np.float64)
+
+
+def gradient_values(
+    classifier: TextClassifier, texts: Sequence[str], config: GradientConfig, targets: Sequence[int], seed: int
+) -> list[FloatArray]:
+    """``[words]`` of each text, 0 of a word without a token; NaN where DeepLift does not add up: it does not apply."""
+    made = attribute(classifier, texts, config, targets=targets, seed=seed)
+    return [_known(one, is_strict=config.method == "deep_lift") for one in made]
+
+
+def _known(made: Attribution, *, is_strict: bool) -> FloatArray:
+    values = np.where(np.isnan(made.values) & ~np.isnan(made.delta), 0.0, made.values)
+    most = _MOST_INCOMPLETE * max(float(np.abs(values).max(initial=0.0)), abs(made.output - made.baseline))
+    if is_strict and not abs(made.delta) <= most:
+        return np.full(values.size, np.nan)
+    return values
+
+
+def sensitivity(
+    classifier: TextClassifier,
+    texts: Sequence[str],
+    config: GradientConfig,
+    targets: Sequence[int],
+    seed: int,
+    radius: float,
+    num: int,
+) -> tuple[FloatArray, FloatArray]:
+    """Max-sensitivity of each text, ``[texts]``, as its authors have it and relative to |a(x)|.
+
+    Args:
+        radius: of the noise, of each component of the embeddings.
+        num: points that are drawn about each text.
+    """
+    tokenised, keys = classifier.tokenise(texts), [document_key(text) for text in texts]
+
+    def values(change: Callable[[Batch], Batch] | None) -> list[FloatArray]:
+        return explain(classifier, tokenised, np.array(targets, dtype=np.int64), keys, config, seed, change).values
+
+    def noisy(number: int) -> Callable[[Batch], Batch]:
+        def change(batch: Batch) -> Batch:
+            noise = torch.zeros_like(batch.embedded)
+            for row, key in enumerate(batch.keys):
+                of_words = batch.words[row] >= 0
+                size = (int(of_words.sum()), noise.shape[2])
+                drawn = keyed_generator(seed, Stream.ATTRIBUTION, key, 2 + number).uniform(-radius, radius, size)
+                noise[row, of_words] = torch.from_numpy(drawn).to(noise)
+            return batch._replace(embedded=batch.embedded + noise)
+
+        return change
+
+    own = values(None)
+    moved = np.zeros(len(texts))
+    for number in range(num):
+        moved = np.maximum(
+            moved, [np.linalg.norm(np.nan_to_num(one - at)) for one, at in zip(values(noisy(number)), own, strict=True)]
+        )
+    sizes = np.array([np.linalg.norm(np.nan_to_num(one)) for one in own])
+    return moved, np.divide(moved, sizes, out=np.full(len(texts), np.nan), where=sizes > 0)
+
+
+class Forgotten(NamedTuple):
+    """A network that has lost what some of its layers learnt.
+
+    Attributes:
+        layer: that it lost last.
+        classifier: with a network of its own, which the next step takes on.
+        kept: names of parameters of the layer that no module draws anew, and that stay as they are.
+    """
+
+    layer: str
+    classifier: TextClassifier
+    kept: tuple[str, ...]
+
+
+def forgetting(classifier: TextClassifier, seed: int) -> Iterator[Forgotten]:
+    """The network without its last layer's knowledge, then without that of one more at each step.
+
+    A layer is what has one number in the names of its modules, such as ``encoder.layer.3``, or a module by itself.
+    """
+    network = deepcopy(classifier.network)
+    layers: dict[str, list[tuple[str, nn.Module]]] = {}
+    for name, module in network.named_modules():
+        if next(module.parameters(recurse=False), None) is not None:
+            layers.setdefault(layer_of(name), []).append((name, module))
+    # The parts of a small network are functions of the one that is copied.
+    copied = classifier._replace(network=network, parts=None)
+    for number, (layer, modules) in enumerate(reversed(layers.items())):
+        kept: list[str] = []
+        with torch_random(seed, Stream.ATTRIBUTION, number):
+            for name, module in modules:
+                if hasattr(module, "reset_parameters"):
+                    module.reset_parameters()
+                else:
+                    kept += [f"{name}.{one}" for one, _ in module.named_parameters(recurse=False)]
+        yield Forgotten(layer, copied, tuple(kept))
+
+
+def layer_of(name: str) -> str:
+    """Up to the first number in the name of a module.
+
+    >>> layer_of("bert.encoder.layer.3.attention.self.query"), layer_of("bert.pooler.dense")
+    ('bert.encoder.layer.3', 'bert.pooler.dense')
+    """
+    parts = name.split(".")
+    numbers = [place for place, part in enumerate(parts) if part.isdigit()]
+    return ".".join(parts[: numbers[0] + 1]) if numbers else name
+
+
+def spearman(first: FloatArray, second: FloatArray) -> float:
+    """Spearman's correlation of two attributions; NaN where either is constant."""
+    from scipy.stats import rankdata
+
+    ranks = [rankdata(values) - (values.size + 1) / 2 for values in (first, second)]
+    size = float(np.sqrt(ranks[0] @ ranks[0] * (ranks[1] @ ranks[1])))
+    return float(ranks[0] @ ranks[1]) / size if size else float("nan")
