@@ -4,13 +4,13 @@
 - Max-sensitivity (Yeh et al. 2019): max over |y - x| <= r of |a(y) - a(x)|, with r about the embeddings, each component
   on its own. The maximum is over draws, and so from below; the same divided by |a(x)|, as captum and quantus have it,
   stands beside it. An explainer that says the same of everything has 0.
-- Parameter randomisation (Adebayo et al. 2018, *Sanity Checks for Saliency Maps*): Spearman's correlation of a with that
+- Parameter randomisation (Adebayo et al. 2018, *Sanity Checks for Saliency Maps*): Spearman's correlation of a and that
   of the network whose layers have lost what they learnt, from the last one downwards, one more at each step.
 
 This module imports torch, which takes seconds: import it where it is needed.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from typing import NamedTuple
 
@@ -122,37 +122,43 @@ class Forgotten(NamedTuple):
     """A network that has lost what some of its layers learnt.
 
     Attributes:
-        layer: that it lost last.
-        classifier: with a network of its own, which the next step takes on.
-        kept: names of parameters of the layer that no module draws anew, and that stay as they are.
+        classifier: with a network of its own.
+        kept: names of parameters of the last of these layers that no module draws anew, and that stay as they are.
     """
 
-    layer: str
     classifier: TextClassifier
     kept: tuple[str, ...]
 
 
-def forgetting(classifier: TextClassifier, seed: int) -> Iterator[Forgotten]:
-    """The network without its last layer's knowledge, then without that of one more at each step.
+def forgotten_layers(classifier: TextClassifier) -> list[str]:
+    """Layers from the last to the first, in the order in which they are lost.
 
     A layer is what has one number in the names of its modules, such as ``encoder.layer.3``, or a module by itself.
     """
-    network = deepcopy(classifier.network)
-    layers: dict[str, list[tuple[str, nn.Module]]] = {}
-    for name, module in network.named_modules():
-        if next(module.parameters(recurse=False), None) is not None:
-            layers.setdefault(layer_of(name), []).append((name, module))
-    # The parts of a small network are functions of the one that is copied.
-    copied = classifier._replace(network=network, parts=None)
-    for number, (layer, modules) in enumerate(reversed(layers.items())):
-        kept: list[str] = []
-        with torch_random(seed, Stream.ATTRIBUTION, number):
-            for name, module in modules:
+    return list(dict.fromkeys(layer_of(name) for name, _ in reversed(_with_weights(classifier.network))))
+
+
+def _with_weights(network: nn.Module) -> list[tuple[str, nn.Module]]:
+    named = network.named_modules()
+    return [(name, module) for name, module in named if next(module.parameters(recurse=False), None) is not None]
+
+
+def forgetting(classifier: TextClassifier, layers: Sequence[str], seed: int, key: int = 0) -> Forgotten:
+    """The network whose layers, at least one of :func:`forgotten_layers`, are drawn anew.
+
+    Args:
+        key: 64 bits; another one draws other weights.
+    """
+    network, kept = deepcopy(classifier.network), []
+    for name, module in _with_weights(network):
+        if (layer := layer_of(name)) in layers:
+            with torch_random(seed, Stream.ATTRIBUTION, document_key(f"{key} {name}")):
                 if hasattr(module, "reset_parameters"):
-                    module.reset_parameters()
-                else:
+                    module.reset_parameters()  # type: ignore[operator]
+                elif layer == layers[-1]:
                     kept += [f"{name}.{one}" for one, _ in module.named_parameters(recurse=False)]
-        yield Forgotten(layer, copied, tuple(kept))
+    # The parts of a small network are functions of the one that is copied.
+    return Forgotten(classifier._replace(network=network, parts=None), tuple(kept))
 
 
 def layer_of(name: str) -> str:

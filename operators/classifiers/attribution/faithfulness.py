@@ -72,16 +72,15 @@ def measured(
     whole = np.ones((1, game.num), dtype=bool)
     sizes = sizes_of(game.num)[:, np.newaxis]
     found: dict[str, FloatArray] = {}
-    for kind, name in (("probability", ""), ("log_odds", "_log_odds")):
-        full = game.values(whole, target, kind)[0]  # type: ignore[arg-type]
-        found[f"comprehensiveness{name}"], found[f"sufficiency{name}"] = (
-            (full - game.values(present, target, kind)).mean(axis=1)  # type: ignore[arg-type]
-            for present in (rank >= sizes, rank < sizes)
-        )
+    kinds: tuple[tuple[Output, str], ...] = (("probability", ""), ("log_odds", "_log_odds"))
+    for kind, name in kinds:
+        full = game.values(whole, target, kind)[0]
+        found[f"comprehensiveness{name}"] = (full - game.values(rank >= sizes, target, kind)).mean(axis=1)
+        found[f"sufficiency{name}"] = (full - game.values(rank < sizes, target, kind)).mean(axis=1)
     steps = np.unique(np.rint(np.linspace(0, game.num, points + 1)).astype(np.int64))
     for name, present in (("deletion", rank >= steps[:, np.newaxis]), ("insertion", rank < steps[:, np.newaxis])):
         curve = game.values(present, target, "probability")
-        found[name] = np.trapezoid(curve, steps / game.num, axis=1)
+        found[name] = np.asarray(np.trapezoid(curve, steps / game.num, axis=1))
     found["area_between"] = found["insertion"] - found["deletion"]
     alone = game.values(whole, target, output)[0] - game.values(~np.eye(game.num, dtype=bool), target, output)
     found["tau"] = np.array([tau_b(values, alone) for values in asked.values])
@@ -116,12 +115,14 @@ def infidelity(values: FloatArray, parts: BoolArray, fall: FloatArray) -> tuple[
 
 
 def tau_b(first: FloatArray, second: FloatArray) -> float:
-    """Kendall's tau-b (1945); NaN where either is constant."""
-    from scipy.stats import kendalltau
+    """Kendall's tau-b (1945): sum of s_ij t_ij / sqrt(sum s_ij^2 sum t_ij^2), signs of differences; NaN if one is constant.
 
-    if np.ptp(first) == 0.0 or np.ptp(second) == 0.0:
-        return float("nan")
-    return float(kendalltau(first, second).statistic)
+    >>> round(tau_b(np.array([1.0, 2.0, 3.0]), np.array([1.0, 3.0, 3.0])), 6)
+    0.816497
+    """
+    one, other = (np.sign(values[:, np.newaxis] - values) for values in (first, second))
+    size = float(np.sqrt(np.square(one).sum() * np.square(other).sum()))
+    return float((one * other).sum()) / size if size else float("nan")
 
 
 def best_falls(game: Game, target: int, most: int) -> float:
@@ -139,16 +140,17 @@ def best_falls(game: Game, target: int, most: int) -> float:
             present[row, list(gone)] = False
         return game.values(present, target, "probability")
 
-    [full] = without([()])
-    falls, greedy = [], [()]
+    full = float(without([()])[0])
+    falls: list[float] = []
+    greedy: list[tuple[int, ...]] = [()]
     for size in sizes_of(game.num).tolist():
         if comb(game.num, size) <= most:
-            falls.append(full - without(list(combinations(range(game.num), size))).min())
+            falls.append(full - float(without(list(combinations(range(game.num), size))).min()))
             continue
         while len(greedy[-1]) < size:
             sets = [(*greedy[-1], word) for word in range(game.num) if word not in greedy[-1]]
             greedy.append(sets[int(without(sets).argmin())])
-        falls.append(full - without([greedy[size]])[0])
+        falls.append(full - float(without([greedy[size]])[0]))
     return float(np.mean(falls))
 
 

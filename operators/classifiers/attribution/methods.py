@@ -21,7 +21,7 @@ With E the embeddings of a text's tokens, E' those of its baseline, F the output
   weights such that slopes tend to Shapley values;
 - random: uniform in [-1, 1), whatever the network says.
 
-Those that leave out words, and DeepLift, are captum's. The others are ours: gradients are taken for many texts and steps
+Those that leave out words, and DeepLift, are captum's. Others are ours: gradients are taken for many texts and steps
 at a time, and integrated gradients with all steps have the values of captum's ``LayerIntegratedGradients``, which takes
 several times as long.
 
@@ -243,7 +243,7 @@ def _deep_lift(batch: Batch, _: AttributionConfig, __: int) -> Values:
             )
         except AssertionError:  # a layer is used twice
             made = torch.full_like(batch.embedded, torch.nan)
-    return _by_word(batch, made)
+    return _by_word(batch, made.detach())
 
 
 def _by_word(batch: Batch, by_token: Tensor) -> Values:

@@ -1,0 +1,200 @@
+"""What methods of attribution are worth over all texts."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import polars as pl
+
+from tiltmeter.jobs.classifiers.attribution.tables import (
+    BEST,
+    OWN,
+    RANDOM,
+    Explained,
+    Faithfulness,
+    MethodPairs,
+    Randomised,
+    RemovalOrders,
+    Strange,
+)
+from tiltmeter.jobs.classifiers.intervals import TextEstimate, mean_of_texts
+from tiltmeter.jobs.classifiers.splits import units_of_texts
+from tiltmeter.jobs.runtime.work import Work
+from tiltmeter.operators.classifiers.attribution.faithfulness import tau_b
+from tiltmeter.operators.compute.arrays import FloatArray
+from tiltmeter.operators.statistics.flips import flips_max_t
+from tiltmeter.operators.statistics.intervals import LINEAR
+from tiltmeter.operators.statistics.means import paired
+from tiltmeter.operators.statistics.text_intervals import KeyedResampleSettings
+from tiltmeter.operators.statistics.units import Units
+from tiltmeter.storage.store.ledger import Store, TableRef
+
+Row = Faithfulness | MethodPairs | RemovalOrders | Strange | Randomised
+ByMethod = Mapping[str, FloatArray]
+
+
+class SumUp(
+    Work,
+    unit="attribution_summary/1",
+    stage="sum up",
+    makes=[Faithfulness, MethodPairs, RemovalOrders, Strange, Randomised],
+):
+    """Means over texts, with intervals over what ties them together."""
+
+    texts: Sequence[TableRef]
+    scores: Sequence[TableRef]
+    removals: Sequence[TableRef]
+    layers: Sequence[TableRef]
+    intervals: KeyedResampleSettings
+    seed: int
+
+    def rows(self, store: Store) -> Iterator[Row]:
+        texts = [row for ref in self.texts for row in Explained.read(store, ref) if row.status == "ok"]
+        units = units_of_texts([{"group": row.group} for row in texts])
+        summed = _Summed(texts, units, self.intervals, self.seed)
+        scores = pl.concat([pl.DataFrame(store.read(ref)) for ref in self.scores])
+        means: dict[tuple[str, str], dict[str, float]] = {}
+        for (measure, removal, weights), part in scores.group_by("measure", "removal", "weights", maintain_order=True):
+            values, random, best = (summed.by_method(part, column) for column in ("value", "random", "best"))
+            made = list(summed.measured(measure, removal, weights, values, random, best))
+            yield from made
+            if weights == OWN:
+                means[measure, removal] = {
+                    row.method: row.value.value for row in made if row.method != RANDOM and row.status == "ok"
+                }
+                yield from summed.pairs(measure, removal, values)
+        yield from _orders(means)
+        yield from _strange(pl.concat([pl.DataFrame(store.read(ref)) for ref in self.removals]), texts)
+        yield from summed.without_layers(pl.concat([pl.DataFrame(store.read(ref)) for ref in self.layers]))
+
+
+@dataclass(frozen=True)
+class _Summed:
+    """Texts with what was drawn independently."""
+
+    texts: Sequence[Explained]
+    units: Units
+    intervals: KeyedResampleSettings
+    seed: int
+
+    def by_method(self, rows: pl.DataFrame, column: str) -> dict[str, FloatArray]:
+        """``[texts]`` of each method; NaN of a text without a number."""
+        places = {row.row: place for place, row in enumerate(self.texts)}
+        found: dict[str, FloatArray] = {}
+        for method, row, value in rows.select("method", "row", column).iter_rows():
+            values = found.setdefault(method, np.full(len(self.texts), np.nan))
+            values[places[row]] = np.nan if value is None else value
+        return found
+
+    def mean(self, about: Sequence[str], values: FloatArray) -> TextEstimate:
+        """Over the texts that have a number."""
+        names = [text.text for text in self.texts]
+        return mean_of_texts(" ".join(about), values, names, self.units, self.intervals, self.seed, LINEAR)
+
+    def measured(
+        self, measure: str, removal: str, weights: str, values: ByMethod, random: ByMethod, best: ByMethod
+    ) -> Iterator[Faithfulness]:
+        """Each method beside random attributions, and the mean of these of all methods."""
+        less = {method: values[method] - random[method] for method in values}
+        corrected = flips_max_t(np.stack([*less.values()]), self.units)
+        for (method, own), p_max_t in zip(values.items(), corrected.tolist(), strict=True):
+            row = self._row(measure, removal, method, weights, own)
+            if not np.isnan(random[method]).all():
+                row.random = float(np.nanmean(random[method]))
+                row.less_random = self.mean((measure, removal, method, weights, "less_random"), less[method])
+                row.p_value = paired(own, random[method], self.units, level=self.intervals.level).p
+                row.p_max_t = p_max_t
+                if not np.isnan(best[method]).all():
+                    row.attainable = float(np.nanmean(less[method]) / np.nanmean(best[method] - random[method]))
+            yield row
+        known = np.stack([*random.values()])
+        if not np.isnan(known).all():
+            counts = (~np.isnan(known)).sum(axis=0)
+            together = np.where(counts, np.nansum(known, axis=0) / np.maximum(counts, 1), np.nan)
+            yield self._row(measure, removal, RANDOM, weights, together)
+
+    def _row(self, measure: str, removal: str, method: str, weights: str, values: FloatArray) -> Faithfulness:
+        num = int(np.count_nonzero(~np.isnan(values)))
+        row = Faithfulness(
+            measure=measure,
+            removal=removal,
+            method=method,
+            weights=weights,
+            best=BEST[measure],
+            num_texts=num,
+            num_undefined=values.size - num,
+        )
+        if not num:
+            return row.fail("undefined", "no text has a number: the method does not apply, or nothing varies")
+        row.value = self.mean((measure, removal, method, weights), values)
+        return row
+
+    def pairs(self, measure: str, removal: str, values: ByMethod) -> Iterator[MethodPairs]:
+        """Each two methods on the same texts."""
+        names = [(one, other) for one, other in combinations(values, 2)]
+        differences = [values[one] - values[other] for one, other in names]
+        corrected = flips_max_t(np.stack(differences), self.units) if names else np.zeros(0)
+        for (one, other), difference, p in zip(names, differences, corrected.tolist(), strict=True):
+            if not np.isnan(difference).all():
+                made = self.mean((measure, removal, one, other), difference)
+                yield MethodPairs(measure=measure, removal=removal, method=one, other=other, difference=made, p_max_t=p)
+
+    def without_layers(self, rows: pl.DataFrame) -> Iterator[Randomised]:
+        """Step by step, and over all steps."""
+        for (method,), part in rows.group_by("method", maintain_order=True):
+            by_step = part.partition_by("step", as_dict=True, maintain_order=True)
+            found = {step: self.by_method(of_step, "correlation")[method] for (step,), of_step in by_step.items()}
+            for (step,), of_step in by_step.items():
+                layer, kept = of_step["layer"][0], ", ".join(of_step["kept"][0])
+                yield self._step(method, step, layer, kept, found[step])
+            steps = np.stack([*found.values()])
+            is_known = ~np.isnan(steps).all(axis=0)
+            mean = np.full(steps.shape[1], np.nan)
+            mean[is_known] = np.nanmean(steps[:, is_known], axis=0)
+            yield self._step(method, 0, "", "", mean)
+
+    def _step(self, method: str, step: int, layer: str, kept: str, values: FloatArray) -> Randomised:
+        row = Randomised(method=method, step=step, layer=layer, kept=kept)
+        if np.isnan(values).all():
+            return row.fail("undefined", "the attributions of every text are all alike, or there are none")
+        row.correlation = self.mean(("layers", method, str(step)), values)
+        return row
+
+
+def _orders(means: Mapping[tuple[str, str], Mapping[str, float]]) -> Iterator[RemovalOrders]:
+    for measure in dict.fromkeys(measure for measure, _ in means):
+        both = [means.get((measure, removal), {}) for removal in ("mask", "delete")]
+        if all(len(one) > 1 for one in both):
+            tau = tau_b(*(np.array([one[method] for method in sorted(one)]) for one in both))
+            yield RemovalOrders(measure=measure, tau=tau, num_methods=len(both[0]))
+
+
+def _strange(removed: pl.DataFrame, texts: Sequence[Explained]) -> Iterator[Strange]:
+    lengths = {row.row: row.num_words for row in texts}
+    whole = removed.filter(share=0.0).unique("row", maintain_order=True)
+    known = np.array([lengths[row] for row in whole["row"].to_list()])
+    sure = whole["confidence"].to_numpy()
+    for (removal, share), part in removed.group_by("removal", "share", maintain_order=True):
+        left = [lengths[row] * (1.0 - share) for row in part["row"].to_list()]
+        alike = np.array([_alike(num, known, sure) for num in left])
+        yield Strange(
+            removal=removal,
+            share=share,
+            confidence=_mean(part, "confidence"),
+            of_same_length=float("nan") if np.isnan(alike).all() else float(np.nanmean(alike)),
+            entropy=_mean(part, "entropy"),
+            as_none=_mean(part, "as_none"),
+            num_texts=len(part),
+        )
+
+
+def _mean(rows: pl.DataFrame, column: str) -> float:
+    return float(rows[column].to_numpy().mean())
+
+
+def _alike(num: float, known: FloatArray, sure: FloatArray) -> float:
+    """Mean confidence of the whole texts whose number of words is the nearest; NaN where none is within a fifth."""
+    away = np.abs(known - num)
+    nearest = float(away.min(initial=np.inf))
+    return float(sure[away == nearest].mean()) if nearest <= 0.2 * num else float("nan")

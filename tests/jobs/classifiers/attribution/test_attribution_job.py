@@ -1,0 +1,196 @@
+"""`attribution`: a network and a classifier with a planted word, methods beside random words, and what knows nothing."""
+
+import random
+from importlib.metadata import EntryPoint
+
+import numpy as np
+import pytest
+
+from tiltmeter.jobs.classifiers.brought import BroughtClassifier
+from tiltmeter.jobs.runtime.config import ConfigError
+
+WORDS = ["the", "film", "was", "long", "and", "then", "it", "went", "on", "we", "left", "early"]
+CUE = "zq"
+METHODS = ["integrated_gradients", "gradient_x_input", "saliency", "deep_lift", "gradient_shap"]
+ASKING = ["occlusion", "lime", "kernel_shap", "shapley"]
+SMALL = [
+    *("measures.num_random=4", "attribution.num_samples=24", "attribution.num_steps=8", "intervals.num_resamples=10"),
+    *("measures.num_points=2", "measures.randomised_texts=4", "job.unit_texts=4", "attribution.exact_words=6"),
+]
+
+
+def texts_of(seed, num, *, cue=True):
+    """Half of them have the cue at a random place; texts of four to seven words."""
+    rng = random.Random(seed)
+    made = []
+    for number in range(num):
+        words = rng.sample(WORDS, rng.randint(4, 7))
+        if number % 2 and cue:
+            words[rng.randrange(len(words))] = CUE
+        made.append(words)
+    return made
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory):
+    """Ten texts with the cue and ten without it, what names the cue, and ten writers."""
+    path = tmp_path_factory.mktemp("texts") / "texts.csv"
+    rows = ["name,text,label,who,why"]
+    for number, words in enumerate(texts_of(1, 20)):
+        why = " ".join("01"[word == CUE] for word in words) if number != 3 else "1 0"
+        rows.append(f"t{number},{' '.join(words)},{'no' if CUE not in words else 'yes'},w{number // 2},{why}")
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def bert(write_bert, tmp_path_factory):
+    """A BERT that says yes where the cue is, learnt from texts with it and without."""
+    import torch
+    from transformers import BertForSequenceClassification, BertTokenizer
+
+    folder = write_bert(
+        tmp_path_factory.mktemp("bert"), [*WORDS, CUE], "BertForSequenceClassification", id2label={0: "no", 1: "yes"}
+    )
+    model, tokenizer = BertForSequenceClassification.from_pretrained(folder), BertTokenizer.from_pretrained(folder)
+    learnt = [" ".join(words) for words in texts_of(2, 200)]
+    labels = torch.tensor([int(CUE in text) for text in learnt])
+    inputs = tokenizer(learnt, padding=True, return_tensors="pt")
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(40):
+        optimizer.zero_grad()
+        model(**inputs, labels=labels).loss.backward()
+        optimizer.step()
+    assert (model.eval()(**inputs).logits.argmax(dim=1) == labels).all()
+    model.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def settings(texts):
+    columns = ["data.id=name", "data.label=label", "data.rationale=why", "data.group=who"]
+    return ["job=attribution", f"data.path={texts}", *columns, *SMALL]
+
+
+@pytest.fixture(scope="module")
+def run(run_here, settings, bert, tmp_path_factory):
+    store = tmp_path_factory.mktemp("run")
+    methods = f"attribution.methods=[{','.join([*METHODS, *ASKING])}]"
+    return run_here(*settings, f"classifier.model={bert}", methods, f"store={store}", f"run_dir={store}/run")
+
+
+def row(run, measure, method, removal="delete", weights="own"):
+    [found] = run.rows("faithfulness", measure=measure, method=method, removal=removal, weights=weights)
+    return found
+
+
+def test_a_planted_word_is_found_and_networks_that_learnt_nothing_find_nothing(run):
+    for method in ("integrated_gradients", "gradient_shap", *ASKING):
+        for removal in ("mask", "delete"):
+            found = row(run, "comprehensiveness", method, removal)
+            assert found["less_random_low"] > 0.0
+            assert found["p_value"] <= 0.05
+            assert found["less_random"] == pytest.approx(found["value"] - found["random"])
+            assert found["num_texts"] == 20
+            null = row(run, "comprehensiveness", method, removal, "randomised")
+            assert null["less_random_low"] <= 0.0 <= null["less_random_high"]
+    [named] = run.rows("faithfulness", measure="auprc", method="shapley", weights="own")
+    # Nine texts: one rationale is no list of as many flags, and half of the texts have none.
+    assert (named["value"], named["num_texts"], named["num_undefined"]) == (pytest.approx(1.0, abs=0.1), 9, 11)
+
+
+def test_random_is_a_method_whose_number_the_others_are_compared_with(run):
+    for removal in ("mask", "delete"):
+        together = row(run, "comprehensiveness", "random", removal)
+        assert together["value"] == pytest.approx(row(run, "comprehensiveness", "shapley", removal)["random"])
+        assert together["low"] < together["value"] < together["high"]
+        assert together["less_random"] is None
+
+
+def test_exact_values_add_up_to_what_the_whole_text_is_more_than_none(run):
+    texts = {text["row"]: text for text in run.rows("texts")}
+    for number, text in texts.items():
+        words = run.rows("attributions", row=number, method="shapley")
+        none = text["probability_of_none"]
+        total = text["log_odds"] - np.log(none / (1 - none))
+        assert sum(word["attribution"] for word in words) == pytest.approx(total, abs=1e-4)
+        assert [word["standard_error"] is None for word in words] == [len(words) <= 6] * len(words)
+        assert [word["word"] for word in words] == text["text"].split()
+    assert {text["id"] for text in texts.values()} == {f"t{number}" for number in range(20)}
+
+
+def test_deep_lift_does_not_apply_to_attention_and_says_so(run):
+    words = run.rows("attributions", method="deep_lift")
+    assert {word["status"] for word in words} == {"does_not_apply"}
+    [found] = run.rows("faithfulness", method="deep_lift", measure="max_sensitivity")
+    assert (found["status"], found["value"]) == ("undefined", None)
+
+
+def test_layers_are_lost_from_the_last_and_the_mean_leaves_out_the_network_as_it_is(run):
+    rows = run.rows("randomised_layers", method="shapley")
+    steps = {row["step"]: row for row in rows}
+    assert steps[1]["layer"] == "classifier"
+    assert steps[max(steps)]["layer"] == "bert.embeddings.word_embeddings"
+    mean = np.mean([row["correlation"] for step, row in steps.items() if step])
+    assert steps[0]["correlation"] == pytest.approx(mean, abs=0.05)
+    assert steps[0]["correlation"] < 0.99
+
+
+class _Cue:
+    """Says yes where the cue is."""
+
+    classes = ("no", "yes")
+
+    def probabilities(self, texts):
+        return np.array([[0.1, 0.9] if CUE in text else [0.8, 0.2] for text in texts])
+
+
+CLASSIFIER = BroughtClassifier("cue/1", _Cue.classes, lambda _: _Cue())
+
+
+@pytest.fixture
+def package(monkeypatch):
+    """An installed package that brings the classifier."""
+    point = EntryPoint("cue", f"{__name__}:CLASSIFIER", "tiltmeter.classifiers")
+    monkeypatch.setattr("tiltmeter.storage.extensions.entry_points", lambda **_: [point])
+
+
+def test_a_classifier_of_a_package_is_asked_and_has_no_masks_unless_given(run_here, settings, package, tmp_path):
+    methods = f"attribution.methods=[{','.join(ASKING)}]"
+    given = ["classifier.package=cue", methods, f"store={tmp_path}/store", "attribution.output=probability"]
+    plain = run_here(*settings, *given, f"run_dir={tmp_path}/plain", "data.limit=6", "measures.num_points=0")
+    assert {row["removal"] for row in plain.rows("faithfulness")} == {"", "delete"}
+    texts = {text["row"]: text for text in plain.rows("texts")}
+    assert len(texts) == 6
+    for word in plain.rows("attributions", method="occlusion"):
+        # Without the cue the class is another, and its chance 0.2; other words change nothing.
+        expected = 0.7 if word["word"] == CUE else 0.0
+        assert word["attribution"] == pytest.approx(expected, abs=1e-6)
+    assert plain.rows("removal_orders") == plain.rows("randomised_layers") == []
+    masked = run_here(*settings, *given, f"run_dir={tmp_path}/masked", "data.limit=null", "classifier.mask=x")
+    assert {row["removal"] for row in masked.rows("faithfulness")} == {"", "mask", "delete"}
+
+
+def test_a_small_network_is_trained_and_explained(run_here, settings, texts, tmp_path):
+    several = tmp_path / "learnt.csv"
+    several.write_text("text,label\n" + "".join(
+        f"{' '.join(words)},{'yes' if CUE in words else 'no'}\n" for words in texts_of(5, 120)
+    ))  # fmt: skip
+    run = run_here(
+        *settings, f"classifier.learns={several}", "attribution.methods=[gradient_x_input,deep_lift]", "data.limit=8",
+        "attribution.output=logit", "attribution.tolerance=null", "measures.randomised_texts=0", f"store={tmp_path}/s",
+    )  # fmt: skip
+    assert run.num_done("train") == 1
+    assert {row["removal"] for row in run.rows("faithfulness", method="gradient_x_input")} == {"", "delete"}
+    assert run.rows("randomised_layers") == []
+
+
+def test_what_does_not_fit_is_refused_before_any_work(configured, settings):
+    with pytest.raises(ConfigError, match="one classifier is explained: set one of classifier.model"):
+        configured(*settings)
+    with pytest.raises(ConfigError, match=r"attribution.methods=\['saliency'\]: need a network with gradients"):
+        configured(*settings, "classifier.package=cue", "attribution.methods=[occlusion,saliency]")
+    with pytest.raises(ConfigError, match="says probabilities alone, and no logits; set it to log_odds or probability"):
+        configured(*settings, "classifier.package=cue", "attribution.methods=[lime]", "attribution.output=logit")
+    with pytest.raises(ConfigError, match="data.label: classifier.learns needs the column of the class; set it"):
+        configured(*settings, "data.label=null", "classifier.learns=x.csv")
