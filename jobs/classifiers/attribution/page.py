@@ -202,7 +202,7 @@ page = Page[AttributionRun](
             "Without what the network learnt",
             Show(
                 Randomised,
-                "Rank correlation of attributions with those of the network whose last layers were drawn anew, one more "
+                "Rank correlation of attributions with those of a network whose last layers were drawn anew, one more "
                 "at each step; 0: the mean over all steps.",
                 "method step layer kept? correlation",
                 most=60,

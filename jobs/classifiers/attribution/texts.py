@@ -207,7 +207,8 @@ class ExplainTexts(
         if method in GRADIENTS:
             from tiltmeter.operators.classifiers.attribution.changes import gradient_values  # imports torch
 
-            assert network is not None
+            if network is None:
+                raise ValueError(f"{method} needs a network with gradients")
             targets = [one.target for one in texts]
             return gradient_values(network, [one.text for one in texts], self._config(method), targets, self.seed)
         found = []
@@ -325,7 +326,7 @@ class ExplainTexts(
                         kept=list(forgot.kept),
                         correlation=changes.spearman(before, values),
                     )
-        # A network that knows nothing has its likes and dislikes: each text has one of its own, so that they are drawn, too.
+        # What a network prefers that knows nothing is a draw, too: each text has a network of its own.
         for one in texts:
             nobody = changes.forgetting(network, layers, self.seed, one.key).classifier
             yield from self._scores([one], self._by_network([one], nobody, own), RANDOMISED)
