@@ -115,7 +115,7 @@ def infidelity(values: FloatArray, parts: BoolArray, fall: FloatArray) -> tuple[
 
 
 def tau_b(first: FloatArray, second: FloatArray) -> float:
-    """Kendall's tau-b (1945): sum of s_ij t_ij / sqrt(sum s_ij^2 sum t_ij^2), signs of differences; NaN if one is constant.
+    """Kendall's tau-b (1945): sum s_ij t_ij / sqrt(sum s_ij^2 sum t_ij^2), signs of differences; NaN of a constant.
 
     >>> round(tau_b(np.array([1.0, 2.0, 3.0]), np.array([1.0, 3.0, 3.0])), 6)
     0.816497
