@@ -66,15 +66,6 @@ class ExplainedClassifier(TrainedModels):
     learns: Text | None
     mask: Text | None
 
-    @pydantic.model_validator(mode="after")
-    def _is_one(self) -> Self:
-        if sum(name is not None for name in (self.model, self.package, self.learns)) != 1:
-            raise ValueError(
-                "one classifier is explained: set one of classifier.model (a folder or a name on the hub), "
-                "classifier.package and classifier.learns, and leave the others null"
-            )
-        return self
-
 
 @settings
 class Attributing:
@@ -111,7 +102,12 @@ class AttributionRun(CommonConfig):
 
     @pydantic.model_validator(mode="after")
     def _fits_the_classifier(self) -> Self:
-        package, methods = self.classifier.package, self.attribution.methods
+        package, methods, learns = self.classifier.package, self.attribution.methods, self.classifier.learns
+        if sum(name is not None for name in (self.classifier.model, package, learns)) != 1:
+            raise ValueError(
+                "classifier: one is explained; set one of classifier.model (a folder or a name on the hub), "
+                "classifier.package and classifier.learns, and leave the others null"
+            )
         if package and (needing := [name for name in methods if name in GRADIENTS]):
             raise ValueError(
                 f"attribution.methods={needing}: need a network with gradients, and classifier.package={package} "
@@ -122,7 +118,7 @@ class AttributionRun(CommonConfig):
                 f"attribution.output=logit: classifier.package={package} says probabilities alone, and no logits; "
                 "set it to log_odds or probability"
             )
-        if self.classifier.learns and self.data.label is None:
+        if learns and self.data.label is None:
             raise ValueError("data.label: classifier.learns needs the column of the class; set it")
         check_method(self.intervals.interval, has_groups=self.data.group is not None)
         return self

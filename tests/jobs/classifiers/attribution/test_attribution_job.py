@@ -8,7 +8,6 @@ import pytest
 
 from tests.jobs.test_layouts import survive
 from tiltmeter.jobs.classifiers.brought import BroughtClassifier
-from tiltmeter.jobs.runtime.config import ConfigError
 
 WORDS = ["the", "film", "was", "long", "and", "then", "it", "went", "on", "we", "left", "early"]
 CUE = "zq"
@@ -184,17 +183,6 @@ def test_a_small_network_is_trained_and_explained(run_here, settings, texts, tmp
     assert run.num_done("train") == 1
     assert {row["removal"] for row in run.rows("faithfulness", method="gradient_x_input")} == {"", "delete"}
     assert run.rows("randomised_layers") == []
-
-
-def test_what_does_not_fit_is_refused_before_any_work(configured, settings):
-    with pytest.raises(ConfigError, match=r"one classifier is explained: set one of classifier.model"):
-        configured(*settings)
-    with pytest.raises(ConfigError, match=r"attribution.methods=\['saliency'\]: need a network with gradients"):
-        configured(*settings, "classifier.package=cue", "attribution.methods=[occlusion,saliency]")
-    with pytest.raises(ConfigError, match="says probabilities alone, and no logits; set it to log_odds or probability"):
-        configured(*settings, "classifier.package=cue", "attribution.methods=[lime]", "attribution.output=logit")
-    with pytest.raises(ConfigError, match=r"data.label: classifier.learns needs the column of the class; set it"):
-        configured(*settings, "data.label=null", "classifier.learns=x.csv")
 
 
 @pytest.mark.slow
