@@ -167,8 +167,11 @@ def test_a_classifier_of_a_package_is_asked_and_has_no_masks_unless_given(run_he
         expected = 0.7 if word["word"] == CUE else 0.0
         assert word["attribution"] == pytest.approx(expected, abs=1e-6)
     assert plain.rows("removal_orders") == plain.rows("randomised_layers") == []
-    masked = run_here(*settings, *given, f"run_dir={tmp_path}/masked", "data.limit=null", "classifier.mask=x")
-    assert {row["removal"] for row in masked.rows("faithfulness")} == {"", "mask", "delete"}
+    bare = ["data.header=false", "data.text=column_2", *(f"data.{name}=null" for name in ("id", "label", "group"))]
+    others = ["data.rationale=null", "attribution.max_tokens=null", "data.limit=null", "classifier.mask=x"]
+    masked = run_here(*settings, *given, *bare, *others, f"run_dir={tmp_path}/masked")
+    assert {text["id"] for text in masked.rows("texts")} == {str(row) for row in range(21)}
+    assert {row["removal"] for row in masked.rows("faithfulness")} == {"mask", "delete"}
 
 
 def test_a_small_network_is_trained_and_explained(run_here, settings, texts, tmp_path):

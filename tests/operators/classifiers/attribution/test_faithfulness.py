@@ -49,10 +49,10 @@ TEXT = "w1 w4 w0 w7"
 
 
 def bag(texts):
-    """Logits of a bag of words, with one product of two words."""
+    """Logits of a bag of words, with products of two and of three words."""
     rows = [[word in text.split() for word in WORDS] for text in texts]
     present = np.array(rows, dtype=float)
-    score = present @ WEIGHTS + 2.0 * present[:, 0] * present[:, 1]
+    score = present @ WEIGHTS + present[:, 0] * present[:, 1] * (2.0 + 3.0 * present[:, 5])
     return np.stack([np.zeros_like(score), score], axis=1)
 
 
@@ -135,8 +135,8 @@ def test_shapley_values_are_those_of_all_orders():
             by_orders[word] += (value[bits | 1 << word] - value[bits]) / 120
             bits |= 1 << word
     np.testing.assert_allclose(found, by_orders, atol=1e-12)
-    # The product of the first two words is shared between them.
-    np.testing.assert_allclose(found, WEIGHTS[[0, 1, 5, 9, 3]] + [1, 1, 0, 0, 0], atol=1e-9)
+    # Products are shared among their words.
+    np.testing.assert_allclose(found, WEIGHTS[[0, 1, 5, 9, 3]] + [2, 2, 1, 0, 0], atol=1e-9)
     assert found.sum() == pytest.approx(value[31] - value[0], abs=1e-9)
     drawn, errors = games.sampled_shapley(
         lambda present: game.values(present, 1, "log_odds"), 5, np.random.default_rng(0), 1e-9, 200
@@ -160,7 +160,7 @@ def test_comprehensiveness_by_hand_and_of_any_constant_added():
         curve = [chance(*words[size:]) for size in (0, 2, 4, 6, 8, 10)]
         assert found["deletion"][0] == pytest.approx(np.trapezoid(curve, dx=0.2))
         assert np.sort(asked.values[1:], axis=1).tolist() == [sorted(values + moved)] * 3
-        alone = WEIGHTS[[int(word[1:]) for word in words]] + [2, 2, *[0] * 8]
+        alone = WEIGHTS[[int(word[1:]) for word in words]] + [5, 5, 3, *[0] * 7]
         assert found["tau"][0] == pytest.approx(kendalltau(values, alone).statistic)
 
 
