@@ -107,8 +107,8 @@ def flips_max_t(values: NDArray[np.floating], units: Units) -> FloatArray:
     for signs in blocks:
         drawn = np.abs(signs @ scaled.T)
         hits += (np.maximum.accumulate(drawn[:, ::-1], axis=1)[:, ::-1] >= reached).sum(axis=0)
-    found = hits / 2.0 ** (num - 1) if exact else (hits + 1.0) / (_NUM_DRAWN + 1.0)
-    p_values[tested[order]] = np.maximum.accumulate(found)
+    results = hits / 2.0 ** (num - 1) if exact else (hits + 1.0) / (_NUM_DRAWN + 1.0)
+    p_values[tested[order]] = np.maximum.accumulate(results)
     return p_values
 
 

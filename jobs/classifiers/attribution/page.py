@@ -50,21 +50,21 @@ def _main(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.filter(pl.col("measure") == "comprehensiveness", weights=OWN)
 
 
-def _found(rows: pl.DataFrame) -> Iterator[str]:
+def _gains(rows: pl.DataFrame) -> Iterator[str]:
     for (removal,), part in _main(rows).group_by("removal", maintain_order=True):
-        how = {"mask": "masked", "delete": "deleted"}[removal]
+        removed = {"mask": "masked", "delete": "deleted"}[removal]
         judged = part.filter(pl.col("less_random_low").is_not_null(), pl.col("method") != RANDOM)
         better = judged.filter(pl.col("less_random_low") > 0, pl.col("p_max_t") <= 0.05).sort(
             "less_random", descending=True
         )
         if better.is_empty():
-            yield f"With words {how}, no method's words are shown to matter more than as many random ones."
+            yield f"With words {removed}, no method's words are shown to matter more than as many random ones."
         else:
             best = better.row(0, named=True)
             names = listed([method_name(name) for name in better["method"].to_list()])
             yield (
-                f"With words {how}, the words of {names} matter more than as many random ones (max-T over methods); "
-                f"most by {method_name(best['method'])}: comprehensiveness {number(best['less_random'], 3)} "
+                f"With words {removed}, the words of {names} matter more than as many random ones (max-T over methods);"
+                f" most by {method_name(best['method'])}: comprehensiveness {number(best['less_random'], 3)} "
                 f"[{number(best['less_random_low'], 3)}, {number(best['less_random_high'], 3)}] above random, "
                 f"{p_equals(best['p_max_t'])}."
             )
@@ -157,7 +157,7 @@ page = Page[AttributionRun](
     "Which words of each text carry the classifier's decision, by each method, and does leaving out these words change "
     "the decision more than leaving out as many random ones?",
     _facts,
-    {Faithfulness: _found, RemovalOrders: _orders},
+    {Faithfulness: _gains, RemovalOrders: _orders},
     _doubts,
     [
         section("texts", "Texts", Draw(WordValues, _passages)),

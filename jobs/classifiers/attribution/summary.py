@@ -81,11 +81,11 @@ class _Summed:
     def by_method(self, rows: pl.DataFrame, column: str) -> dict[str, FloatArray]:
         """``[texts]`` of each method; NaN of a text without a number."""
         places = {row.row: place for place, row in enumerate(self.texts)}
-        found: dict[str, FloatArray] = {}
+        results: dict[str, FloatArray] = {}
         for method, row, value in rows.select("method", "row", column).iter_rows():
-            values = found.setdefault(method, np.full(len(self.texts), np.nan))
+            values = results.setdefault(method, np.full(len(self.texts), np.nan))
             values[places[row]] = np.nan if value is None else value
-        return found
+        return results
 
     def mean(self, about: Sequence[str], values: FloatArray) -> TextEstimate:
         """Over the texts that have a number."""
@@ -98,12 +98,12 @@ class _Summed:
         """Each method beside random attributions, and the mean of these of all methods."""
         less = {method: values[method] - random[method] for method in values}
         corrected = flips_max_t(np.stack([*less.values()]), self.units)
-        for (method, own), p_max_t in zip(values.items(), corrected.tolist(), strict=True):
-            row = self._row(measure, removal, method, weights, own)
+        for (method, originals), p_max_t in zip(values.items(), corrected.tolist(), strict=True):
+            row = self._row(measure, removal, method, weights, originals)
             if not np.isnan(random[method]).all():
                 row.random = float(np.nanmean(random[method]))
                 row.less_random = self.mean((measure, removal, method, weights, "less_random"), less[method])
-                row.p_value = paired(own, random[method], self.units, level=self.intervals.level).p
+                row.p_value = paired(originals, random[method], self.units, level=self.intervals.level).p
                 row.p_max_t = p_max_t
                 if not np.isnan(best[method]).all():
                     row.attainable = float(np.nanmean(less[method]) / np.nanmean(best[method] - random[method]))
@@ -144,11 +144,11 @@ class _Summed:
         """Step by step, and over all steps."""
         for (method,), part in rows.group_by("method", maintain_order=True):
             by_step = part.partition_by("step", as_dict=True, maintain_order=True)
-            found = {step: self.by_method(of_step, "correlation")[method] for (step,), of_step in by_step.items()}
+            results = {step: self.by_method(of_step, "correlation")[method] for (step,), of_step in by_step.items()}
             for (step,), of_step in by_step.items():
                 layer, kept = of_step["layer"][0], ", ".join(of_step["kept"][0])
-                yield self._step(method, step, layer, kept, found[step])
-            steps = np.stack([*found.values()])
+                yield self._step(method, step, layer, kept, results[step])
+            steps = np.stack([*results.values()])
             is_known = ~np.isnan(steps).all(axis=0)
             mean = np.full(steps.shape[1], np.nan)
             mean[is_known] = np.nanmean(steps[:, is_known], axis=0)

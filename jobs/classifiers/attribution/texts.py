@@ -146,15 +146,15 @@ class ExplainTexts(
             for one in texts:
                 yield self._described(one, classifier.classes)
                 yield from self._removed(one)
-            own: dict[str, list[FloatArray]] = {}
+            originals: dict[str, list[FloatArray]] = {}
             for method in self.attribution.methods:
                 errors: list[FloatArray | None] = [None] * len(texts)
-                own[method] = self._values(method, texts, network, errors)
-                for one, values, error in zip(texts, own[method], errors, strict=True):
+                originals[method] = self._values(method, texts, network, errors)
+                for one, values, error in zip(texts, originals[method], errors, strict=True):
                     yield from _words(one, method, values, error)
-            yield from self._scores(texts, own, OWN)
+            yield from self._scores(texts, originals, OWN)
             if network is not None:
-                yield from self._changed(texts, own, network)
+                yield from self._changed(texts, originals, network)
 
     def _described(self, one: _Text, classes: Sequence[str]) -> Explained:
         game, whole = _first(one), np.ones((1, len(one.spans)), dtype=bool)
@@ -211,11 +211,11 @@ class ExplainTexts(
                 raise ValueError(f"{method} needs a network with gradients")
             targets = [one.target for one in texts]
             return gradient_values(network, [one.text for one in texts], self._config(method), targets, self.seed)
-        found = []
+        results = []
         for number, one in enumerate(texts):
             game = _first(one) if values_of is None else values_of[number]
-            found.append(self._by_parts(method, one, game, errors, number))
-        return found
+            results.append(self._by_parts(method, one, game, errors, number))
+        return results
 
     def _by_parts(
         self, method: str, one: _Text, game: Game, errors: list[FloatArray | None], number: int
@@ -255,7 +255,7 @@ class ExplainTexts(
         return faithfulness.with_random(values, self.measures.num_random, generator).orders[1:]
 
     def _scores(
-        self, texts: Sequence[_Text], own: Mapping[str, Sequence[FloatArray]], weights: str
+        self, texts: Sequence[_Text], originals: Mapping[str, Sequence[FloatArray]], weights: str
     ) -> Iterator[TextScores]:
         for number, one in enumerate(texts):
             num = len(one.spans)
@@ -265,17 +265,17 @@ class ExplainTexts(
                 for removal, game in one.games.items()
                 if weights == OWN
             }
-            for method, values in own.items():
+            for method, values in originals.items():
                 about: dict[str, Any] = {"row": one.row.row, "method": method, "weights": weights}
                 if np.isnan(values[number]).any():
                     continue
                 generator = keyed_generator(self.seed, Stream.ATTRIBUTION, one.key, _ORDERS)
                 asked = faithfulness.with_random(values[number], self.measures.num_random, generator)
                 for removal, game in one.games.items():
-                    found = faithfulness.measured(
+                    results = faithfulness.measured(
                         game, asked, one.target, self.attribution.output, self.measures.points, self._parts(one)
                     )
-                    for measure, numbers in found.items():
+                    for measure, numbers in results.items():
                         score = TextScores(**about, measure=measure, removal=removal, **_own_and_random(numbers))
                         if measure == "comprehensiveness" and removal in best:
                             score.best = best[removal]
@@ -295,13 +295,13 @@ class ExplainTexts(
         return generator.random((self.measures.num_parts, num)) < 0.5
 
     def _changed(
-        self, texts: Sequence[_Text], own: Mapping[str, list[FloatArray]], network: TextClassifier
+        self, texts: Sequence[_Text], originals: Mapping[str, list[FloatArray]], network: TextClassifier
     ) -> Iterator[TextScores | Layers]:
         """What moved embeddings and lost layers change."""
         from tiltmeter.operators.classifiers.attribution import changes  # imports torch
 
         asked, targets = self.measures, [one.target for one in texts]
-        for method in own if asked.num_points and texts else []:
+        for method in originals if asked.num_points and texts else []:
             if method not in GRADIENTS:
                 continue
             both = changes.sensitivity(
@@ -309,15 +309,15 @@ class ExplainTexts(
                 asked.num_points,
             )  # fmt: skip
             for measure, numbers in zip(("max_sensitivity", "max_sensitivity_relative"), both, strict=True):
-                for one, values, number in zip(texts, own[method], numbers, strict=True):
+                for one, values, number in zip(texts, originals[method], numbers, strict=True):
                     about: dict[str, Any] = {"row": one.row.row, "method": method, "weights": OWN}
                     about |= {"measure": measure, "removal": ""}
                     yield TextScores(**about, value=float("nan") if np.isnan(values).any() else float(number))
         layers = changes.forgotten_layers(network)
         for number, layer in enumerate(layers if self.followed else (), start=1):
             forgot = changes.forgetting(network, layers[:number], self.seed)
-            for method, after in self._by_network(texts, forgot.classifier, own).items():
-                for one, before, values in zip(texts, own[method], after, strict=True):
+            for method, after in self._by_network(texts, forgot.classifier, originals).items():
+                for one, before, values in zip(texts, originals[method], after, strict=True):
                     yield Layers(
                         row=one.row.row,
                         method=method,
@@ -329,7 +329,7 @@ class ExplainTexts(
         # What a network prefers that knows nothing is a draw, too: each text has a network of its own.
         for one in texts:
             nobody = changes.forgetting(network, layers, self.seed, one.key).classifier
-            yield from self._scores([one], self._by_network([one], nobody, own), RANDOMISED)
+            yield from self._scores([one], self._by_network([one], nobody, originals), RANDOMISED)
 
     def _by_network(
         self, texts: Sequence[_Text], network: TextClassifier, methods: Iterable[str]

@@ -56,8 +56,8 @@ def word_values(
 
     words = torch.arange(num)[None]
     batch = Batch(None, forward, forward, forward, there, torch.zeros_like(there), words, [num], (), [key], 1024)
-    [found] = METHODS[method].values(batch, config, seed)
-    return np.asarray(found.numpy(), dtype=np.float64)
+    [results] = METHODS[method].values(batch, config, seed)
+    return np.asarray(results.numpy(), dtype=np.float64)
 
 
 def gradient_values(
@@ -108,13 +108,17 @@ def sensitivity(
 
         return change
 
-    own = values(None)
+    originals = values(None)
     moved = np.zeros(len(texts))
     for number in range(num):
         moved = np.maximum(
-            moved, [np.linalg.norm(np.nan_to_num(one - at)) for one, at in zip(values(noisy(number)), own, strict=True)]
+            moved,
+            [
+                np.linalg.norm(np.nan_to_num(one - after))
+                for one, after in zip(values(noisy(number)), originals, strict=True)
+            ],
         )
-    sizes = np.array([np.linalg.norm(np.nan_to_num(one)) for one in own])
+    sizes = np.array([np.linalg.norm(np.nan_to_num(one)) for one in originals])
     return moved, np.divide(moved, sizes, out=np.full(len(texts), np.nan), where=sizes > 0)
 
 

@@ -50,10 +50,10 @@ def with_random(values: FloatArray, num: int, generator: np.random.Generator) ->
     A random order of words is drawn, and the numbers are dealt out along it from the largest to the smallest. Methods
     that are given one generator have the same orders, and so are told by the same parts of the text.
     """
-    own = np.argsort(-values, kind="stable")
-    orders = np.stack([own, *(generator.permutation(values.size) for _ in range(num))])
+    originals = np.argsort(-values, kind="stable")
+    orders = np.stack([originals, *(generator.permutation(values.size) for _ in range(num))])
     dealt = np.empty(orders.shape)
-    np.put_along_axis(dealt, orders, np.broadcast_to(values[own], orders.shape), axis=1)
+    np.put_along_axis(dealt, orders, np.broadcast_to(values[originals], orders.shape), axis=1)
     return Asked(dealt, orders)
 
 
@@ -71,22 +71,22 @@ def measured(
     rank = np.argsort(asked.orders, axis=1)[:, np.newaxis]
     whole = np.ones((1, game.num), dtype=bool)
     sizes = sizes_of(game.num)[:, np.newaxis]
-    found: dict[str, FloatArray] = {}
+    results: dict[str, FloatArray] = {}
     kinds: tuple[tuple[Output, str], ...] = (("probability", ""), ("log_odds", "_log_odds"))
     for kind, name in kinds:
         full = game.values(whole, target, kind)[0]
-        found[f"comprehensiveness{name}"] = (full - game.values(rank >= sizes, target, kind)).mean(axis=1)
-        found[f"sufficiency{name}"] = (full - game.values(rank < sizes, target, kind)).mean(axis=1)
+        results[f"comprehensiveness{name}"] = (full - game.values(rank >= sizes, target, kind)).mean(axis=1)
+        results[f"sufficiency{name}"] = (full - game.values(rank < sizes, target, kind)).mean(axis=1)
     steps = np.unique(np.rint(np.linspace(0, game.num, points + 1)).astype(np.int64))
     for name, present in (("deletion", rank >= steps[:, np.newaxis]), ("insertion", rank < steps[:, np.newaxis])):
         curve = game.values(present, target, "probability")
-        found[name] = np.asarray(np.trapezoid(curve, steps / game.num, axis=1))
-    found["area_between"] = found["insertion"] - found["deletion"]
+        results[name] = np.asarray(np.trapezoid(curve, steps / game.num, axis=1))
+    results["area_between"] = results["insertion"] - results["deletion"]
     alone = game.values(whole, target, output)[0] - game.values(~np.eye(game.num, dtype=bool), target, output)
-    found["tau"] = np.array([tau_b(values, alone) for values in asked.values])
+    results["tau"] = np.array([tau_b(values, alone) for values in asked.values])
     fall = game.values(whole, target, output)[0] - game.values(~parts, target, output)
-    found["infidelity"], found["infidelity_scaled"] = infidelity(asked.values, parts, fall)
-    return found
+    results["infidelity"], results["infidelity_scaled"] = infidelity(asked.values, parts, fall)
+    return results
 
 
 def sizes_of(num: int) -> IntArray:
@@ -108,10 +108,12 @@ def infidelity(values: FloatArray, parts: BoolArray, fall: FloatArray) -> tuple[
     >>> infidelity(np.array([2.0, 0.0]), np.array([[True, False], [True, True]]), np.array([1.0, 1.0]))
     (np.float64(1.0), np.float64(0.0))
     """
-    told = values @ parts.T.astype(np.float64)
-    squares = np.square(told).mean(axis=-1)
-    shared = np.divide(np.square((told * fall).mean(axis=-1)), squares, out=np.zeros_like(squares), where=squares > 0)
-    return np.square(told - fall).mean(axis=-1), np.square(fall).mean() - shared
+    predicted = values @ parts.T.astype(np.float64)
+    squares = np.square(predicted).mean(axis=-1)
+    shared = np.divide(
+        np.square((predicted * fall).mean(axis=-1)), squares, out=np.zeros_like(squares), where=squares > 0
+    )
+    return np.square(predicted - fall).mean(axis=-1), np.square(fall).mean() - shared
 
 
 def tau_b(first: FloatArray, second: FloatArray) -> float:
@@ -201,16 +203,16 @@ def runs(flags: BoolArray) -> list[range]:
     return [range(start, end) for start, end in edges.reshape(-1, 2).tolist()]
 
 
-def spans_f1(found: list[range], named: list[range]) -> float:
+def spans_f1(results: list[range], named: list[range]) -> float:
     """F1 of spans that agree by half of their union at least."""
 
     def agree(one: range, other: range) -> bool:
         shared = max(0, min(one.stop, other.stop) - max(one.start, other.start))
         return 2 * shared >= len(one) + len(other) - shared
 
-    precise = sum(any(agree(one, other) for other in named) for one in found)
-    recalled = sum(any(agree(one, other) for one in found) for other in named)
-    return _harmonic(precise / max(1, len(found)), recalled / max(1, len(named)))
+    precise = sum(any(agree(one, other) for other in named) for one in results)
+    recalled = sum(any(agree(one, other) for one in results) for other in named)
+    return _harmonic(precise / max(1, len(results)), recalled / max(1, len(named)))
 
 
 def _harmonic(precision: float, recall: float) -> float:

@@ -82,8 +82,8 @@ class Game:
         keys = [row.tobytes() for row in np.packbits(present, axis=1)]
         new = {key: row for row, key in enumerate(keys) if key not in self._known}
         if new:
-            found = self._logits([self.part(present[row]) for row in new.values()])
-            self._known |= zip(new, np.where(np.isnan(found), 0.0, found), strict=True)
+            results = self._logits([self.part(present[row]) for row in new.values()])
+            self._known |= zip(new, np.where(np.isnan(results), 0.0, results), strict=True)
         return np.stack([self._known[key] for key in keys])
 
     def values(self, present: BoolArray, target: int, output: Output) -> FloatArray:

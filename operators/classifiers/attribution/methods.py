@@ -218,8 +218,8 @@ def _gradient_shap(batch: Batch, config: AttributionConfig, seed: int) -> Values
     values = []
     for row, key in enumerate(batch.keys):
         places = keyed_generator(seed, Stream.ATTRIBUTION, key, 1).uniform(size=config.num_samples)
-        [[found]] = _integrated(batch.of([row]), places, weights)
-        values.append(found)
+        [[results]] = _integrated(batch.of([row]), places, weights)
+        values.append(results)
     return values
 
 
