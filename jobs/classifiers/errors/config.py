@@ -88,7 +88,7 @@ class CharacterisedData(LabelledFile):
     def cuts(self) -> dict[str, tuple[float, ...]]:
         """The edges as numbers, of days since 1970."""
         return {
-            name: tuple(days_since(edge) if isinstance(edge, date) else edge for edge in edges)
+            name: tuple(days_since(edge.isoformat()) if isinstance(edge, date) else edge for edge in edges)
             for name, edges in (self.edges or {}).items()
         }
 

@@ -6,7 +6,6 @@ ten values; other numbers are cut at the quartiles of the rows that explore, or 
 """
 
 from collections.abc import Sequence
-from datetime import date
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
@@ -26,7 +25,6 @@ LEAK = 0.99
 
 _MOST_WHOLE, _MOST_VALUES, _TAKEN = 10, 50, 20
 _DAY = r"^\d{4}-\d{2}-\d{2}([T ].*)?$"
-_EPOCH = date(1970, 1, 1)
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _PARTS = ("year", "month", "weekday")
 
@@ -148,9 +146,9 @@ def numbers_of(cells: pl.Series, *, is_date: bool) -> FloatArray:
     return np.asarray(values.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy(), dtype=np.float64)
 
 
-def days_since(day: date) -> float:
-    """Days since 1970."""
-    return float((day - _EPOCH).days)
+def days_since(day: str) -> float:
+    """Days from 1970 to a day such as ``2024-05-01``."""
+    return float(np.datetime64(day, "D").astype(np.int64))
 
 
 def _days(cells: pl.Series) -> pl.Series:

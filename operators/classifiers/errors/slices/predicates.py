@@ -1,7 +1,6 @@
 """Readable predicates of texts: that a feature is there or not, in which quarter it lies, its class; and of columns."""
 
 from collections.abc import Mapping, Sequence
-from datetime import date, timedelta
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -68,7 +67,7 @@ class Predicate(NamedTuple):
     def _written(self, end: float) -> str:
         """As short as it can be without becoming another number."""
         if self.value == "day" and np.isfinite(end):
-            return (date(1970, 1, 1) + timedelta(days=int(end))).isoformat()
+            return str(np.datetime64(int(end), "D"))
         return f"{end:g}" if float(f"{end:g}") == end else repr(end)
 
 

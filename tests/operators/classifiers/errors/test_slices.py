@@ -1,6 +1,5 @@
 """Slices: bits and draws by brute force, T by hand, max-T by its definition, planted slices by their names."""
 
-from datetime import date
 from itertools import combinations
 
 import numpy as np
@@ -317,7 +316,7 @@ def test_columns_become_predicates_that_cut_where_rows_explore():
     names = [one.name for one in made.predicates]
     assert names[:4] == ["day.year = 2023", "day.year = 2024", "day.month = 1", "day.month = 2"]
     assert names[4:] == ["day.weekday = Monday", "day.weekday = Thursday", "day is missing"]
-    made, _ = predicates_of_column("day", days, exploring, losses, (days_since(date(2024, 2, 29)),))
+    made, _ = predicates_of_column("day", days, exploring, losses, (days_since("2024-02-29"),))
     assert [one.name for one in made.predicates][:2] == ["day < 2024-02-29", "day >= 2024-02-29"]
     assert made.members[:2].sum(axis=1).tolist() == [20, 20]
     many = pl.Series([f"v{at % 60}" for at in range(6000)])
