@@ -31,6 +31,7 @@ from tiltmeter.jobs.adversary import job, tables
 from tiltmeter.jobs.adversary.attacks import AttackTexts
 from tiltmeter.jobs.adversary.config import AdversaryRun, GenderAdversaryRun
 from tiltmeter.jobs.adversary.job import WholeVectors
+from tiltmeter.jobs.adversary.retraining import COPIES, FOUND, SWAPS, EvaluateRetraining
 from tiltmeter.jobs.adversary.spaces import FindSpaces
 from tiltmeter.jobs.adversary.victims import FoundVictim, find_victim
 from tiltmeter.jobs.classifiers.tables import LABELLED, SPLIT
@@ -324,6 +325,47 @@ def _summary_of(
     return pl.DataFrame(held.read(found.one(tables.Summary))).to_dicts()
 
 
+# --- trainings whose effects are known --------------------------------------------------------------------------------
+
+RETRAINING = "retraining"
+
+
+def retrained(repetition: int, lead: float = 0.0) -> dict[str, Outcome]:
+    """What the last stage makes of trainings of arms: found texts flip less by ``lead``, and no arm differs else.
+
+    A draw of 10 trainings and 20 groups of 6 held-out texts; each training and each group moves an arm by itself.
+    """
+    draws = np.random.default_rng([repetition, round(100.0 * lead), 8])
+    num_trainings, groups = 10, np.repeat(np.arange(20), 6)
+    rows = []
+    for arm in (COPIES, SWAPS, FOUND):
+        moved = draws.normal(0.0, 0.05, (num_trainings, 1)) + draws.normal(0.0, 0.05, 20)[groups]
+        chances = np.clip(0.4 + moved - (lead if arm == FOUND else 0.0), 0.02, 0.98)
+        flips, right = (draws.random(chances.shape) < of_one for of_one in (chances, np.clip(0.7 + moved, 0.02, 0.98)))
+        rows += [
+            {"victim": "linear", "row": row, "arm": arm, "number": number}
+            | {"is_flip": bool(flips[number, row]), "is_correct": bool(right[number, row]), "num_added": 9}
+            for number in range(num_trainings)
+            for row in range(groups.size)
+        ]
+    held = Held()
+    texts = [{"row": row, "text": f"text {row}", "label": "a", "group": f"{group}"} for row, group in enumerate(groups)]
+    work = EvaluateRetraining(
+        level=0.95,
+        retrained=[held.put(pa.Table.from_pylist(rows, tables.Retrained.schema()))],
+        attacked=[held.put(pa.Table.from_pylist(texts, tables.Part.schema()))],
+    )
+    made = {(row.arm, row.against, row.measure): row for row in work.rows(cast(Any, held))}
+    flip, level = made[FOUND, SWAPS, "flip_rate"], made[COPIES, "", "accuracy"]
+    differing = [row.p_adjusted for row in made.values() if row.against and row.measure in ("accuracy", "flip_rate")]
+    return {
+        "value": flip.value.low <= -lead <= flip.value.high,
+        "level": level.value.low <= 0.7 <= level.value.high,
+        "p_value": flip.p_value,
+        "p_adjusted": flip.p_adjusted if lead else min(differing),
+    }
+
+
 # --- what is claimed ------------------------------------------------------------------------------------------------
 
 LABELS_DEALT = "labels are dealt anew: no victim can know gender"
@@ -357,6 +399,7 @@ def _stage(name: str, repetitions: int, run: Run, claims: tuple[Claim, ...]) -> 
     return Experiment(JOB, f"{JOB}: {name}", repetitions, run, claims)
 
 
+TRAINED, HELD, NO_ARM = "group and training", "chances that were drawn", "no arm flips or errs more than another"
 # At equal size, to which a line through controls of nearly one size leads, there is little to find.
 _KNOWN = tuple(
     replace(claim, bound=0.2) if claim.name == "size_p_value" else claim for claim in _victims("power", PLANTED, 0.8)
@@ -373,6 +416,24 @@ EXPERIMENTS = [
     _rated("texts alone", "text", Case(80, 1.0)),
     _rated("20 groups of about 5", "group", Case(20, 5.0)),
     _rated("8 groups of about 10", "group", Case(8, 10.0)),
+    _stage(
+        "trainings that do not differ",
+        400,
+        retrained,
+        (
+            *(Claim(name, RETRAINING, ends("value"), "coverage", TRAINED, HELD) for name in ("value", "level")),
+            *(Claim(name, RETRAINING, (name,), "size", TRAINED, NO_ARM) for name in ("p_value", "p_adjusted")),
+        ),
+    ),
+    _stage(
+        "trainings with found texts flip less",
+        200,
+        partial(retrained, lead=0.12),
+        tuple(
+            Claim(name, RETRAINING, (name,), "power", TRAINED, "found texts take 12 points off", 0.5)
+            for name in ("p_value", "p_adjusted")
+        ),
+    ),
     _rated("20 groups, 8 replicas", "group", Case(20, 5.0, 8)),
     _stage(
         "20 groups, more flips to women",

@@ -37,7 +37,7 @@ _REASONS = {
 _NO_CANDIDATE = "no word of the text has a replacement along any direction"
 
 
-class _Case(NamedTuple):
+class Case(NamedTuple):
     """What the words of a text may become along one direction, and how many further ones are unlikely."""
 
     direction: str
@@ -86,7 +86,7 @@ class AttackTexts(Work, unit="adversary_attack/2", makes=[Texts, Attacks, Substi
         """Of one text after the other."""
         texts = Part.read(store, self.part)[slice(*self.span or (None,))]
         spaces = pl.DataFrame(store.read(self.spaces)).filter(pl.col("row").is_in([text.row for text in texts]))
-        cases, words = _cases(spaces), self.words.gendered()
+        cases, words = cases_of(spaces), self.words.gendered()
         candidates = store.read(self.candidates.select("direction", "word", "candidate", "kind")).to_pylist()
         kinds = {(row["direction"], row["word"], row["candidate"].lower()): row["kind"] for row in candidates}
         with self.victim.ready(store) as reader:
@@ -96,9 +96,9 @@ class AttackTexts(Work, unit="adversary_attack/2", makes=[Texts, Attacks, Substi
         return made
 
 
-def _cases(spaces: pl.DataFrame) -> dict[int, list[_Case]]:
+def cases_of(spaces: pl.DataFrame) -> dict[int, list[Case]]:
     """By the row of the text, in the order of the table; only words that have a likely candidate are in a space."""
-    cases: dict[int, list[_Case]] = {}
+    cases: dict[int, list[Case]] = {}
     columns = ("row", "direction", "control", "replica", "position", "option", "is_likely")
     rows = zip(*(spaces[name].to_list() for name in columns), strict=True)
     for (row, direction, control, replica), group in groupby(rows, key=lambda record: record[:4]):
@@ -109,7 +109,7 @@ def _cases(spaces: pl.DataFrame) -> dict[int, list[_Case]]:
                 space.setdefault(position, []).append(option)
             num_unlikely += not is_likely
         if space:
-            cases.setdefault(row, []).append(_Case(direction, control, replica, space, num_unlikely))
+            cases.setdefault(row, []).append(Case(direction, control, replica, space, num_unlikely))
     return cases
 
 
@@ -124,7 +124,7 @@ class _Attacked:
 
     work: AttackTexts
     text: Part
-    cases: Sequence[_Case]
+    cases: Sequence[Case]
     words: GenderedWords
     kinds: Mapping[tuple[str, str, str], str]
     reader: Reader
@@ -171,7 +171,7 @@ class _Attacked:
         for name in directions:
             yield Attacks(**self.same, direction=name, search=LADDER, status=status, reason=_REASONS[status], **known)
 
-    def _climb(self, case: _Case, queries: Queries) -> Iterator[Table]:
+    def _climb(self, case: Case, queries: Queries) -> Iterator[Table]:
         settings, sizes = self.work.search, case.sizes
         limit = change_limit(len(self.tokens), settings.max_share)
         attack = ladder.ladder(queries, sizes, limit, settings, self.work.seed, self._key(case))
@@ -184,7 +184,7 @@ class _Attacked:
         row.num_candidates, row.log10_size = sum(sizes), size
         yield row
 
-    def _refer(self, case: _Case, victim_of: Callable[[Space], Victim], label: int) -> Iterator[Table]:
+    def _refer(self, case: Case, victim_of: Callable[[Space], Victim], label: int) -> Iterator[Table]:
         """The searches beside the ladder."""
         searches = {"swap": all_at_once} if not (has_controls(case.direction) or case.direction == NEIGHBOURS) else {}
         if self.work.search.greedy:
@@ -193,7 +193,7 @@ class _Attacked:
             queries = Queries(victim_of(case.space), label)
             yield from self._found(case, name, run(queries, case.sizes), queries)
 
-    def _found(self, case: _Case, name: str, attack: Attack, queries: Queries, **more: Any) -> Iterator[Table]:
+    def _found(self, case: Case, name: str, attack: Attack, queries: Queries, **more: Any) -> Iterator[Table]:
         """The text that a search ends with, and the words that differ there."""
         same = self.same | {"direction": case.direction, "search": name}
         changes = case.changes(attack)
@@ -216,7 +216,7 @@ class _Attacked:
                 change.is_known, change.is_flip = self.reader.knows(option), attack.status in FLIPPED
                 yield change
 
-    def _key(self, case: _Case) -> int:
+    def _key(self, case: Case) -> int:
         """Of the text and the direction, for draws."""
         return document_key(f"{self.text.text}\n{case.direction}\n{case.control}\n{case.replica}")
 

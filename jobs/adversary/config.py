@@ -7,7 +7,7 @@ import polars as pl
 import pydantic
 from pydantic import AfterValidator, Field
 
-from tiltmeter.jobs.adversary.victims import FoundVictim, Victim, find_victim
+from tiltmeter.jobs.adversary.victims import FoundVictim, LinearVictim, Victim, find_victim
 from tiltmeter.jobs.classifiers.labelled_data import LabelledData, find_labelled_data
 from tiltmeter.jobs.embedding.config import EmbeddingsJob, EmbeddingsRun, EncoderEmbedding
 from tiltmeter.jobs.embedding.sources import Sources
@@ -155,6 +155,14 @@ class ReportConfig:
 
 
 @settings
+class AugmentationConfig:
+    sample: bool
+    per_source: Count
+    retrain: bool
+    seeds: Annotated[int, Field(ge=2, le=1000)]
+
+
+@settings
 class GenderAdversaryRun(EmbeddingsRun):
     job: GenderAdversaryJob
     data: LabelledData
@@ -165,6 +173,7 @@ class GenderAdversaryRun(EmbeddingsRun):
     language_model: LanguageModel
     search: SearchConfig
     controls: Controls
+    augmentation: AugmentationConfig
     report: ReportConfig
     max_texts: Count | None
     unit_texts: Count | None
@@ -186,6 +195,20 @@ class GenderAdversaryRun(EmbeddingsRun):
                     "it out"
                 )
         return self
+
+    @pydantic.model_validator(mode="after")
+    def _can_retrain(self) -> Self:
+        if self.augmentation.retrain and not self.linear_victims:
+            raise ValueError(
+                f"augmentation.retrain=true: retrains victims of the kind linear, and victim=[{','.join(self.victim)}] "
+                "has none; add linear, or set augmentation.retrain=false"
+            )
+        return self
+
+    @property
+    def linear_victims(self) -> dict[str, LinearVictim]:
+        """Those that can be trained again at once."""
+        return {name: victim for name, victim in self.victim.items() if isinstance(victim, LinearVictim)}
 
     @property
     def num_tests(self) -> int:

@@ -9,11 +9,13 @@ from typing import Any, NamedTuple, cast
 from tiltmeter.cluster.capacity import ResourceRequest
 from tiltmeter.jobs.adversary import candidates, victims
 from tiltmeter.jobs.adversary.attacks import AttackTexts
+from tiltmeter.jobs.adversary.augmentation import KEY, CollectTexts, export_sample
 from tiltmeter.jobs.adversary.candidates import FindCandidates, FindControls
 from tiltmeter.jobs.adversary.config import AdversaryRun, AdversarySources, GenderAdversaryRun, find_sources
+from tiltmeter.jobs.adversary.retraining import EvaluateRetraining, Retrain
 from tiltmeter.jobs.adversary.spaces import PART, CutTexts, FindSpaces
 from tiltmeter.jobs.adversary.summary import READ, EvaluateAttacks
-from tiltmeter.jobs.adversary.tables import TABLES, Candidates, Near, Pairs
+from tiltmeter.jobs.adversary.tables import TABLES, Augmentation, Candidates, Near, Pairs, Retrained
 from tiltmeter.jobs.classifiers.labelled_data import read_labelled_data
 from tiltmeter.jobs.classifiers.networks import Encoders
 from tiltmeter.jobs.classifiers.resources import training_requests
@@ -49,9 +51,13 @@ def run(run: AdversaryRun) -> None:
     near = find_candidates(run, cut, vectors.tables)
     labels = label_candidates(run, near)
     models = train_victims(run, texts)
-    attacked = attack_texts(run, models, find_spaces(run, near, texts, cut), labels)
+    spaces = find_spaces(run, near, texts, cut)
+    attacked = attack_texts(run, models, spaces, labels)
     run.publish("texts", [*attacked.refs("texts"), cut["left_out"]])
     run.publish_all({name: attacked.refs(name) for name in ("attacks", "substitutions")})
+    collected = collect_texts(run, attacked, texts, vectors)
+    if run.config.augmentation.retrain:
+        retrain(run, attacked, collected, texts, spaces)
     evaluate(run, attacked, near.refs(Pairs), vectors)
 
 
@@ -207,6 +213,53 @@ def attack_texts(
         )
         pairs += run.do(works, stage=f"attack {name}", publish=False).pairs
     return Done(pairs)
+
+
+def collect_texts(run: AdversaryRun, attacked: Done[AttackTexts], texts: TableRef, vectors: WholeVectors) -> TableRef:
+    """The table ``augmentation``, whose sample is exported."""
+    config = run.config
+    work = CollectTexts(
+        label="found texts",
+        language_model=config.language_model,
+        per_source=config.augmentation.per_source if config.augmentation.sample else None,
+        seed=config.seed,
+        texts=texts,
+        vectors=vectors.tables[ORIGINAL].select("word", "vector"),
+        about=[ref.select("row", "victim", "text", "label", "group", "is_correct") for ref in attacked.refs("texts")],
+        attacks=[ref.select(*KEY, "status", "num_changes", "changed_text") for ref in attacked.refs("attacks")],
+        substitutions=[ref.select(*KEY, "word", "replacement", "is_flagged") for ref in attacked.refs("substitutions")],
+    )
+    collected = run.do([work]).one(Augmentation)
+    if config.augmentation.sample:
+        export_sample(run, collected)
+    return collected
+
+
+def retrain(
+    run: AdversaryRun, attacked: Done[AttackTexts], collected: TableRef, texts: TableRef, spaces: Done[FindSpaces]
+) -> None:
+    """What linear victims become that learn with found texts."""
+    config, parts = run.config, [work.attacked for work, _ in spaces.pairs]
+    names = sorted(config.words.gendered().genders)
+    made = run.do(
+        Retrain(
+            label=f"{name}, training {number}",
+            victim=name,
+            linear=victim.linear,
+            masked=names if victim.masked else [],
+            search=config.search,
+            number=number,
+            seed=config.seed,
+            texts=texts,
+            attacked=parts,
+            spaces=spaces.refs("spaces"),
+            attacks=[ref.select(*KEY, "num_changes", "changed_text") for ref in attacked.refs("attacks")],
+            found=collected,
+        )
+        for name, victim in config.linear_victims.items()
+        for number in range(config.augmentation.seeds)
+    )
+    run.do([EvaluateRetraining(label="arms", level=config.job.level, retrained=made.refs(Retrained), attacked=parts)])
 
 
 def evaluate(

@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 import regex
 
+from tiltmeter.jobs.adversary.augmentation_page import retrained, sections
 from tiltmeter.jobs.adversary.config import GenderAdversaryRun, ReportConfig
 from tiltmeter.jobs.adversary.tables import (
     FLIPPED,
@@ -60,11 +61,19 @@ def page(run: Run[GenderAdversaryRun, Any], frames: Frames) -> Body:
         _facts(config),
         Lead(
             [Paragraph(_ASKED)],
-            [Bullets([*excesses, *asymmetries(summary), *released(summary), *unfairness(summary)])],
+            [
+                Bullets(
+                    [*excesses, *asymmetries(summary), *released(summary), *unfairness(summary), *_retrained(frames)]
+                )
+            ],
             [Bullets([*doubts(summary, config.controls.number), _how_sure(config)])],
         ),
         list(shown(_sections(config, frames), frames)),
     )
+
+
+def _retrained(frames: Frames) -> Iterator[str]:
+    return retrained(frames["retraining"]) if "retraining" in frames else iter(())
 
 
 def _facts(config: GenderAdversaryRun) -> dict[str, str]:
@@ -256,6 +265,7 @@ def _sections(config: GenderAdversaryRun, frames: Frames) -> Iterator[Part]:
     yield section("texts", "Before and after", Draw(Attacks, lambda _: passages(config.report, frames)))
     yield section("searches", "What is proven", Draw(Attacks, _searches))
     yield section("words", "What words were replaced by", Draw(Substitutions, partial(_words, config.report)))
+    yield from sections()
 
 
 _OVERALL = Show(

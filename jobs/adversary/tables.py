@@ -179,7 +179,45 @@ class Summary(OfDirection, OfVictim, name="summary"):
     )
 
 
-TABLES = schemas(Texts, Candidates, Attacks, Substitutions, Controls, Summary)
+class Augmentation(OfSearch, name="augmentation", has_status=False):
+    """Texts that flip a verdict, to train on."""
+
+    text: str = doc("the text that was found")
+    label: str = doc("class of the text that it was made of, according to the data")
+    group: str | None = doc("who wrote that text, or what else ties texts together; null if there is none")
+    words_changed: Int32 = doc("words that differ from that text", "words")
+    norm: float = doc("Euclidean norm of the change of all vectors; null if a word has none")
+    fluency: float = doc("ln of its probability less that of its source, by the language model, for each word")
+    is_flagged: bool = doc("whether a replacement has another sign by VADER, so that the class may not hold")
+    is_correct: bool = doc("whether the victim was right about the text that it was made of")
+    is_sampled: bool | None = doc("whether it is in the sample; null without one")
+
+
+class Retraining(OfVictim, name="retraining"):
+    """What training with more texts does to a victim."""
+
+    arm: str = key("what is added: 'none', 'copies', 'random_swaps', 'random_positions', 'counterfactuals' or 'found'")
+    against: str = key("the arm whose number is taken off; empty for the number itself")
+    measure: str = key("'accuracy', 'flip_rate', 'robust_accuracy' or 'transfer', on held-out texts")
+    num_texts: int = doc("held-out texts that have it", "texts")
+    num_seeds: int = doc("trainings of each arm", "trainings", heading="seeds")
+    num_added: float = doc("texts that are added, in the mean", "texts", heading="added", digits=0)
+    found_share: float = doc("of the added texts, those that are found ones", heading="found among them")
+    value: Estimate = doc(
+        "the number, or the difference",
+        digits=3,
+        interval="the interval of value over other texts, by group, and seeds",
+    )
+    p_value: float = doc("two-sided, of no difference, over texts and seeds", heading="p", show="p_value")
+    p_adjusted: float = doc(
+        "after Holm, over victims, both claims, and accuracy and flip_rate; null for others",
+        heading="p, Holm",
+        show="p_value",
+    )
+    detectable: float = doc("smallest difference that is found with a chance of 80 % so", digits=3)
+
+
+TABLES = schemas(Texts, Candidates, Attacks, Substitutions, Controls, Summary, Augmentation, Retraining)
 
 # --- between units --------------------------------------------------------------------------------------------------
 
@@ -221,3 +259,15 @@ class Outcomes(OfReplica, OfVictim, OfRow, name="outcomes", public=False, has_st
     fall: float = doc("largest fall by one change")
     num_candidates: Int32 = doc("replacements that may be taken")
     log10_size: float = doc("log10 of the number of texts within the limit of changes")
+
+
+class Retrained(OfVictim, OfRow, name="retrained", public=False, has_status=False):
+    """What a victim that was trained again makes of a held-out text."""
+
+    arm: str = key("what was added")
+    number: Int32 = key("of the training")
+    is_correct: bool = doc("whether it is right")
+    is_flip: bool = doc("whether some direction flips it, searched anew")
+    transfer: float = doc("share of the texts found of it before that flip it; null without any")
+    num_added: Int32 = doc("texts that were added")
+    found_share: float = doc("of these, found ones")

@@ -57,6 +57,7 @@ class Stream(IntEnum):
     SIGN_FLIP = 39
     GROUP_LABEL = 40
     ONE_PER_UNIT = 41
+    AUGMENTATION = 42
 
 
 @numba.njit(cache=True)
