@@ -50,11 +50,11 @@ class CollectTexts(Work, unit="adversary_augmentation/1", stage="collect texts",
             pl.concat([pl.DataFrame(store.read(ref)) for ref in refs])
             for refs in (self.about, self.attacks, self.substitutions)
         )
-        found = attacks.filter(pl.col("status").is_in(FLIPPED)).join(about, on=["row", "victim"], maintain_order="left")
+        flips = attacks.filter(pl.col("status").is_in(FLIPPED)).join(about, on=["row", "victim"], maintain_order="left")
         words = changes.group_by(KEY).agg("word", "replacement", pl.col("is_flagged").any())
-        found = found.join(words, on=KEY, maintain_order="left")
-        named = {word for column in ("word", "replacement") for row in found[column].to_list() for word in folded(row)}
-        made = list(self._made(found, self._model(store), self._vectors(store, named)))
+        flips = flips.join(words, on=KEY, maintain_order="left")
+        named = {word for column in ("word", "replacement") for row in flips[column].to_list() for word in folded(row)}
+        made = list(self._made(flips, self._model(store), self._vectors(store, named)))
         if self.per_source is not None:
             sound = [row for row in made if row.is_correct and not row.is_flagged]
             variants = [Variant(row.row, row.label, row.text) for row in sound]
@@ -64,8 +64,8 @@ class CollectTexts(Work, unit="adversary_augmentation/1", stage="collect texts",
                 row.is_sampled = id(row) in chosen
         return made
 
-    def _made(self, found: pl.DataFrame, model: KneserNey, vectors: Mapping[str, FloatArray]) -> Iterator[Augmentation]:
-        for row in found.iter_rows(named=True):
+    def _made(self, flips: pl.DataFrame, model: KneserNey, vectors: Mapping[str, FloatArray]) -> Iterator[Augmentation]:
+        for row in flips.iter_rows(named=True):
             before, after = (folded(row[name].split()) for name in ("text", "changed_text"))
             gain = model.log_probabilities(after).sum() - model.log_probabilities(before).sum()
             pairs = list(zip(folded(row["word"]), folded(row["replacement"]), strict=True))

@@ -28,9 +28,9 @@ def retrained(rows: pl.DataFrame) -> Iterator[str]:
         if row["status"] != "ok":
             yield f"{lead}: nothing is told, as {row['reason']}."
             continue
-        found, other = (levels[row["victim"], arm, row["measure"]] for arm in ("found", row["against"]))
+        value, other = (levels[row["victim"], arm, row["measure"]] for arm in ("found", row["against"]))
         yield (
-            f"{lead}: {percent(found)} or {percent(other)} of {plural(row['num_texts'], 'held-out verdict')} "
+            f"{lead}: {percent(value)} or {percent(other)} of {plural(row['num_texts'], 'held-out verdict')} "
             f"{_WHAT[row['measure']]}, a difference of {_points(row)}, {p_equals(row['p_adjusted'])} after Holm: "
             f"{_meaning(row)}."
         )
@@ -60,7 +60,7 @@ def _meaning(row: Mapping[str, Any]) -> str:
     return "found texts make more right" if row["value"] > 0.0 else "found texts make fewer right"
 
 
-def _found(rows: pl.DataFrame) -> Iterator[Grid]:
+def _counts(rows: pl.DataFrame) -> Iterator[Grid]:
     """How many there are of each class."""
     if not rows.height:
         return
@@ -102,5 +102,5 @@ _ARMS = Show(
 
 def sections() -> Iterator[Part]:
     """Of found texts, and of trainings with them."""
-    yield section("augmentation", "Texts to train on", Draw(Augmentation, _found))
+    yield section("augmentation", "Texts to train on", Draw(Augmentation, _counts))
     yield section("retraining", "Trained again", _CLAIMED, _ARMS)

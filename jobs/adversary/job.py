@@ -246,7 +246,7 @@ def retrain(
             label=f"{name}, training {number}",
             victim=name,
             linear=victim.linear,
-            masked=names if victim.masked else [],
+            masked=[*names] if victim.masked else [],
             search=config.search,
             number=number,
             seed=config.seed,
@@ -254,12 +254,14 @@ def retrain(
             attacked=parts,
             spaces=spaces.refs("spaces"),
             attacks=[ref.select(*KEY, "num_changes", "changed_text") for ref in attacked.refs("attacks")],
-            found=collected,
+            augmentation=collected,
         )
         for name, victim in config.linear_victims.items()
         for number in range(config.augmentation.seeds)
     )
-    run.do([EvaluateRetraining(label="arms", level=config.job.level, retrained=made.refs(Retrained), attacked=parts)])
+    run.do(
+        [EvaluateRetraining(label="arms", level=run.config.job.level, retrained=made.refs(Retrained), attacked=parts)]
+    )
 
 
 def evaluate(

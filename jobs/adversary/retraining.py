@@ -72,7 +72,7 @@ class Retrain(Work, unit="adversary_retraining/1", stage="retrain", makes=[Retra
         linear, masked: how it learns; see :class:`.victims.FitLinear`.
         number: of the training.
         texts: of all parts; attacked: the test texts, in parts; spaces: what their words may become.
-        attacks, found: what the victim's attacks ended with, in parts, and the table ``augmentation``.
+        attacks, augmentation: what the victim's attacks ended with, in parts, and the table ``augmentation``.
     """
 
     victim: str
@@ -85,7 +85,7 @@ class Retrain(Work, unit="adversary_retraining/1", stage="retrain", makes=[Retra
     attacked: Sequence[TableRef]
     spaces: Sequence[TableRef]
     attacks: Sequence[TableRef]
-    found: TableRef
+    augmentation: TableRef
     operators: Sequence[str] = (augmentation.VERSION, fitting.VERSION, ladder.VERSION)
 
     def rows(self, store: Store) -> Iterator[Retrained]:
@@ -95,9 +95,9 @@ class Retrain(Work, unit="adversary_retraining/1", stage="retrain", makes=[Retra
         held_out = [row for row in attacked if row.row not in sources]
         spaces = pl.concat([pl.DataFrame(store.read(ref)) for ref in self.spaces])
         cases = cases_of(spaces.filter(control=-1, replica=0))
-        found = pl.DataFrame(store.read(self.found)).filter(victim=self.victim, search=LADDER)
-        added = self._arms(store, sources, cases, self._variants(found, sources))
-        old = dict(found.group_by("row").agg("text").iter_rows())
+        flips = pl.DataFrame(store.read(self.augmentation)).filter(victim=self.victim, search=LADDER)
+        added = self._arms(store, sources, cases, self._variants(flips, sources))
+        old = dict(flips.group_by("row").agg("text").iter_rows())
         learnt = [*self._training(store), *((row.text, row.label) for row in sources.values())]
         by_found = {normal_form(one.text) for one in added.get(FOUND, [])}
         for arm, variants in added.items():
@@ -121,9 +121,9 @@ class Retrain(Work, unit="adversary_retraining/1", stage="retrain", makes=[Retra
         kept[draws.choice(units.num, max(1, round(_SHARE * units.num)), replace=False)] = True
         return [(row["text"], row["label"]) for row, unit in zip(rows, units.codes, strict=True) if kept[unit]]
 
-    def _variants(self, found: pl.DataFrame, sources: Mapping[int, Part]) -> list[_Made]:
+    def _variants(self, flips: pl.DataFrame, sources: Mapping[int, Part]) -> list[_Made]:
         """Found of the sources, of which the victim was right, each normal form once."""
-        sound = found.filter(pl.col("is_correct") & ~pl.col("is_flagged") & pl.col("row").is_in(list(sources)))
+        sound = flips.filter(pl.col("is_correct") & ~pl.col("is_flagged") & pl.col("row").is_in(list(sources)))
         made: dict[str, _Made] = {}
         for row in sound.sort("row", "direction").iter_rows(named=True):
             variant = Variant(row["row"], row["label"], row["text"])
@@ -131,11 +131,11 @@ class Retrain(Work, unit="adversary_retraining/1", stage="retrain", makes=[Retra
         return list(made.values())
 
     def _arms(
-        self, store: Store, sources: Mapping[int, Part], cases: Mapping[int, Sequence[Case]], found: Sequence[_Made]
+        self, store: Store, sources: Mapping[int, Part], cases: Mapping[int, Sequence[Case]], flips: Sequence[_Made]
     ) -> dict[str, list[Variant]]:
         """What each adds, as many texts as were found; without any, nothing at all."""
         arms: dict[str, list[Variant]] = {NONE: []}
-        if not found:
+        if not flips:
             return arms
         draws = keyed_generator(self.seed, Stream.AUGMENTATION, self.number, 1)
         named = {(row, case.direction): case.space for row, of_row in cases.items() for case in of_row}
@@ -145,7 +145,7 @@ class Retrain(Work, unit="adversary_retraining/1", stage="retrain", makes=[Retra
         words = sorted(set(folded(sorted(options))))
         for arm in (COPIES, SWAPS, POSITIONS):
             arms[arm] = []
-            for (source, label, _), direction, num in found:
+            for (source, label, _), direction, num in flips:
                 text = sources[source].text
                 if arm == SWAPS:
                     text = random_swaps(text.split(), named[source, direction], num, draws)
@@ -153,9 +153,9 @@ class Retrain(Work, unit="adversary_retraining/1", stage="retrain", makes=[Retra
                     text = random_positions(text.split(), words, num, draws)
                 arms[arm].append(Variant(source, label, text))
         if others := self._counterfactuals(store, sources):
-            taken = np.resize(draws.permutation(len(others)), len(found))
+            taken = np.resize(draws.permutation(len(others)), len(flips))
             arms[COUNTERFACTUALS] = [others[number] for number in taken]
-        return arms | {FOUND: [one.variant for one in found]}
+        return arms | {FOUND: [one.variant for one in flips]}
 
     def _counterfactuals(self, store: Store, sources: Mapping[int, Part]) -> list[Variant]:
         """Sources with all gendered words swapped, those that have some, whether a verdict flips or not."""
@@ -165,21 +165,21 @@ class Retrain(Work, unit="adversary_retraining/1", stage="retrain", makes=[Retra
         return [Variant(row, sources[row].label, text) for row, text in rows.iter_rows()]
 
     def _read(
-        self, told: Retrained, reader: LinearReader, row: Part, cases: Sequence[Case], old: Sequence[str]
+        self, result: Retrained, reader: LinearReader, row: Part, cases: Sequence[Case], old: Sequence[str]
     ) -> None:
         """Whether the verdict is right, whether it flips along some direction, and in how many of the old texts."""
         tokens = row.text.split()
         victim_of, label = reader.open(tokens, []), _verdict(reader, tokens)
-        limit, told.is_flip = change_limit(len(tokens), self.search.max_share), False
+        limit, result.is_flip = change_limit(len(tokens), self.search.max_share), False
         for case in cases:
-            if not told.is_flip:
+            if not result.is_flip:
                 key = document_key(f"{row.text}\n{case.direction}\nretrained")
                 queries = Queries(victim_of(case.space), label)
                 attack = ladder.ladder(queries, case.sizes, limit, self.search, self.seed, key)
-                told.is_flip = attack.status in FLIPPED
+                result.is_flip = attack.status in FLIPPED
         flipped = [_verdict(reader, text.split()) != label for text in old]
-        told.is_correct = reader.classes[label] == row.label
-        told.transfer = float(np.mean(flipped)) if flipped else np.nan
+        result.is_correct = reader.classes[label] == row.label
+        result.transfer = float(np.mean(flipped)) if flipped else np.nan
 
 
 def _verdict(reader: LinearReader, tokens: Sequence[str]) -> int:

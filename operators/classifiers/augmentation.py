@@ -116,7 +116,7 @@ def random_positions(tokens: Sequence[str], words: Sequence[str], num_changes: i
     >>> random_positions(["Old", "-"], ["new"], 2, np.random.default_rng(0))
     'New -'
     """
-    changed, places = list(tokens), np.array([at for at, token in enumerate(tokens) if token_parts(token).word])
+    changed, places = list(tokens), np.array([place for place, token in enumerate(tokens) if token_parts(token).word])
     for place in draws.choice(places, min(num_changes, places.size), replace=False).tolist():
         changed[place] = replaced(tokens[place], words[int(draws.integers(len(words)))])
     return " ".join(changed)
