@@ -101,27 +101,52 @@ class Release:
     name: _Plain = "release"
     input: _Plain = "vectors"
     words: Text | None = None
-    mechanism: Name = "M1"
+    texts: Text | None = None
+    text_column: Text = "text"
+    unknown: Text = "_"
+    mechanism: Name | Literal["exponential"] = "M1"
+    gamma: _Positive | None = None
     epsilon: _Positive | None = None
     max_epsilon: _Positive = 10.0
     max_delta: Annotated[float, Field(ge=0, lt=1)] = 1e-5
     max_exact_epsilon: _Positive | None = None
     radius: _Normal | None = None
 
+    @property
+    def of_vectors(self) -> Name:
+        """The mechanism, where it gives vectors."""
+        return cast(Name, self.mechanism)
+
     @pydantic.model_validator(mode="after")
     def _can_be_released(self) -> Self:
-        if self.words and self.radius is not None:
+        private = "words" if self.words else "texts"
+        if (self.words or self.texts) and self.radius is not None:
             raise ValueError(
                 f"release.radius={self.radius:g}: is for private vectors; those of words are public, and so are their "
-                "norms: leave it out, or release.words"
+                f"norms: leave it out, or release.{private}"
             )
-        if not self.words:
+        if self.words and self.texts:
+            raise ValueError(f"release.texts={self.texts}: is released, or release.words, not both; leave one out")
+        self._check_words()
+        if not (self.words or self.texts):
             self._check_private_vectors()
         if self.key_file:
             self._check_epsilon()
         else:
             self._check_unused()
         return self
+
+    def _check_words(self) -> None:
+        if self.mechanism == "exponential" and not self.texts:
+            raise ValueError(
+                "release.mechanism=exponential: gives words and no vectors; name private texts in release.texts, or "
+                "choose another mechanism"
+            )
+        if self.gamma is not None and self.mechanism != "exponential":
+            raise ValueError(
+                f"release.gamma={self.gamma:g}: is of the exponential mechanism alone; leave it out, or set "
+                "release.mechanism=exponential"
+            )
 
     def _check_epsilon(self) -> None:
         if self.epsilon is None:
@@ -196,7 +221,8 @@ class PrivateVectorsRun(CommonConfig):
 
     @pydantic.model_validator(mode="after")
     def _release_is_of_all_rows(self) -> Self:
-        if self.release.key_file and not self.release.words and self.vocabulary.words is not None:
+        is_private = not (self.release.words or self.release.texts)
+        if self.release.key_file and is_private and self.vocabulary.words is not None:
             raise ValueError(
                 f"vocabulary.words={self.vocabulary.words}: all vectors of embedding.path are released, not its first "
                 "alone; make a file of these, or leave it out"

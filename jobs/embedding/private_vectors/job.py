@@ -4,8 +4,15 @@ from tiltmeter.jobs.embedding.private_vectors.audits import audit_mechanisms
 from tiltmeter.jobs.embedding.private_vectors.config import PrivateVectorsRun
 from tiltmeter.jobs.embedding.private_vectors.mechanisms import specify
 from tiltmeter.jobs.embedding.private_vectors.release import release
-from tiltmeter.jobs.embedding.private_vectors.sources import PrivateSources, VectorFile, find_sources, read_rows
+from tiltmeter.jobs.embedding.private_vectors.sources import (
+    PrivateSources,
+    VectorFile,
+    find_sources,
+    read_rows,
+    read_texts,
+)
 from tiltmeter.jobs.embedding.private_vectors.tables import TABLES
+from tiltmeter.jobs.embedding.private_vectors.texts import release_texts
 from tiltmeter.jobs.embedding.private_vectors.utility import distance_works, task_works, word_guesses
 from tiltmeter.jobs.embedding.private_vectors.vocabulary import (
     PrivateRun,
@@ -34,10 +41,12 @@ def find_checked(config: PrivateVectorsRun) -> PrivateSources:
         CheckpointError: if an encoder can't be found.
     """
     sources = find_sources(config)
-    if sources.is_release:
+    if sources.texts:
+        read_texts(sources, config.release.text_column, config.embedding.language)
+    elif sources.is_release:
         width = read_rows(sources, config.release.radius).vectors.shape[1]
         kept_dimensions(config, config.beta, width)
-    if sources.vectors and not (sources.is_release and not sources.words):
+    if sources.vectors and not (sources.is_release and not (sources.words or sources.texts)):
         _check_public(config, sources.vectors)
     if sources.words and not sources.is_release:
         words_to_encode(config, sources)
@@ -53,7 +62,8 @@ def _check_public(config: PrivateVectorsRun, file: VectorFile) -> None:
 
 def run(run: PrivateRun) -> None:
     """Release the vectors, if there is a key; study mechanisms on them otherwise."""
-    (release if run.config.release.key_file else _study)(run)
+    chosen = run.config.release
+    (release_texts if chosen.texts else release if chosen.key_file else _study)(run)
 
 
 def _study(run: PrivateRun) -> None:

@@ -39,6 +39,15 @@ _WHERE = {
     "norm": "per unit of distance",
     "gaussian": "per unit of distance up to the largest that there may be, with a slack",
 }
+_WRITTEN = (
+    "Every word of private texts gave way to a word of a public vocabulary, drawn by a mechanism that makes it hard to "
+    "tell the word from others. How much can what is written still say of what was?"
+)
+_KEEP = (
+    "What is given away is private_texts. All else here is computed from the private texts or the vocabulary, and is "
+    "for you. How many words a text has, their order, and where words stand that the vocabulary lacks are not "
+    "protected; an attacker who knows what words go together guesses better than any rate here says."
+)
 _ONE_SIDE = 0.025
 """Of intervals of 95 %, that lie above a truth which they should hold."""
 
@@ -54,6 +63,12 @@ def page(run: Run[PrivateVectorsRun, Any], frames: Frames) -> Body:
         lead = Lead(asked, [Bullets(list(findings(frames)))], [Bullets([_STUDY, _ADJACENT, *_doubts(frames)])])
         return Body("Vectors that can be given away", facts, lead, list(shown(SECTIONS, frames)))
     title, facts = "A release of private vectors", {"job": config.job.name}
+    if "text_releases" in frames:
+        [row] = frames["text_releases"].to_dicts()
+        warnings = [f"WARNING: {row['warning']}."] if row["warning"] else []
+        lead = Lead([Paragraph(_WRITTEN)], [Bullets(list(_text_findings(row, frames)))], [Bullets([*warnings, _KEEP])])
+        facts["release"] = row["release"]
+        return Body("Private texts, written anew", facts, lead, list(shown(_TEXT_SECTIONS, frames)))
     if "releases" not in frames:
         return Body(title, facts, Lead(asked, []), [])
     [row] = frames["releases"].to_dicts()
@@ -171,6 +186,31 @@ def _release_findings(row: Row) -> Iterator[str]:
     slack = f", and a slack of {row['spent_delta']:g} of {row['max_delta']:g}" if row["spent_delta"] else ""
     yield (
         f"Of the account of {row['input']}, {row['spent']:g} of {row['max_epsilon']:g} is spent{slack}, by "
+        f"{plural(row['num_releases'], 'release')}."
+    )
+
+
+def _text_findings(row: Row, frames: Frames) -> Iterator[str]:
+    """What was written, how private it is exactly, and what it cost."""
+    yield (
+        f"{plural(row['num_texts'], 'text')} of {plural(row['num_words'], 'word')} by {row['mechanism']}, with epsilon "
+        f"{row['epsilon']:g}. {row['guarantee']} {plural(row['num_unknown'], 'word')} without a vector became a symbol."
+    )
+    if "word_privacy" in frames:
+        told = {one["prior"]: one for one in frames["word_privacy"].to_dicts()}["zipf"]
+        yield (
+            f"The largest loss of a word is exactly {written(told['loss'], 2)}, where its bound is "
+            f"{written(told['nominal'], 2)}; no pair loses more than {percent(told['ratio'])} of its own bound. The "
+            f"best guess names {percent(told['named'])} of words that are as frequent as their place in the file of "
+            f"vectors says, and {percent(told['prior_rate'])} without any text."
+        )
+    if row["kept"] is not None:
+        yield (
+            f"{percent(row['kept'])} of the words stayed as they were; the similarity of texts before and after is "
+            f"{written(row['similarity'], 2)}, and {written(row['similarity_other'], 2)} with another text."
+        )
+    yield (
+        f"Of the account of {row['input']}, {row['spent']:g} of {row['max_epsilon']:g} is spent, by "
         f"{plural(row['num_releases'], 'release')}."
     )
 
@@ -365,6 +405,39 @@ _RELEASE_SECTIONS = [
             tables.ReleaseAudits,
             "What was written beside what it should be.",
             "check value expected num_compared p_value p_holm verdict",
+        ),
+    ),
+]
+
+_TEXT_SECTIONS = [
+    section(
+        "release",
+        "What was released",
+        Show(
+            tables.TextReleases,
+            "The release: words that stayed, and mean similarity of texts before and after, of the same text and of "
+            "another.",
+            "release mechanism epsilon gamma spent num_texts num_words num_unknown kept similarity similarity_other",
+        ),
+    ),
+    section(
+        "words",
+        "How private a word is",
+        Show(
+            tables.WordPrivacy,
+            "Exact losses over all pairs of the vocabulary, and what the best guess names beside the guess without any "
+            "text.",
+            "prior num_words nominal loss ratio near_loss kept named prior_rate",
+        ),
+    ),
+    section(
+        "texts",
+        "Texts",
+        Show(
+            tables.PrivateTexts,
+            "The first texts as they are given away.",
+            "row text num_words epsilon nominal_epsilon",
+            most=20,
         ),
     ),
 ]

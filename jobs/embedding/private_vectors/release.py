@@ -73,13 +73,13 @@ def release(run: PrivateRun) -> None:
     check_key_everywhere(runner, path, key)
     rows = read_rows(run.sources, radius)
     width, num_rows = rows.vectors.shape[1], rows.num
-    mechanism = _mechanism_of(config, width, _of_words(run) if run.sources.words else _of_any_vectors(config, width))
-    _check_grid(config, mechanism, rows.vectors)
+    mechanism = mechanism_of(config, width, of_words(run) if run.sources.words else _of_any_vectors(config, width))
+    check_grid(config, mechanism, rows.vectors)
     privacy = _privacy_of(config, rows, mechanism)
     about = _derivation(config, rows.digest(key), mechanism)
     del rows
     name = keyed_digest(key, about).hex()
-    account = _spend(config, runner.store, name, mechanism.promise)
+    account = spend(config, runner.store, name, mechanism.promise)
     secret = Secret(path, run.sources, radius, about, mechanism.projection)
     starts = range(0, num_rows, BLOCK_ROWS * _BLOCKS_AT_ONCE)
     done = run.do(
@@ -143,7 +143,7 @@ class _Stretch(NamedTuple):
 
 def _of_any_vectors(config: PrivateVectorsRun, width: int) -> _Stretch:
     """For vectors of which nothing is known but a public radius."""
-    radius, kind = config.release.radius, DESIGNS[config.release.mechanism].projection
+    radius, kind = config.release.radius, DESIGNS[config.release.of_vectors].projection
     reach = 2 * (radius or 1.0)
     if kind == "none":
         return _Stretch(None, 1.0, "none", reach, radius)
@@ -153,13 +153,13 @@ def _of_any_vectors(config: PrivateVectorsRun, width: int) -> _Stretch:
     return _Stretch(projection, 1.0, "none", reach, radius)
 
 
-def _of_words(run: PrivateRun) -> _Stretch:
+def of_words(run: PrivateRun) -> _Stretch:
     """For the words of a public vocabulary, which the stages of a study read and compare.
 
     Raises:
         InputError: if a public map breaks its promise, which everybody can see, and so can we.
     """
-    config, store, name = run.config, run.runner.store, run.config.release.mechanism
+    config, store, name = run.config, run.runner.store, run.config.release.of_vectors
     vocabulary = read_vocabulary(run).one("vocabulary")
     vectors = vectors_of(store, vocabulary)
     maps = draw_maps(run, vocabulary, vectors.shape[1], ())
@@ -188,14 +188,14 @@ class _Mechanism(NamedTuple):
     guarantee: str
 
 
-def _mechanism_of(config: PrivateVectorsRun, width: int, stretch: _Stretch) -> _Mechanism:
+def mechanism_of(config: PrivateVectorsRun, width: int, stretch: _Stretch) -> _Mechanism:
     """A public map holds for its vocabulary or does not, which was looked at: no chance is left, and no delta."""
     # A release without an epsilon is refused with its settings.
     epsilon, delta = cast(float, config.release.epsilon), config.deltas[0]
     projection, reach = stretch.projection, stretch.reach
     num = width if projection is None else len(projection)
     anchor = Anchor(reach, 1.0, delta)
-    made = specified(DESIGNS[config.release.mechanism], num, stretch.sensitivity, epsilon, anchor)
+    made = specified(DESIGNS[config.release.of_vectors], num, stretch.sensitivity, epsilon, anchor)
     promise = Promise(epsilon, 0.0)
     guarantee = _CHECKED if stretch.kind == "published" else GUARANTEES[stretch.kind]
     if made.law == "gaussian":
@@ -203,7 +203,7 @@ def _mechanism_of(config: PrivateVectorsRun, width: int, stretch: _Stretch) -> _
     return _Mechanism(projection, stretch.norm, made, promise, guarantee)
 
 
-def _check_grid(config: PrivateVectorsRun, mechanism: _Mechanism, vectors: FloatArray) -> None:
+def check_grid(config: PrivateVectorsRun, mechanism: _Mechanism, vectors: FloatArray) -> None:
     """Refuse, before anything is spent, what can't be written on the grid that its noise asks for.
 
     Raises:
@@ -309,7 +309,7 @@ def _in_two_digits(value: float) -> float:
 # --- the account ----------------------------------------------------------------------------------------------------
 
 
-def _spend(config: PrivateVectorsRun, store: Store, name: str, promise: Promise) -> Row:
+def spend(config: PrivateVectorsRun, store: Store, name: str, promise: Promise) -> Row:
     """What all releases of the input promise together, this one included, once it is entered.
 
     Raises:

@@ -19,14 +19,18 @@ from tiltmeter.jobs.embedding.config import FileEmbedding
 from tiltmeter.jobs.embedding.private_vectors.config import PrivateVectorsRun, Task
 from tiltmeter.jobs.runtime.files import find_table
 from tiltmeter.jobs.runtime.work import Subject
-from tiltmeter.operators.compute.arrays import FloatArray
+from tiltmeter.operators.compute.arrays import FloatArray, IntArray
 from tiltmeter.operators.embedding.private_release.deniability import nearest_rows
-from tiltmeter.operators.embedding.private_release.secrets import KEY_BYTES, Rows, keyed_digest
+from tiltmeter.operators.embedding.private_release.secrets import KEY_BYTES, Rows, content_digest, keyed_digest
+from tiltmeter.operators.embedding.private_release.sensitivity import distinct_rows
+from tiltmeter.operators.text.segmentation import spaced
+from tiltmeter.operators.text.tokens import Tokenizer
 from tiltmeter.storage.bad_records import BadRecords
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.files import opened
 from tiltmeter.storage.models.checkpoints import Checkpoint
+from tiltmeter.storage.records import read_records
 from tiltmeter.storage.records.cells import LABEL, TEXT
 from tiltmeter.storage.store.ledger import Store
 from tiltmeter.storage.vectors.files import ExportFormat, read_embedding
@@ -66,6 +70,7 @@ class PrivateSources:
     """Attributes:
     vectors: the file of vectors; None for an encoder.
     words: what an encoder is given, or private words that are released.
+    texts: private texts that are released.
     checkpoints: the encoder, by name.
     tasks: files of each task, of the training part and the test.
     is_release: whether nothing may be said of the vectors, or of the words if there are any.
@@ -73,6 +78,7 @@ class PrivateSources:
 
     vectors: VectorFile | None = None
     words: FoundFile | None = None
+    texts: FoundFile | None = None
     checkpoints: Mapping[str, Checkpoint] = field(default_factory=dict)
     tasks: Mapping[str, tuple[FoundFile, ...]] = field(default_factory=dict)
     is_release: bool = False
@@ -80,10 +86,10 @@ class PrivateSources:
     def record(self) -> dict[str, Any]:
         """Every file with its version, for ``run.json``; nothing of what is private."""
         vectors = self.vectors.file if self.vectors else None
-        if self.is_release and not self.words:
+        if self.is_release and not (self.words or self.texts):
             return {"vectors": "left out, as they are private"}
         if self.is_release and vectors:
-            return {"vectors": vectors.redacted, "words": "left out, as they are private"}
+            return {"vectors": vectors.redacted, "words" if self.words else "texts": "left out, as they are private"}
         files = {"vectors": vectors, "words": self.words}
         record: dict[str, Any] = {name: file.redacted for name, file in files.items() if file}
         record |= {name: {"version": checkpoint.version} for name, checkpoint in self.checkpoints.items()}
@@ -99,15 +105,17 @@ def find_sources(config: PrivateVectorsRun) -> PrivateSources:
     """
     if config.release.key_file:
         check_key_file(config)
-        vectors, private = _vectors(config), config.release.words
-        return PrivateSources(vectors, find_file(private, "release.words") if private else None, is_release=True)
+        vectors, chosen = _vectors(config), config.release
+        words = find_file(chosen.words, "release.words") if chosen.words else None
+        texts = find_file(chosen.texts, "release.texts") if chosen.texts else None
+        return PrivateSources(vectors, words, texts, is_release=True)
     tasks = {name: _task(name, task) for name, task in config.utility.tasks.items()}
     if isinstance(config.embedding, FileEmbedding):
         return PrivateSources(_vectors(config), tasks=tasks)
     words = find_file(str(config.vocabulary.word_file), "vocabulary.word_file")
     checkpoints = config.embedding.checkpoints()
     _check_one(len(checkpoints), "embedding.model")
-    return PrivateSources(None, words, checkpoints, tasks)
+    return PrivateSources(None, words, None, checkpoints, tasks)
 
 
 def _vectors(config: PrivateVectorsRun) -> VectorFile:
@@ -256,6 +264,56 @@ def _private_words(file: VectorFile, words: str) -> Rows:
     if not len(order):
         raise InputError("release.words: has no line")
     return Rows(vectors, order)
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Private texts, as words of a public vocabulary.
+
+    Attributes:
+        public: the words of which no two have the same vector.
+        vectors: ``[p, d]`` of these.
+        rows: of each text the rows of its words; -1 where the vocabulary has none.
+    """
+
+    public: Sequence[str]
+    vectors: FloatArray
+    rows: Sequence[IntArray]
+
+    def digest(self, key: bytes) -> str:
+        """Of the vocabulary and all texts, which says nothing to those who lack the key."""
+        ends = np.cumsum([len(rows) for rows in self.rows])
+        flat = np.concatenate([ends, *self.rows]).astype(np.float64)
+        names = keyed_digest(key, {"words": list(self.public)}).hex()
+        return " ".join([content_digest(key, self.vectors), content_digest(key, flat), names])
+
+
+def read_texts(sources: PrivateSources, column: str, language: str) -> Texts:
+    """Texts of the private table; words whose vector another word before them has count as that word.
+
+    Raises:
+        InputError: without a word of what the private table holds.
+    """
+    public, singles = cast(VectorFile, sources.vectors).read(BadRecords())
+    first: dict[bytes, int] = {}
+    places = {
+        word: first.setdefault((row + 0).tobytes(), len(first)) for word, row in zip(public, singles, strict=True)
+    }
+    distinct = distinct_rows(singles)
+    tokenizer = Tokenizer(spaced(language))
+    try:
+        records = read_records(cast(FoundFile, sources.texts).uri)
+        cells = records[column].cast(str).fill_null("").to_list() if column in records.columns else None
+    except Exception as error:  # its message and cause may name records
+        kind = type(error).__name__
+        raise InputError(f"release.texts: can't be read as a table ({kind}); nothing is said of it here") from None
+    if not cells:
+        raise InputError(
+            f"release.texts: has no column {column!r}, or no row; name the column in release.text_column. Nothing "
+            "else is said of it here"
+        )
+    rows = [np.array([places.get(word, -1) for word in tokenizer(cell)], dtype=np.int64) for cell in cells]
+    return Texts([public[row] for row in distinct], singles[distinct].astype(np.float64), rows)
 
 
 @dataclass(frozen=True)

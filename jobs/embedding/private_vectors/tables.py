@@ -240,9 +240,60 @@ class ReleasedMap(Table, name="map", has_status=False):
     vector: list[float] = doc("weights of the coordinates of a vector: row of Phi")
 
 
+class PrivateTexts(Table, name="private_texts", has_status=False):
+    row: int = key("row of the text in its table, from 0")
+    num_words: int = doc("of the text, which are no secret", "words")
+    num_unknown: int = doc("that the vocabulary lacks, of which it is no secret where they stand", "words")
+    text: str = doc("that is given away")
+    epsilon: float | None = doc(
+        "largest loss of the text against any other of as many words: that of a word, by word_privacy, times the words"
+    )
+    nominal_epsilon: float | None = doc("bound on it: epsilon times the largest distance, times the words")
+
+
+class TextReleases(OfRelease, name="text_releases", has_status=False):
+    mechanism: str = key("name of the mechanism")
+    epsilon: float = doc(_BOUND, "1/distance")
+    gamma: float | None = doc("distance beyond which words are alike; null: none", "distance")
+    spent: float = doc("that all releases of the input so far come to together, this one included", "1/distance")
+    max_epsilon: float = doc("that may be spent on it", "1/distance")
+    spent_delta: float = doc("slack of all releases of the input so far, this one included")
+    max_delta: float = doc("that may be spent on it")
+    num_releases: int = doc("of the input so far, this one included", "releases")
+    num_texts: int = doc("that were written anew", "texts")
+    num_words: int = doc("of all texts", "words")
+    num_unknown: int = doc("of them, that the vocabulary lacks: not protected, as it shows where they stand", "words")
+    kept: float | None = doc("share of the other words that came out as they were", show="percent")
+    similarity: float | None = doc("mean over texts of the cosine of their mean vectors before and after", digits=2)
+    similarity_other: float | None = doc("the same of each text before and the next one after", digits=2)
+    rounding_delta: float | None = doc(
+        "chance at most that rounding changes a word of the exponential mechanism",
+        heading="by rounding",
+        show="p_value",
+    )
+    guarantee: str = doc("what is promised, in a sentence")
+    warning: str = doc("what whoever gives this away should know; empty: nothing")
+
+
+class WordPrivacy(Table, name="word_privacy", has_status=False):
+    mechanism: str = key("name of the mechanism")
+    prior: str = key("of an attacker: 'uniform', or 'zipf': 1 / place of the word in the file of vectors")
+    epsilon: float = doc(_BOUND, "1/distance")
+    num_words: int = doc("of the vocabulary, no two with the same vector", "words")
+    nominal: float = doc("bound on the loss of a word: epsilon times the largest distance, gamma at most", digits=2)
+    loss: float = doc("largest loss of a word, exactly, over all pairs and outputs", digits=2)
+    first: str = doc("word of the pair that loses most")
+    second: str = doc("the other word")
+    ratio: float = doc("largest loss of a pair as a share of its own bound, exactly; at most 1", digits=3)
+    near_loss: float = doc("exact loss of a word and its nearest other, in the median", digits=2)
+    kept: float = doc("chance that a word comes out as it was, by the prior", show="percent")
+    named: float = doc("chance that the best guess names the word, who knows the prior and all else", show="percent")
+    prior_rate: float = doc("the same without any text", show="percent")
+
+
 TABLES = schemas(
     *(Mechanisms, Sensitivity, Profiles, Audits, Distances, Utility, Deniability),
-    *(Releases, Released, ReleasedMap, ReleaseAudits),
+    *(Releases, Released, ReleasedMap, ReleaseAudits, PrivateTexts, TextReleases, WordPrivacy),
 )
 
 
@@ -275,3 +326,27 @@ class ScoreCounts(Table, name="counts", public=False, has_status=False):
     score: str = key("what the auditor looks at")
     bin: int = key("number of the bin")
     count: int = doc("releases")
+
+
+class Normalisers(Table, name="normalisers", public=False, has_status=False):
+    """Of the exponential mechanism."""
+
+    log_z: float = doc("logarithm of the sum of the weights of all words")
+
+
+class LossesOfBlock(Table, name="losses", public=False, has_status=False):
+    """Of some words against all."""
+
+    loss: float = doc("largest over pairs")
+    first: int = doc("row of a word of the pair")
+    second: int = doc("row of the other")
+    ratio: float = doc("largest share of the bound")
+    reach: float = doc("largest distance, gamma at most")
+    near: list[float] = doc("loss of each word and its nearest")
+    named: list[float] = doc("of each prior, chance that the best guess is right and one of these words is written")
+
+
+class Rewritten(Table, name="rewritten", public=False, has_status=False):
+    """A text as it is given away."""
+
+    places: list[int] = doc("rows of its words in the vocabulary; -1 for one that this lacks")
