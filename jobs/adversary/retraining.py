@@ -19,14 +19,13 @@ from tiltmeter.jobs.adversary.tables import FLIPPED, LADDER, Part, Retrained, Re
 from tiltmeter.jobs.classifiers.splits import units_of_texts
 from tiltmeter.jobs.runtime.table import Estimate
 from tiltmeter.jobs.runtime.work import Work
-from tiltmeter.operators.classifiers import augmentation
 from tiltmeter.operators.classifiers.adversary import fitting, ladder
 from tiltmeter.operators.classifiers.adversary.fitting import LinearConfig, analyser, fitted
 from tiltmeter.operators.classifiers.adversary.ladder import SearchConfig
 from tiltmeter.operators.classifiers.adversary.spaces import Queries, change_limit
 from tiltmeter.operators.classifiers.adversary.victims import LinearReader
 from tiltmeter.operators.classifiers.adversary.words import folded
-from tiltmeter.operators.classifiers.augmentation import Variant, normal_form, random_positions, random_swaps
+from tiltmeter.operators.classifiers.augmentation import VERSION, Variant, normal_form, random_positions, random_swaps
 from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.keys import document_key
@@ -86,7 +85,7 @@ class Retrain(Work, unit="adversary_retraining/1", stage="retrain", makes=[Retra
     spaces: Sequence[TableRef]
     attacks: Sequence[TableRef]
     augmentation: TableRef
-    operators: Sequence[str] = (augmentation.VERSION, fitting.VERSION, ladder.VERSION)
+    operators: Sequence[str] = (VERSION, fitting.VERSION, ladder.VERSION)
 
     def rows(self, store: Store) -> Iterator[Retrained]:
         """Of each held-out text, by arm."""
