@@ -76,6 +76,12 @@ class BadRecords:
         """A plain row for each file and reason, with the names of :class:`LeftOut`, in the order of their first use."""
         return [asdict(left_out) for left_out in self.left_out.values()]
 
+    def renamed(self, file: str) -> "BadRecords":
+        """The same as of one file of this name."""
+        one = BadRecords({file: sum(self.num_records.values())})
+        one.add_rows(row | {"file": file} for row in self.rows())
+        return one
+
     def reasons(self, file: str) -> str:
         """Why records of a file were left out, with their numbers and first places."""
         rows = [row for row in self.left_out.values() if row.file == file and row.kind != "kept"]

@@ -75,7 +75,7 @@ def release(run: PrivateRun) -> None:
     width, num_rows = rows.vectors.shape[1], rows.num
     mechanism = mechanism_of(config, width, of_words(run) if run.sources.words else _of_any_vectors(config, width))
     check_grid(config, mechanism, rows.vectors)
-    privacy = _privacy_of(config, rows, mechanism)
+    privacy = privacy_of(config, rows, mechanism)
     about = _derivation(config, rows.digest(key), mechanism)
     del rows
     name = keyed_digest(key, about).hex()
@@ -271,7 +271,7 @@ def _certificate(config: PrivateVectorsRun, mechanism: _Mechanism, num_rows: int
 # --- how private it is, exactly, at its own vectors -----------------------------------------------------------------
 
 
-def _privacy_of(config: PrivateVectorsRun, rows: Rows, mechanism: _Mechanism) -> Row:
+def privacy_of(config: PrivateVectorsRun, rows: Rows, mechanism: _Mechanism) -> Row:
     """Columns of ``releases``: at the vocabulary's distances, or at those of the private vectors; none of one vector.
 
     Raises:

@@ -25,17 +25,17 @@ from tiltmeter.operators.embedding.private_release.secrets import KEY_BYTES, Row
 from tiltmeter.operators.embedding.private_release.sensitivity import distinct_rows
 from tiltmeter.operators.text.segmentation import spaced
 from tiltmeter.operators.text.tokens import Tokenizer
-from tiltmeter.storage.bad_records import BadRecords
+from tiltmeter.storage.bad_records import BadRecords, collect, collected
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.files import opened
 from tiltmeter.storage.models.checkpoints import Checkpoint
-from tiltmeter.storage.records import read_records
+from tiltmeter.storage.records import look_through, read_records, record_columns
 from tiltmeter.storage.records.cells import LABEL, TEXT
 from tiltmeter.storage.store.ledger import Store
 from tiltmeter.storage.vectors.files import ExportFormat, read_embedding
 
-_KEY = "release.key_file"
+_KEY, _TEXTS = "release.key_file", "release.texts"
 _FEWEST_DIFFERENT = 8
 """Of 32 random bytes fewer are different with a chance below 1e-30."""
 
@@ -107,7 +107,7 @@ def find_sources(config: PrivateVectorsRun) -> PrivateSources:
         check_key_file(config)
         vectors, chosen = _vectors(config), config.release
         words = find_file(chosen.words, "release.words") if chosen.words else None
-        texts = find_file(chosen.texts, "release.texts") if chosen.texts else None
+        texts = find_file(chosen.texts, _TEXTS) if chosen.texts else None
         return PrivateSources(vectors, words, texts, is_release=True)
     tasks = {name: _task(name, task) for name, task in config.utility.tasks.items()}
     if isinstance(config.embedding, FileEmbedding):
@@ -291,6 +291,8 @@ class Texts:
 def read_texts(sources: PrivateSources, column: str, language: str) -> Texts:
     """Texts of the private table; words whose vector another word before them has count as that word.
 
+    Records that can't be read are left out, and counted for the run by reason and line, without the file's name.
+
     Raises:
         InputError: without a word of what the private table holds.
     """
@@ -301,16 +303,20 @@ def read_texts(sources: PrivateSources, column: str, language: str) -> Texts:
     }
     distinct = distinct_rows(singles)
     tokenizer = Tokenizer(spaced(language))
+    uri, cells = cast(FoundFile, sources.texts).uri, []
     try:
-        records = read_records(cast(FoundFile, sources.texts).uri)
-        cells = records[column].cast(str).fill_null("").to_list() if column in records.columns else None
+        if column in record_columns(uri):
+            with collected() as bad:
+                look_through(uri, [column], _TEXTS)
+            cells = read_records(uri, [column])[column].cast(str).fill_null("").to_list()
+            collect(bad.renamed(_TEXTS))
     except Exception as error:  # its message and cause may name records
         kind = type(error).__name__
-        raise InputError(f"release.texts: can't be read as a table ({kind}); nothing is said of it here") from None
+        raise InputError(f"{_TEXTS}: can't be read as a table ({kind}); nothing is said of it here") from None
     if not cells:
         raise InputError(
-            f"release.texts: has no column {column!r}, or no row; name the column in release.text_column. Nothing "
-            "else is said of it here"
+            f"{_TEXTS}: has no column {column!r}, or no row; name the column in release.text_column. Nothing else is "
+            "said of it here"
         )
     rows = [np.array([places.get(word, -1) for word in tokenizer(cell)], dtype=np.int64) for cell in cells]
     return Texts([public[row] for row in distinct], singles[distinct].astype(np.float64), rows)

@@ -241,7 +241,7 @@ class ReleasedMap(Table, name="map", has_status=False):
 
 
 class PrivateTexts(Table, name="private_texts", has_status=False):
-    row: int = key("row of the text in its table, from 0")
+    row: int = key("number of the text among records that can be read, from 0")
     num_words: int = doc("of the text, which are no secret", "words")
     num_unknown: int = doc("that the vocabulary lacks, of which it is no secret where they stand", "words")
     text: str = doc("that is given away")

@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 
 from tiltmeter.cluster.work import Tables
-from tiltmeter.jobs.embedding.private_vectors.release import check_grid, mechanism_of, of_words, spend
+from tiltmeter.jobs.embedding.private_vectors.release import check_grid, mechanism_of, of_words, privacy_of, spend
 from tiltmeter.jobs.embedding.private_vectors.sources import (
     PrivateSources,
     Texts,
@@ -45,6 +45,7 @@ from tiltmeter.operators.embedding.private_release import secrets, word_laws
 from tiltmeter.operators.embedding.private_release.composition import Promise
 from tiltmeter.operators.embedding.private_release.deniability import nearest_rows
 from tiltmeter.operators.embedding.private_release.noise import draw_noise
+from tiltmeter.operators.embedding.private_release.secrets import Rows
 from tiltmeter.operators.embedding.private_release.word_laws import Law
 from tiltmeter.operators.embedding.similarity import cosine
 from tiltmeter.storage.store.ledger import Store, TableRef
@@ -75,6 +76,7 @@ def release_texts(run: PrivateRun) -> None:
         stretch = of_words(run)
         mechanism = mechanism_of(config, texts.vectors.shape[1], stretch)
         check_grid(config, mechanism, texts.vectors)
+        privacy_of(config, Rows(texts.vectors, np.arange(len(texts.vectors))), mechanism)
         made, projection = mechanism.made, mechanism.projection
         about |= {"law": made.law, "scale": made.scale, "step": secrets.grid_step(made.deviation)}
         about |= {"map": "" if projection is None else secrets.content_digest(bytes(32), projection)}

@@ -241,7 +241,26 @@ def test_what_is_no_table_of_texts_is_refused_without_a_word_of_it(run_here, giv
         assert "s3cret" not in str(refused.value)
     with pytest.raises(Refusal, match=r"^release.epsilon=3: between a word and its nearest other the loss is exactly"):
         run_here(*given("near", *EXPONENTIAL, "release.max_exact_epsilon=0.1"))
+    at_most = ["release.epsilon=20", "release.max_epsilon=100", "release.max_exact_epsilon=0.1"]
+    with pytest.raises(Refusal, match=r"^release.epsilon=20: .* more than release.max_exact_epsilon=0.1"):
+        run_here(*given("near", "release.mechanism=M1", *at_most))
     assert not (folder / "texts_near" / "accounts").exists()
+
+
+def test_records_that_cannot_be_read_are_counted_and_not_said(run_here, given, folder, words):
+    lines = [f"ann,{words[0]} {words[1]}", "bob,s3cret,line", f"eve,{words[2]}"]
+    for name, num_bad in {"few": 1, "many": 12}.items():
+        rows = ["who,said", *lines[:1], *lines[1:2] * num_bad, *lines[2:]]
+        (folder / f"{name}.csv").write_text("\n".join(rows) + "\n")
+    run = run_here(*given("few", *EXPONENTIAL, f"release.texts={folder}/few.csv"))
+    [left_out] = run.record["left_out"]
+    known = {"file": "release.texts", "reason": "not as many fields as columns", "num": 1, "first": "line 3"}
+    assert known.items() <= left_out.items()
+    assert [row["num_words"] for row in run.rows("private_texts")] == [2, 1]
+    assert left(folder, ["texts_few", "texts_few_run"], [b"s3cret"]) == []
+    with pytest.raises(Refusal, match=r"^release.texts: 12 of 14 records are bad .* first at line 3\)") as refused:
+        run_here(*given("many", *EXPONENTIAL, f"release.texts={folder}/many.csv"))
+    assert "s3cret" not in str(refused.value)
 
 
 @pytest.mark.slow
