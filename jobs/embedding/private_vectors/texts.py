@@ -67,11 +67,15 @@ def release_texts(run: PrivateRun) -> None:
     about: Row = {"texts": "words", "name": chosen.name, "input": chosen.input, "mechanism": chosen.mechanism}
     about |= {"version": _VERSION, "generators": secrets.generator_versions(), "content": texts.digest(key)}
     about |= {"epsilon": cast(float, chosen.epsilon)}
+    losses: tuple[float | None, float | None] = (None, None)
+    rounding = None
     if chosen.mechanism == "exponential":
         privacy = _exact(run)
         about |= {"law": "exponential", "gamma": chosen.gamma}
         promise, guarantee, projection = Promise(about["epsilon"], 0.0), _EXPONENTIAL, None
         word: Sequence[float | None] = (privacy.loss, privacy.nominal)
+        losses = (privacy.near_loss, privacy.named)
+        rounding = word_laws.rounding_chance(sum(map(len, texts.rows)), len(texts.vectors))
     else:
         stretch = of_words(run)
         mechanism = mechanism_of(config, texts.vectors.shape[1], stretch)
@@ -86,34 +90,15 @@ def release_texts(run: PrivateRun) -> None:
     name = secrets.keyed_digest(key, about).hex()
     account = spend(config, store, name, promise)
     secret = TextSecret(path, run.sources, column, language, about, projection)
+    common: Row = {"group": "texts", "release": name, "secret": secret}
     done = run.do(
-        RewriteTexts(
-            group="texts",
-            label=f"texts from {start}",
-            release=name,
-            start=start,
-            unknown=chosen.unknown,
-            word=word,
-            secret=secret,
-        )
+        RewriteTexts(label=f"texts from {start}", start=start, unknown=chosen.unknown, word=word, **common)
         for start in range(0, len(texts.rows), _TEXTS)
     )
     known = account | {"release": chosen.name, "input": chosen.input, "mechanism": chosen.mechanism}
-    known |= {"epsilon": about["epsilon"], "gamma": chosen.gamma, "guarantee": guarantee}
-    if chosen.mechanism == "exponential":
-        num = sum(len(rows) for rows in texts.rows)
-        known["rounding_delta"] = word_laws.rounding_chance(num, len(texts.vectors))
-    losses = (privacy.near_loss, privacy.named) if chosen.mechanism == "exponential" else (None, None)
-    work = DescribeTexts(
-        group="texts",
-        label="what was written",
-        release=name,
-        known=known,
-        losses=losses,
-        rewritten=done.refs(Rewritten),
-        secret=secret,
-    )
-    run.do([work])
+    known |= {"epsilon": about["epsilon"], "gamma": chosen.gamma, "guarantee": guarantee, "rounding_delta": rounding}
+    refs = done.refs(Rewritten)
+    run.do([DescribeTexts(label="what was written", known=known, losses=losses, rewritten=refs, **common)])
 
 
 _VERSION = "private_texts/1"
@@ -247,7 +232,7 @@ class SumWeights(Work, unit=word_laws.VERSION, stage="sum weights", makes=[Norma
 
     def rows(self, store: Store) -> Iterator[Normalisers]:
         vectors, law = vectors_of(store, self.vocabulary), Law(self.epsilon, self.gamma or inf)
-        for value in word_laws.log_normalisers(vectors[self.start : self.start + _WORDS], vectors, [law])[0].tolist():
+        for value in word_laws.log_normalisers(vectors[self.start : self.start + _WORDS], vectors, law).tolist():
             yield Normalisers(log_z=value)
 
 
@@ -265,7 +250,7 @@ class CompareLosses(Work, unit="word_losses/1", stage="compare losses", makes=[L
         vectors, law = vectors_of(store, self.vocabulary), Law(self.epsilon, self.gamma or inf)
         log_z, end = _log_z(store, self.normalisers), min(self.start + _WORDS, len(vectors))
         priors = np.log([_prior(name, len(vectors)) for name in _PRIORS])
-        [found] = word_laws.losses(vectors, self.start, end, [law], log_z[None], priors)
+        found = word_laws.losses(vectors, self.start, end, law, log_z, priors)
         first, second = found.pair
         row = LossesOfBlock(loss=found.loss, first=first, second=second, ratio=found.ratio, reach=found.reach)
         row.near, row.named = found.near.tolist(), found.named.tolist()
@@ -321,23 +306,13 @@ def _exact(run: PrivateRun) -> WordPrivacy:
     """
     chosen, vocabulary = run.config.release, read_vocabulary(run).one("vocabulary")
     epsilon, most = cast(float, chosen.epsilon), chosen.max_exact_epsilon
-    law = {"epsilon": epsilon, "gamma": chosen.gamma}
     vectors, starts = vocabulary.select("vector"), range(0, vocabulary.num_rows, _WORDS)
-    about: Row = {"group": "words", **law}
-    sums = run.do(SumWeights(label=f"words from {start}", start=start, vocabulary=vectors, **about) for start in starts)
-    refs = sums.refs(Normalisers)
-    compared = run.do(
-        CompareLosses(label=f"words from {start}", start=start, vocabulary=vectors, normalisers=refs, **about)
-        for start in starts
-    )
-    tell = TellPrivacy(
-        group="words",
-        label="privacy of words",
-        epsilon=epsilon,
-        vocabulary=vocabulary,
-        normalisers=refs,
-        losses=compared.refs(LossesOfBlock),
-    )
+    parts: list[Row] = [{"label": f"words from {start}", "start": start, "vocabulary": vectors} for start in starts]
+    common: Row = {"group": "words", "epsilon": epsilon}
+    refs = run.do(SumWeights(gamma=chosen.gamma, **part, **common) for part in parts).refs(Normalisers)
+    compared = run.do(CompareLosses(gamma=chosen.gamma, normalisers=refs, **part, **common) for part in parts)
+    common |= {"vocabulary": vocabulary, "normalisers": refs, "losses": compared.refs(LossesOfBlock)}
+    tell = TellPrivacy(label="privacy of words", **common)
     rows = WordPrivacy.read(run.runner.store, run.do([tell]).one(WordPrivacy))
     row = rows[_PRIORS.index("zipf")]
     if most is not None and row.near_loss > most:

@@ -15,7 +15,7 @@ of which half the bound is certain, and the rest what the normalisers really dif
 computed, and so is what the best guess names: ``sum_y max_x pi(x) P(y | x)`` for a prior pi.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from math import inf
 from typing import NamedTuple
 
@@ -74,24 +74,24 @@ def _tiles(block: FloatArray, vectors: FloatArray) -> Iterator[tuple[slice, Floa
         yield part, distances(block, vectors[part])
 
 
-def log_normalisers(block: FloatArray, vectors: FloatArray, laws: Sequence[Law]) -> FloatArray:
-    """ln Z of the words of a block, by each law; ``[laws, n]``.
+def log_normalisers(block: FloatArray, vectors: FloatArray, law: Law) -> FloatArray:
+    """ln Z of the words of a block; ``[n]``.
 
     Args:
         block: ``[n, d]``, which are in the vocabulary.
         vectors: ``[p, d]`` of the vocabulary, no two of them equal.
 
-    >>> log_normalisers(np.zeros((1, 1)), np.array([[0.0], [2.0]]), [Law(1.0)]).round(3)
-    array([[0.313]])
+    >>> log_normalisers(np.zeros((1, 1)), np.array([[0.0], [2.0]]), Law(1.0)).round(3)
+    array([0.313])
     """
-    sums = np.zeros((len(laws), len(block)))
+    sums = np.zeros(len(block))
     for _, apart in _tiles(block, vectors):
-        sums += [law.weights(apart).sum(axis=1) for law in laws]
-    return np.log(sums)
+        sums += law.weights(apart).sum(axis=1)
+    return np.asarray(np.log(sums))
 
 
 class Losses(NamedTuple):
-    """Of the words of a block, as x, against all words of the vocabulary, by one law.
+    """Of the words of a block, as x, against all words of the vocabulary.
 
     Attributes:
         loss: largest over pairs: what no output ever tells more.
@@ -110,43 +110,35 @@ class Losses(NamedTuple):
     named: FloatArray
 
 
-def losses(
-    vectors: FloatArray, start: int, end: int, laws: Sequence[Law], log_z: FloatArray, log_priors: FloatArray
-) -> list[Losses]:
-    """Exact losses of the words from ``start`` to ``end``, by each law.
+def losses(vectors: FloatArray, start: int, end: int, law: Law, log_z: FloatArray, log_priors: FloatArray) -> Losses:
+    """Exact losses of the words from ``start`` to ``end``.
 
     Args:
         vectors: ``[p, d]``, no two of them equal.
-        log_z: ``[laws, p]``, as by :func:`log_normalisers`.
+        log_z: ``[p]``, as by :func:`log_normalisers`.
         log_priors: ``[priors, p]`` logarithms of the chance of each word.
     """
-    shape = len(laws), end - start
-    nearest, neighbours = np.full(shape[1], inf), np.zeros(shape[1], np.int64)
-    best = np.zeros((len(laws), 3))
-    pairs = [(start, start)] * len(laws)
-    guesses = np.full((len(laws), len(log_priors), shape[1]), -inf)
+    num, z = end - start, log_z[start:end]
+    nearest, neighbours = np.full(num, inf), np.zeros(num, np.int64)
+    most, ratio, reach, pair = 0.0, 0.0, 0.0, (start, start)
+    guesses = np.full((len(log_priors), num), -inf)
     for part, apart in _tiles(vectors[start:end], vectors):
-        for number, (law, z) in enumerate(zip(laws, log_z, strict=True)):
-            bounds = law.epsilon * np.minimum(apart, law.gamma)
-            loss = bounds / 2 + np.abs(np.subtract.outer(z[start:end], z[part]))
-            ratios = np.divide(loss, bounds, out=np.zeros_like(loss), where=bounds > 0)
-            if loss.max() > best[number, 0]:
-                row, column = np.unravel_index(int(loss.argmax()), loss.shape)
-                pairs[number] = start + int(row), part.start + int(column)
-            best[number] = np.maximum(best[number], (loss.max(), ratios.max(), bounds.max() / law.epsilon))
-            for place, prior in enumerate(log_priors):
-                chances = (prior[part] - z[part] - bounds / 2).max(axis=1)
-                guesses[number, place] = np.maximum(guesses[number, place], chances)
+        bounds = law.epsilon * np.minimum(apart, law.gamma)
+        loss = bounds / 2 + np.abs(np.subtract.outer(z, log_z[part]))
+        ratios = np.divide(loss, bounds, out=np.zeros_like(loss), where=bounds > 0)
+        if loss.max() > most:
+            row, column = np.unravel_index(int(loss.argmax()), loss.shape)
+            most, pair = float(loss.max()), (start + int(row), part.start + int(column))
+        ratio, reach = max(ratio, float(ratios.max())), max(reach, float(bounds.max()) / law.epsilon)
+        chances = [(prior[part] - log_z[part] - bounds / 2).max(axis=1) for prior in log_priors]
+        guesses = np.maximum(guesses, chances)
         apart[apart == 0] = inf  # a word and itself
         places = apart.argmin(axis=1)
-        closest = apart[np.arange(len(apart)), places]
+        closest = apart[np.arange(num), places]
         neighbours[closest < nearest] = (part.start + places)[closest < nearest]
         nearest = np.minimum(nearest, closest)
-    found = []
-    for law, z, (loss_, ratio, reach), pair, guess in zip(laws, log_z, best.tolist(), pairs, guesses, strict=True):
-        near = law.epsilon * np.minimum(nearest, law.gamma) / 2 + np.abs(z[start:end] - z[neighbours])
-        found.append(Losses(loss_, pair, ratio, reach, near, np.exp(guess).sum(axis=1)))
-    return found
+    near = law.epsilon * np.minimum(nearest, law.gamma) / 2 + np.abs(z - log_z[neighbours])
+    return Losses(most, pair, ratio, reach, near, np.exp(guesses).sum(axis=1))
 
 
 def draw_words(rows: IntArray, uniforms: FloatArray, vectors: FloatArray, law: Law) -> IntArray:

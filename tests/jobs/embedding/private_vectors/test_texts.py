@@ -39,7 +39,7 @@ def largest_losses(rows):
 @pytest.mark.parametrize("law", LAWS)
 def test_the_truncated_mechanism_is_the_exponential_one_of_the_capped_distance(plain, law):
     """The bucket of all words beyond gamma, drawn by its number of words and then one of them, is the same law."""
-    log_z = log_normalisers(plain, plain, [law])[0]
+    log_z = log_normalisers(plain, plain, law)
     apart = distances(plain, plain)
     made = law.weights(apart) / np.exp(log_z)[:, None]
     assert np.abs(made - law_of(plain, *law)).max() < 1e-12
@@ -60,8 +60,8 @@ def test_losses_are_those_of_all_pairs_and_outputs(plain, law):
     apart = np.linalg.norm(plain[:, None] - plain, axis=2)
     bounds = law.epsilon * np.minimum(apart, law.gamma) + np.eye(NUM_WORDS)
     prior = np.log(np.array([np.arange(1, NUM_WORDS + 1) / (NUM_WORDS * (NUM_WORDS + 1) / 2)]))
-    log_z = log_normalisers(plain, plain, [law])
-    parts = [losses(plain, start, start + 20, [law], log_z, prior)[0] for start in range(0, NUM_WORDS, 20)]
+    log_z = log_normalisers(plain, plain, law)
+    parts = [losses(plain, start, start + 20, law, log_z, prior) for start in range(0, NUM_WORDS, 20)]
     most = max(parts, key=lambda part: part.loss)
     assert most.loss == pytest.approx(known.max(), rel=1e-10)
     assert max(known[most.pair], known[most.pair[::-1]]) == pytest.approx(known.max(), rel=1e-10)
