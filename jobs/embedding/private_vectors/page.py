@@ -197,12 +197,12 @@ def _text_findings(row: Row, frames: Frames) -> Iterator[str]:
         f"{row['epsilon']:g}. {row['guarantee']} {plural(row['num_unknown'], 'word')} without a vector became a symbol."
     )
     if "word_privacy" in frames:
-        told = {one["prior"]: one for one in frames["word_privacy"].to_dicts()}["zipf"]
+        zipf = {one["prior"]: one for one in frames["word_privacy"].to_dicts()}["zipf"]
         yield (
-            f"The largest loss of a word is exactly {written(told['loss'], 2)}, where its bound is "
-            f"{written(told['nominal'], 2)}; no pair loses more than {percent(told['ratio'])} of its own bound. The "
-            f"best guess names {percent(told['named'])} of words that are as frequent as their place in the file of "
-            f"vectors says, and {percent(told['prior_rate'])} without any text."
+            f"The largest loss of a word is exactly {written(zipf['loss'], 2)}, where its bound is "
+            f"{written(zipf['nominal'], 2)}; no pair loses more than {percent(zipf['ratio'])} of its own bound. The "
+            f"best guess names {percent(zipf['named'])} of words that are as frequent as their place in the file of "
+            f"vectors says, and {percent(zipf['prior_rate'])} without any text."
         )
     if row["kept"] is not None:
         yield (

@@ -250,10 +250,10 @@ class CompareLosses(Work, unit="word_losses/1", stage="compare losses", makes=[L
         vectors, law = vectors_of(store, self.vocabulary), Law(self.epsilon, self.gamma or inf)
         log_z, end = _log_z(store, self.normalisers), min(self.start + _WORDS, len(vectors))
         priors = np.log([_prior(name, len(vectors)) for name in _PRIORS])
-        found = word_laws.losses(vectors, self.start, end, law, log_z, priors)
-        first, second = found.pair
-        row = LossesOfBlock(loss=found.loss, first=first, second=second, ratio=found.ratio, reach=found.reach)
-        row.near, row.named = found.near.tolist(), found.named.tolist()
+        worst = word_laws.losses(vectors, self.start, end, law, log_z, priors)
+        first, second = worst.pair
+        row = LossesOfBlock(loss=worst.loss, first=first, second=second, ratio=worst.ratio, reach=worst.reach)
+        row.near, row.named = worst.near.tolist(), worst.named.tolist()
         yield row
 
 
