@@ -22,7 +22,7 @@ from tiltmeter.jobs.embedding.private_vectors.sources import PrivateSources, Tex
 from tiltmeter.jobs.embedding.private_vectors.texts import TextSecret
 from tiltmeter.operators.embedding.private_release.word_laws import Law, distances
 
-WORDS, TEXTS, LENGTH, WIDTH, BETA, EPSILONS = 1000, 200, 20, 20, 0.5, (2.0, 6.0)
+WORDS, TEXTS, LENGTH, WIDTH, BETA, EPSILONS = 400, 50, 20, 20, 0.5, (2.0, 6.0)
 THEIRS = """
 import json, sys, time
 import numpy, pandas
