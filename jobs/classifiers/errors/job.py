@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tiltmeter.cluster.capacity import ResourceRequest
-from tiltmeter.jobs.classifiers.errors import features, forests, ranking, slices, texts
+from tiltmeter.jobs.classifiers.errors import features, flagged, forests, ranking, slices, texts
 from tiltmeter.jobs.classifiers.errors.config import (
     CharacterisedData,
     ErrorCharacterisationRun,
@@ -13,7 +13,7 @@ from tiltmeter.jobs.classifiers.errors.config import (
     find_sources,
 )
 from tiltmeter.jobs.classifiers.errors.features import DataSet
-from tiltmeter.jobs.classifiers.errors.tables import TABLES, Features, Predicted, Predictions, Read
+from tiltmeter.jobs.classifiers.errors.tables import TABLES, Features, Flagged, Predicted, Predictions, Read, Slices
 from tiltmeter.jobs.classifiers.models import TextModel, TrainedSource
 from tiltmeter.jobs.classifiers.networks import Encoders
 from tiltmeter.jobs.classifiers.resources import training_requests
@@ -38,16 +38,17 @@ def run(run: ErrorRun) -> None:
     run.do([texts.HalveTexts(label="halves", **of_halves)])
     data = DataSet(read["data"], predicted, _count_features(run, read["data"]), columns, config.data.cuts)
     if config.data.loss is not None:
-        _find_slices(run, data, None)
+        flagged.export_flagged(run, _flag_rows(run, data, _find_slices(run, data, None), None))
     elif is_scored:
         files = {name: file.identity for name, file in run.sources.earlier.files.items()}
         run.do([forests.ScoreTexts(label="texts", data=data, files=files, seed=seed)])
     elif reason := data.one_kind(run.runner.store):
         run.do([forests.ListTexts(label="texts", data=data, reason=reason)])
     else:
-        _characterise(run, data)
+        listed = _characterise(run, data)
         if "base" in read and config.rounds.number:
             _play_rounds(run, data, read["base"])
+        flagged.export_flagged(run, listed)
 
 
 def _read_texts(run: ErrorRun) -> tuple[dict[str, TableRef], TableRef | None]:
@@ -133,16 +134,17 @@ def _count_features(run: ErrorRun, read: TableRef) -> list[TableRef]:
     return done.refs(Features)
 
 
-def _characterise(run: ErrorRun, data: DataSet) -> None:
-    """Score every text, find slices, see what ranks errors, and promise."""
+def _characterise(run: ErrorRun, data: DataSet) -> TableRef:
+    """Score every text, find slices, see what ranks errors, and promise; the rows with the slices that they are in."""
     config, seed = run.config, run.config.seed
     about: dict[str, Any] = {"data": data, "seed": seed}
     forest = about | {"forest": config.forest, "min_share": config.features.min_share}
     folds = range(config.forest.num_folds)
     scores = run.do(forests.ScoreFold(label=f"fold {fold}", fold=fold, **forest) for fold in folds)
     judge = forests.JudgeTexts(label="texts", scores=scores.refs("scores"), num_folds=len(folds), **about)
-    judged = run.do([judge]).one(Predictions).select("row", "is_label_suspected")
-    _find_slices(run, data, judged)
+    judged = run.do([judge]).one(Predictions)
+    found = _find_slices(run, data, judged.select("row", "is_label_suspected"))
+    listed = _flag_rows(run, data, found, judged.select("row", "error_score"))
     level = config.job.level
     parts = ranking.Parts(config.splits.test, config.splits.balance)
     done = run.do(
@@ -164,19 +166,30 @@ def _characterise(run: ErrorRun, data: DataSet) -> None:
     )
     run.do([means], in_driver=True)
     run.do([forests.FlagTexts(guarantees=config.guarantees, **forest)])
+    return listed
 
 
-def _find_slices(run: ErrorRun, data: DataSet, judged: TableRef | None) -> None:
-    """Of errors, with what is known of their labels, or of losses."""
+def _sought(run: ErrorRun, data: DataSet) -> dict[str, Any]:
     config = run.config
-    sought: dict[str, Any] = {"data": data, "seed": config.seed}
-    sought |= {"slices": config.slices.searched, "tags": config.slices.tags}
+    return {"data": data, "seed": config.seed, "slices": config.slices.searched, "tags": config.slices.tags}
+
+
+def _find_slices(run: ErrorRun, data: DataSet, judged: TableRef | None) -> TableRef:
+    """Of errors, with what is known of their labels, or of losses."""
+    config, sought = run.config, _sought(run, data)
     size, total = config.job.unit_permutations, config.slices.num_permutations
     drawn = run.do(
         slices.DrawPermutations(label=f"permutations from {start}", draws=(start, min(start + size, total)), **sought)
         for start in range(0, total, size)
     )
-    run.do([slices.FindSlices(hits=drawn.refs("hits"), judged=judged, level=config.job.level, **sought)])
+    find = slices.FindSlices(hits=drawn.refs("hits"), judged=judged, level=config.job.level, **sought)
+    return run.do([find]).one(Slices)
+
+
+def _flag_rows(run: ErrorRun, data: DataSet, found: TableRef, scores: TableRef | None) -> TableRef:
+    """Every row with its score and the slices that it is in."""
+    flag = flagged.FlagRows(label="flagged rows", found=found, scores=scores, **_sought(run, data))
+    return run.do([flag]).one(Flagged)
 
 
 def _play_rounds(run: ErrorRun, data: DataSet, base: TableRef) -> None:

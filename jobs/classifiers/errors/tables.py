@@ -289,6 +289,18 @@ class Slices(Table, name="slices"):
     )
 
 
+class Flagged(OfText, name="flagged"):
+    id: str = doc("of data.id, or the number of the row")
+    label: str | None = doc("its class; null if it has none")
+    predicted: str | None = doc("what the model has predicted; null without that")
+    loss: float | None = doc("of data.loss; null without one")
+    score: float | None = doc("error_score of the table predictions; null with data.loss", digits=2)
+    num_slices: int | None = doc("confirmed slices that the row is in; null where nothing is predicted")
+    reasons: list[str] | None = doc(
+        "each of these in words, those first that lead", show=lambda reasons: "; ".join(reasons or [])
+    )
+
+
 class Versions(Table, name="versions"):
     slice: str = key("its predicates, joined by 'and'; 'all texts'")
     predicates: list[str] = doc("each of them", show=lambda names: in_words(names) if names else "all texts")
@@ -406,6 +418,7 @@ TABLES = schemas(
     RiskCoverage,
     FeaturePower,
     Slices,
+    Flagged,
     Versions,
     OwnColumns,
     Guarantees,

@@ -14,6 +14,7 @@ from tiltmeter.operators.compute.arrays import BoolArray, FloatArray
 VERSION = "slice_predicates/2"
 
 _TAGS = ("tag:", "tags:")
+_CONFIDENCE = "confidence"
 
 Kind = Literal["present", "absent", "quarter", "predicted", "labelled", "equal", "interval", "missing"]
 
@@ -121,7 +122,7 @@ def predicates_of_texts(data: Examples, exploring: BoolArray, min_size: int, *, 
         min_size: texts that have it.
         tags: whether tags are predicates, too.
     """
-    dense = {} if data.probabilities is None else {"confidence": 1.0 - least_confidence(data.probabilities)}
+    dense = {} if data.probabilities is None else {_CONFIDENCE: 1.0 - least_confidence(data.probabilities)}
     made = _of_features(data, dense, "predicted", data.predicted, min_size, tags=tags)
     return joined([made], exploring, min_size)
 
@@ -130,6 +131,26 @@ def shared_predicates(data: Examples, min_size: int, *, tags: bool) -> Predicate
     """What enough texts have and two versions of a model share: of the text and its label, of no prediction."""
     labels = [label or "" for label in data.column("label")]
     return _of_features(data, {}, "labelled", labels, min_size, tags=tags)
+
+
+def holds_of_text(predicate: Predicate, known: Examples, others: Examples) -> BoolArray:
+    """``[others]``: of which a predicate of texts holds; a quarter lies between the quantiles of the known texts."""
+    if predicate.kind == "predicted":
+        return np.array([name == predicate.value for name in others.predicted], dtype=np.bool_)
+    values = _values_of(others, predicate.feature)
+    if predicate.kind == "quarter":
+        quarter = np.searchsorted(_cuts_of(_values_of(known, predicate.feature)), values, side="left")
+        return np.asarray(quarter == int(predicate.value) - 1)
+    return np.asarray((values > 0) == (predicate.kind == "present"))
+
+
+def _values_of(data: Examples, feature: str) -> FloatArray:
+    """``[texts]``; 0 of a feature that none has."""
+    if feature == _CONFIDENCE and data.probabilities is not None:
+        return np.asarray(1.0 - least_confidence(data.probabilities))
+    if feature not in data.names:
+        return np.zeros(data.table.height)
+    return np.asarray(data.counts[:, data.names.index(feature)])
 
 
 def joined(parts: Sequence[Predicates], exploring: BoolArray, min_size: int) -> Predicates:
@@ -157,11 +178,15 @@ def _of_features(
 
 
 def _quarters(feature: str, values: NDArray[np.floating]) -> list[tuple[Predicate, BoolArray]]:
-    cuts = np.quantile(values, [0.25, 0.5, 0.75], method="inverted_cdf")
-    quarter = np.searchsorted(np.unique(cuts), values, side="left")
+    quarter = np.searchsorted(_cuts_of(values), values, side="left")
     parts = []
     for number in np.unique(quarter):
         members = quarter == number
         low, high = float(values[members].min()), float(values[members].max())
         parts.append((Predicate(feature, "quarter", str(number + 1), low, high), members))
     return parts
+
+
+def _cuts_of(values: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Quartiles, none twice."""
+    return np.unique(np.quantile(values, [0.25, 0.5, 0.75], method="inverted_cdf"))

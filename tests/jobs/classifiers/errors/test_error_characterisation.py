@@ -20,10 +20,12 @@ from tiltmeter.jobs.classifiers.errors.config import find_sources
 from tiltmeter.jobs.classifiers.errors.tables import in_words
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.operators.classifiers.errors import rankers
+from tiltmeter.operators.classifiers.errors.examples import Examples
 from tiltmeter.operators.classifiers.errors.guarantees import MISSED, holds_most_errors
 from tiltmeter.operators.classifiers.errors.label_errors import suspected
 from tiltmeter.operators.classifiers.errors.ranking import auroc, first_weights, risk_coverage, units_of_both
 from tiltmeter.operators.classifiers.errors.readable import DENSE
+from tiltmeter.operators.classifiers.errors.slices.predicates import holds_of_text, predicates_of_texts
 from tiltmeter.operators.classifiers.errors.slices.search import plain
 from tiltmeter.operators.classifiers.errors.splits import draws_of_mean, is_tested, mean_of
 from tiltmeter.operators.classifiers.errors.word_model import train_word_model
@@ -565,6 +567,52 @@ def test_every_row_with_a_text_has_a_score_a_rank_and_reasons(users):
     assert np.mean(inside) > np.mean(outside) + 0.15
 
 
+def test_all_rows_are_listed_with_the_confirmed_slices_that_they_are_in(characterised, users):
+    for run, num in ((characterised, 803), (users, 1200)):
+        rows, texts = run.rows("flagged"), {row["row"]: row for row in run.rows("texts")}
+        assert len(rows) == num
+        predicted = {row["row"]: row for row in run.rows("predictions")}
+        led = [row for row in run.rows("slices") if (row["confirmed_p"] or 0.05) < 0.05]
+        assert [{*row["predicates"]} for row in led] == [{"numbers", "greeting"}]
+        for row in rows:
+            text, known = texts[row["row"]], predicted[row["row"]]
+            is_inside = "45" in text["text"] and "hello" in text["text"]
+            given = [row[name] for name in ("id", "label", "status", "predicted", "score")]
+            assert given == [text["id"], text["label"], text["status"], known["predicted"], known["error_score"]]
+            is_read = known["predicted"] is not None
+            assert row["reasons"] == (["texts with a greeting and a number"] * is_inside if is_read else None)
+            assert row["num_slices"] == (is_inside if is_read else None)
+        places = [(-2 if row["num_slices"] is None else -1) + bool(row["num_slices"]) for row in rows]
+        scores = [(place, row["score"] or 0) for place, row in zip(places, rows, strict=True)]
+        assert scores == sorted(scores, reverse=True)
+        written = pl.read_csv(run.path / "exports" / "flagged.csv", infer_schema=False)
+        assert written["row"].to_list() == [str(row["row"]) for row in rows]
+        assert written["reasons"].to_list() == [
+            None if row["reasons"] is None else "; ".join(row["reasons"]) for row in rows
+        ]
+    assert sum(row["label"] is None and bool(row["reasons"]) for row in rows) > 30
+
+
+def test_predicates_hold_of_other_texts_by_the_quantiles_of_the_known_ones():
+    rng = np.random.default_rng(2)
+    counts = np.column_stack([rng.integers(0, 3, 60), rng.integers(3, 9, 60)]).astype(np.float64)
+    sure = rng.uniform(0.5, 1.0, 60).round(2)
+    table = pl.DataFrame({"predicted": list("ab" * 30), "probabilities": [[one, 1 - one] for one in sure]})
+    known = Examples(table, ("numbers", "num_tokens"), counts, counts, ("a", "b"))
+    made = predicates_of_texts(known, np.ones(60, dtype=bool), 2, tags=False)
+    assert {one.kind for one in made.predicates} == {"predicted", "present", "absent", "quarter"}
+    for predicate, members in zip(made.predicates, made.members, strict=True):
+        assert holds_of_text(predicate, known, known).tolist() == members.tolist()
+    new = Examples(pl.DataFrame({"predicted": ["a", "b"]}), ("num_tokens",), *2 * [np.array([[0.0], [99.0]])], ())
+    quarters = [one for one in made.predicates if one.feature == "num_tokens"]
+    assert [holds_of_text(one, known, new).tolist() for one in (quarters[0], quarters[-1])] == [
+        [True, False],
+        [False, True],
+    ]
+    [absent] = [one for one in made.predicates if one.kind == "absent"]
+    assert holds_of_text(absent, known, new).tolist() == [True, True]
+
+
 def test_promises_are_made_by_the_users_of_the_other_half(users):
     group_of, wrong = by_row(users, "texts", "group", half="confirmation"), by_row(users, "predictions", "is_error")
     with_errors = {group_of[row] for row in group_of if wrong[row]}
@@ -828,7 +876,7 @@ def losses_of(file):
 
 def test_slices_of_losses_by_columns_alone(run_here, rows_of_losses, tmp_path):
     run = run_here(*losses_of(rows_of_losses), f"store={tmp_path}/store", f"run_dir={tmp_path}/run", watched=WATCHED)
-    assert run.published == {"texts", "features", "slices", "versions", "columns"}
+    assert run.published == {"texts", "features", "slices", "flagged", "versions", "columns"}
     [first, *_] = run.rows("slices", leading=1)
     assert first["predicates"][0].startswith("same >= ")  # the loss itself
     others = [row for row in run.rows("slices") if not any("same" in name for name in row["predicates"])]
@@ -869,6 +917,19 @@ def test_slices_of_losses_by_columns_alone(run_here, rows_of_losses, tmp_path):
     everything = run.rows("versions", slice="all texts")[0]
     both = [(-float(cell[5]), -float(cell[6])) for at, cell in enumerate(cells) if at != 5]
     assert (everything["after"], everything["before"]) == pytest.approx(tuple(np.mean(both, axis=0)))
+    flagged = run.rows("flagged")
+    assert all(row["predicted"] is row["score"] is row["label"] is None for row in flagged)
+    assert [row["id"] for row in sorted(flagged, key=lambda row: row["row"])] == [f"r{row}" for row in range(1600)]
+    assert {row["row"]: row["loss"] for row in flagged} == {
+        at: pytest.approx(-float(cell[5])) if cell[5] else None for at, cell in enumerate(cells)
+    }
+    assert next(row for row in flagged if row["row"] == 5)["status"] == "no_loss"
+    facts |= {"same >=": lambda cell: float(cell[4]) >= float(first["predicates"][0].removeprefix("same >= "))}
+    confirmed = [row["predicates"] for row in run.rows("slices") if (row["confirmed_p"] or 0.05) < 0.05]
+    assert confirmed == [first["predicates"]]
+    assert {row["row"]: row["reasons"] for row in flagged} == {
+        at: [in_words(first["predicates"])] * facts["same >="](cell) for at, cell in enumerate(cells)
+    }
     leak, *others = columns = run.rows("columns")
     assert (leak["column"], leak["is_leak"], leak["auroc"]) == ("same", True, 1.0)
     assert [row["is_leak"] for row in others] == [False] * 4
