@@ -25,6 +25,7 @@ from tiltmeter.operators.text.perplexity import KneserNey
 
 from .by_hand import ByHand
 from .conftest import words_and_vectors
+from .planted_weakness import trained_again
 
 SETTINGS = ["augmentation.sample=true", "augmentation.retrain=true", "augmentation.seeds=2"]
 KEY = ("row", "victim", "direction", "search")
@@ -178,3 +179,23 @@ def test_a_difference_that_is_planted_is_told_and_one_that_is_not_is_none():
         found = retrained(0, lead)
         assert found["value"]
         assert (found["p_value"] < 0.01) == (found["p_adjusted"] < 0.04) == (lead > 0.0)
+
+
+def beats_swaps(rows):
+    row = rows["found", "random_swaps", "flip_rate"]
+    return row.status == "ok" and row.p_adjusted <= 0.05 and row.value.value < 0.0
+
+
+@pytest.mark.slow
+def test_found_texts_beat_random_swaps_where_a_weakness_is_planted_and_not_where_classes_are_dealt_anew():
+    planted, dealt = (trained_again(0, permuted, num_trainings=4) for permuted in ("", "found"))
+    assert beats_swaps(planted)
+    assert planted["none", "", "flip_rate"].value.value > 0.7
+    assert planted["found", "random_swaps", "flip_rate"].value.high < -0.4
+    assert planted["found", "random_swaps", "accuracy"].value.low > 0.05
+    assert not beats_swaps(dealt)
+    assert dealt["found", "random_swaps", "flip_rate"].detectable < 0.15
+    assert dealt["found", "random_swaps", "flip_rate"].num_added == planted["found", "", "flip_rate"].num_added > 30
+    nothing = [trained_again(seed, "all", num_trainings=4) for seed in range(4)]
+    assert not any(map(beats_swaps, nothing))
+    assert {rows["found", "random_swaps", "flip_rate"].status for rows in nothing} == {"ok", "no_texts"}
