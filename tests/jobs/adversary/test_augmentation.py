@@ -196,6 +196,8 @@ def test_found_texts_beat_random_swaps_where_a_weakness_is_planted_and_not_where
     assert not beats_swaps(dealt)
     assert dealt["found", "random_swaps", "flip_rate"].detectable < 0.15
     assert dealt["found", "random_swaps", "flip_rate"].num_added == planted["found", "", "flip_rate"].num_added > 30
-    nothing = [trained_again(seed, "all", num_trainings=4) for seed in range(4)]
-    assert not any(map(beats_swaps, nothing))
-    assert {rows["found", "random_swaps", "flip_rate"].status for rows in nothing} == {"ok", "no_texts"}
+    nothing = [trained_again(seed, "all", num_trainings=4) for seed in (0, 1, 4)]
+    for rows in nothing:
+        assert not beats_swaps(rows)
+        assert rows["found", "random_swaps", "accuracy"].p_adjusted > 0.05
+        assert rows["found", "random_swaps", "accuracy"].num_added > 10
