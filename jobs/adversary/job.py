@@ -254,7 +254,7 @@ def retrain(
             attacked=parts,
             spaces=spaces.refs("spaces"),
             attacks=[ref.select(*KEY, "num_changes", "changed_text") for ref in attacked.refs("attacks")],
-            augmentation=collected,
+            collected=collected,
         )
         for name, victim in config.linear_victims.items()
         for number in range(config.augmentation.seeds)

@@ -19,13 +19,14 @@ from tiltmeter.jobs.adversary.tables import FLIPPED, LADDER, Part, Retrained, Re
 from tiltmeter.jobs.classifiers.splits import units_of_texts
 from tiltmeter.jobs.runtime.table import Estimate
 from tiltmeter.jobs.runtime.work import Work
+from tiltmeter.operators.classifiers import augmentation
 from tiltmeter.operators.classifiers.adversary import fitting, ladder
 from tiltmeter.operators.classifiers.adversary.fitting import LinearConfig, analyser, fitted
 from tiltmeter.operators.classifiers.adversary.ladder import SearchConfig
 from tiltmeter.operators.classifiers.adversary.spaces import Queries, change_limit
 from tiltmeter.operators.classifiers.adversary.victims import LinearReader
 from tiltmeter.operators.classifiers.adversary.words import folded
-from tiltmeter.operators.classifiers.augmentation import VERSION, Variant, normal_form, random_positions, random_swaps
+from tiltmeter.operators.classifiers.augmentation import Variant, normal_form, random_positions, random_swaps
 from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.keys import document_key
@@ -71,7 +72,7 @@ class Retrain(Work, unit="adversary_retraining/1", stage="retrain", makes=[Retra
         linear, masked: how it learns; see :class:`.victims.FitLinear`.
         number: of the training.
         texts: of all parts; attacked: the test texts, in parts; spaces: what their words may become.
-        attacks, augmentation: what the victim's attacks ended with, in parts, and the table ``augmentation``.
+        attacks, collected: what the victim's attacks ended with, in parts, and the table ``augmentation``.
     """
 
     victim: str
@@ -84,8 +85,8 @@ class Retrain(Work, unit="adversary_retraining/1", stage="retrain", makes=[Retra
     attacked: Sequence[TableRef]
     spaces: Sequence[TableRef]
     attacks: Sequence[TableRef]
-    augmentation: TableRef
-    operators: Sequence[str] = (VERSION, fitting.VERSION, ladder.VERSION)
+    collected: TableRef
+    operators: Sequence[str] = (augmentation.VERSION, fitting.VERSION, ladder.VERSION)
 
     def rows(self, store: Store) -> Iterator[Retrained]:
         """Of each held-out text, by arm."""
@@ -94,7 +95,7 @@ class Retrain(Work, unit="adversary_retraining/1", stage="retrain", makes=[Retra
         held_out = [row for row in attacked if row.row not in sources]
         spaces = pl.concat([pl.DataFrame(store.read(ref)) for ref in self.spaces])
         cases = cases_of(spaces.filter(control=-1, replica=0))
-        flips = pl.DataFrame(store.read(self.augmentation)).filter(victim=self.victim, search=LADDER)
+        flips = pl.DataFrame(store.read(self.collected)).filter(victim=self.victim, search=LADDER)
         added = self._arms(store, sources, cases, self._variants(flips, sources))
         old = dict(flips.group_by("row").agg("text").iter_rows())
         learnt = [*self._training(store), *((row.text, row.label) for row in sources.values())]

@@ -99,7 +99,7 @@ def trained_again(seed, permuted="", num_trainings=10):
             attacked=parts,
             spaces=[put(Spaces, spaces)],
             attacks=[put(Attacks, [])],
-            augmentation=put(Augmentation, found),
+            collected=put(Augmentation, found),
         )
         result.append(put(Retrained, work.rows(held)))
     rows = EvaluateRetraining(level=0.95, retrained=result, attacked=parts).rows(held)
