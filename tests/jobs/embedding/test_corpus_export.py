@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from huggingface_hub import DatasetCard
 
+from tests.jobs.test_layouts import survive
 from tiltmeter.cluster.stages import UnitsFailed
 from tiltmeter.jobs.embedding.corpus_export.config import dump_date
 from tiltmeter.operators.compute.keys import document_key, shard_starts
@@ -191,6 +192,16 @@ def test_workers_change_no_file(many, run_job, tmp_path):
     ]
     assert [contents(run.path / "dataset") for run in runs[1:]] == [contents(runs[0].path / "dataset")] * 2
     assert [run.digests for run in runs[1:]] == [runs[0].digests] * 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("victim", ["driver", "worker"])
+def test_a_kill_changes_no_file(many, run_job, tiltmeter, outcome_of, tmp_path, victim):
+    settings = [*many, "reading.shard_megabytes=0.006", "reading.span_megabytes=0.02"]
+    undisturbed = run_job(*settings, f"store={tmp_path}/other", f"run_dir={tmp_path}/undisturbed")
+    (tmp_path / "struck").mkdir()
+    survive(tiltmeter, outcome_of, tmp_path / "struck", settings, victim, undisturbed)
+    assert contents(tmp_path / "struck/run/dataset") == contents(undisturbed.path / "dataset")
 
 
 DUMP = """<mediawiki version="0.11"><siteinfo><base>https://en.wikipedia.org/wiki/Main_Page</base></siteinfo>
