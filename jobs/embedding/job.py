@@ -11,6 +11,7 @@ from pyarrow import fs
 
 from tiltmeter.jobs.embedding.config import BootstrapRun, EmbeddingsRun
 from tiltmeter.jobs.embedding.corpora import Corpus, read_corpora
+from tiltmeter.jobs.embedding.model_card import card
 from tiltmeter.jobs.embedding.replicas import TrainReplica, replica_label, train
 from tiltmeter.jobs.embedding.resources import embedding_requests
 from tiltmeter.jobs.embedding.sources import Sources, find_sources
@@ -20,6 +21,7 @@ from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.job import Job
 from tiltmeter.jobs.runtime.work import Done
 from tiltmeter.storage.store.ledger import Store
+from tiltmeter.storage.store.tables import write_file
 from tiltmeter.storage.vectors.files import EmbeddingFile, ExportFormat, write_embedding
 from tiltmeter.storage.vectors.safetensors_files import write_safetensors
 
@@ -37,7 +39,8 @@ def run(run: Run[BootstrapRun, Sources]) -> None:
     read = read_corpora(run)
     read.publish_slices(run)
     trained = train(run, read.corpora)
-    export(run, read.corpora, trained, run.config.job.export)
+    if run.config.job.export:
+        export(run, read.corpora, trained, run.config.job.export)
 
 
 def export(
@@ -46,16 +49,18 @@ def export(
     trained: Done[TrainReplica],
     formats: Sequence[ExportFormat | Literal["safetensors"]],
 ) -> None:
-    """Write every replica and further start of every corpus in every format into ``exports/``.
+    """Write every replica and further start of every corpus in every format into ``exports/``, and their card.
 
     Where a format has room for counts, they are those of the corpus itself; safetensors has all replicas in one file.
     """
-    store, labels = run.runner.store, _labels(corpora)
-    for name, replicas in trained.groups.items() if formats else ():
+    store, labels, disk = run.runner.store, _labels(corpora), fs.LocalFileSystem()
+    files: dict[str, list[str]] = {form: [] for form in formats}
+    for name, replicas in trained.groups.items():
         vocabulary = store.read(corpora[name].vocabulary.select("word", "count"))
         counts = dict(zip(*(vocabulary[column].to_pylist() for column in ("word", "count")), strict=True))
         if "safetensors" in formats:
             place = run.directory.export(f"{labels[name]}.safetensors")
+            files["safetensors"].append(place.name)
             _write_tensors(store, str(place), vocabulary["word"].to_pylist(), replicas)
         for work, unit in replicas.pairs if {*formats} - {"safetensors"} else ():
             vectors = _embedding(store.read(unit.tables["embedding"].select("word", "vector")))
@@ -64,8 +69,10 @@ def export(
                 if form == "safetensors":
                     continue
                 place = run.directory.export(f"{labels[name]}_{replica_label(work.replica)}.{_SUFFIXES[form]}")
-                disk = fs.LocalFileSystem()
+                files[form].append(place.name)
                 write_embedding(disk, str(place), vectors, form, setting="run_dir=<path>", counts=word_counts)
+    text = card(run, corpora, trained, files).encode()
+    write_file(disk, str(run.directory.export("README.md")), lambda sink: sink.write(text), setting="run_dir=<path>")
 
 
 def _write_tensors(store: Store, place: str, words: Sequence[str], replicas: Done[TrainReplica]) -> None:

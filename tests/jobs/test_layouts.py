@@ -52,11 +52,14 @@ def test_layout_changes_no_table(usual, num_shards, layout, run_job, tmp_path):
 @pytest.mark.parametrize("keyed_by", ["rank", pytest.param("word", marks=pytest.mark.slow)])
 def test_threads_that_share_a_replica_change_no_table(keyed_by, run_job, tmp_path):
     few = [*TINY, "embedding.num_replicas=2", "embedding.cooccurrence.tile_words=16", f"embedding.keyed_by={keyed_by}"]
+    few += ["job.export=[safetensors]"]
     runs = [run_job(*few, f"store={tmp_path}/{num}", f"cluster.num_cpus={num}") for num in (1, 4)]
     # Three replicas on four CPUs, by one thread each, would leave a CPU idle.
     widths = [(run.stage("train")["num_workers"], run.stage("train")["num_threads"]) for run in runs]
     assert widths == [(1, 1), (1, 4)]
     assert runs[0].digests == runs[1].digests
+    for name in ("en.safetensors", "README.md"):
+        assert len({(run.path / "exports" / name).read_bytes() for run in runs}) == 1
 
 
 def test_a_second_run_does_nothing_and_more_replicas_and_another_seed_only_what_is_new(run_here, tmp_path):

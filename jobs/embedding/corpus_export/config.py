@@ -111,16 +111,16 @@ def find_sources(config: CorpusExportRun) -> ExportSources:
     check_any_readable(sources)
     # Without words there is nothing to tell apart, in a language of whatever script.
     tokenizer = Tokenizer(corpus.language if "tokens" in export.levels else "und", fold_case=False)
-    is_wikipedia = all(_is_wikipedia(source) for source in sources)
-    license = export.license or (WIKIPEDIA if is_wikipedia else ())
+    of_wikipedia = all(is_wikipedia(source) for source in sources)
+    license = export.license or (WIKIPEDIA if of_wikipedia else ())
     dates = {dump_date(source.name) for source in sources}
     only = dates.pop() if len(dates) == 1 else None
     text = Text(corpus.name, corpus, sources, tokenizer, {})
-    return ExportSources(text, license, export.dump_date or only, is_wikipedia)
+    return ExportSources(text, license, export.dump_date or only, of_wikipedia)
 
 
-def _is_wikipedia(source: Source) -> bool:
-    """By the address that a dump gives for its wiki."""
+def is_wikipedia(source: Source) -> bool:
+    """Whether a file is a dump of a Wikipedia, by the address that it gives for its wiki."""
     if source.format != "mediawiki":
         return False
     header = read_header(source.uri, source.compression, source.encoding)

@@ -1,5 +1,6 @@
 """Corpora of every form, whole and in slices, from the web and broken; and embeddings in formats of other programs."""
 
+import hashlib
 import html
 import json
 import re
@@ -12,14 +13,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import yaml
 from gensim.models import KeyedVectors
 from gensim.test.utils import datapath
+from huggingface_hub import ModelCard
 from safetensors import safe_open
 
 from tests.storage import conftest as storage
 from tiltmeter.cluster.stages import UnitsFailed
 from tiltmeter.jobs.embedding.corpora import ReadCorpora
 from tiltmeter.storage.errors import InputError
+from tiltmeter.storage.store.runs import read_run_table
 from tiltmeter.storage.store.tables import key_columns
 from tiltmeter.storage.vectors.files import EmbeddingFileError, read_embedding
 
@@ -359,9 +363,52 @@ def test_every_format_has_the_vectors_of_the_table_and_the_next_run_removes_it(
     with pytest.raises(EmbeddingFileError, match="allow_pickle=true"):
         read_embedding(str(folder / "wo_replica_0000.kv"))
     again = run_here(*settings, "job.export=[glove]")
-    assert sorted(path.name for path in folder.iterdir()) == [f"wo_replica_{replica:04d}.txt" for replica in range(3)]
+    glove = [f"wo_replica_{replica:04d}.txt" for replica in range(3)]
+    assert sorted(path.name for path in folder.iterdir()) == ["README.md", *glove]
     assert again.record["units"]["done"] == 0
     assert again.digests == run.digests
+
+
+def test_the_card_says_what_the_tables_measured_and_loses_nothing_when_it_is_read(
+    run_here, made_up, write_lines, tmp_path
+):
+    files = {name: write_lines(tmp_path / f"{name}.jsonl", made_up("en")) for name in ("a-20260501", "b")}
+    files["few"] = write_lines(tmp_path / "few.jsonl", made_up("en")[:5])
+    corpora = [f"+corpus.{name[:1]}={{name: {name[:1]}, language: en, path: {path}}}" for name, path in files.items()]
+    formats = f"job.export=[{','.join([*SUFFIXES, 'safetensors'])}]"
+    settings = [*BOOTSTRAP, formats, f"store={tmp_path}/store", f"run_dir={tmp_path}/run"]
+    run = run_here("~corpus", *corpora, *settings)
+    text = (run.path / "exports/README.md").read_text()
+    card = ModelCard(text)
+    keys = yaml.safe_load(text.split("---\n")[1])
+    again = yaml.safe_load(card.data.to_yaml())
+    assert again == keys
+    assert (keys["language"], keys["license"], keys["license_name"]) == (["en"], "other", "that-of-the-texts")
+    [index] = keys["model-index"]
+    assert [result["dataset"]["name"] for result in index["results"]] == ["a", "b", "f"]
+    assert [result["dataset"].get("revision") for result in index["results"]] == ["2026-05-01", None, None]
+    for result, path in zip(index["results"], files.values(), strict=True):
+        name, content = result["dataset"]["name"], path.read_bytes()
+        digest = {"name": path.name, "sha256": hashlib.sha256(content).hexdigest()}
+        assert result["dataset"]["args"] == {"files": [digest]}
+        losses = {row["replica"]: row["loss"] for row in run.rows("training", corpus=name) if row["epoch"] == 2}
+        places = sorted((run.path / f"embeddings/corpus={name}").iterdir())
+        words = [read_run_table(place.parent, place.stem)["vector"].drop_null().length() for place in places]
+        for metric, (value, *others) in zip(result["metrics"], ([*losses.values()], words), strict=True):
+            assert metric["value"] == value
+            ends = np.quantile(others, [0.025, 0.975])
+            expected = {"interval": pytest.approx(ends), "level": 0.95, "n": 2} if name != "f" else None
+            assert metric.get("args") == expected
+    assert card.data.eval_results == ModelCard(f"---\n{card.data.to_yaml()}\n---\n").data.eval_results
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert len(blocks) == 6
+    for block in blocks:
+        names = {}
+        exec(
+            block.replace('("', f'("{run.path}/exports/').replace(f'get_tensor("{run.path}/exports/', 'get_tensor("'),
+            names,
+        )
+        assert len(names["table"] if "table" in names else names["vectors"]) > 2
 
 
 web_server = storage.web_server
