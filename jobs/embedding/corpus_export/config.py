@@ -31,7 +31,7 @@ _License = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]*$")]
 
 
 def _a_date(text: str) -> str:
-    if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", text) or not _is_date(text):
+    if dump_date(text) != text:
         raise ValueError("must be a date such as 2026-05-01")
     return text
 

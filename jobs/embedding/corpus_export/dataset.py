@@ -1,6 +1,5 @@
 """The data set as a folder: its files, its card and the same as JSON, which `datasets` and the hub of models read."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +21,10 @@ from tiltmeter.storage.store.tables import documentation
 
 _SIZES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M", "100M<n<1B", "1B<n<10B")
 _FIRST_SIZE = 1000
+
+_FOLDERS: dict[str, str] = {"documents": "data"}
+_CONFIGS: dict[str, str] = {"documents": "default"}
+"""Of the level that has no name of its own there."""
 
 # Wikipedias that are not called by the code of their language.
 _BCP_47 = {
@@ -102,20 +105,12 @@ def write_shards(
     written: dict[Level, dict[str, DatasetFile]] = {level: {} for level in levels}
     for level, refs in levels.items():
         for number, rows in enumerate(shards):
-            place = f"{_folder_of(level)}/{shard_name(number, len(shards), form)}"
+            place = f"{_FOLDERS.get(level, level)}/{shard_name(number, len(shards), form)}"
             pieces = partial(rows.read, store, refs, schemas[level].names)
             written[level][place] = write_dataset_file(
                 folder / place, schemas[level], pieces, form, setting="run_dir=<path>"
             )
     return written
-
-
-def _folder_of(level: Level) -> str:
-    return "data" if level == "documents" else level
-
-
-def _config_of(level: Level) -> str:
-    return "default" if level == "documents" else level
 
 
 def language_tag(code: str) -> str:
@@ -176,8 +171,10 @@ def card(facts: Mapping[str, Any], sources: ExportSources, schemas: Mapping[Leve
     first = next(iter(rows))
     configs = [
         {
-            "config_name": _config_of(level),
-            "data_files": [{"split": "train", "path": f"{_folder_of(level)}/train-*.{facts['settings']['format']}"}],
+            "config_name": _CONFIGS.get(level, level),
+            "data_files": [
+                {"split": "train", "path": f"{_FOLDERS.get(level, level)}/train-*.{facts['settings']['format']}"}
+            ],
             **({"default": True} if level == first else {}),
         }
         for level in rows
@@ -194,7 +191,7 @@ def card(facts: Mapping[str, Any], sources: ExportSources, schemas: Mapping[Leve
     if facts["settings"]["format"] != "parquet":
         # Readers of JSON guess types, and take a date for a moment.
         head["dataset_info"] = [
-            {"config_name": _config_of(level), "features": _features(schemas[level])} for level in rows
+            {"config_name": _CONFIGS.get(level, level), "features": _features(schemas[level])} for level in rows
         ]
     return f"---\n{yaml.safe_dump(head, sort_keys=False, allow_unicode=True)}---\n\n{_words(facts, schemas)}"
 
@@ -231,10 +228,5 @@ def _license(names: Sequence[str]) -> str:
 
 def _level(level: Level, num_rows: int, schema: pa.Schema) -> str:
     fields = [f"| `{one['name']}` | {one['type']} | {one['description']} |" for one in documentation(schema)]
-    title = f"`{_config_of(level)}`: {num_rows:,} {level if level == 'documents' else 'sentences'}"
+    title = f"`{_CONFIGS.get(level, level)}`: {num_rows:,} {level if level == 'documents' else 'sentences'}"
     return "\n".join([title, "", "| column | type | |", "|---|---|---|", *fields])
-
-
-def as_json(facts: Mapping[str, Any]) -> str:
-    """For a file."""
-    return f"{json.dumps(facts, indent=2, ensure_ascii=False)}\n"

@@ -1,5 +1,6 @@
 """Job `corpus_export`: a corpus as a data set of documents, sentences or words, with its card."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -8,7 +9,6 @@ from tiltmeter.jobs.embedding.corpus_export.config import CorpusExportRun, Expor
 from tiltmeter.jobs.embedding.corpus_export.dataset import (
     ListShards,
     Rows,
-    as_json,
     card,
     language_tag,
     plan_shards,
@@ -139,7 +139,9 @@ def _write(
         written = write_shards(run.runner.store, folder, config.export.format, shards, levels, schemas)
         facts = provenance(config, run.sources, files, written, account, directory.record["git_commit"])
         (folder / "README.md").write_text(card(facts, run.sources, schemas), encoding="utf-8")
-        (folder / "provenance.json").write_text(as_json(facts), encoding="utf-8")
+        (folder / "provenance.json").write_text(
+            f"{json.dumps(facts, indent=2, ensure_ascii=False)}\n", encoding="utf-8"
+        )
     listed = [
         {"file": place, "level": level, "num_rows": file.num_rows, "digest": file.digest}
         for level, places in written.items()
@@ -151,8 +153,7 @@ def _write(
         in_driver=True,
     )
     _publish(run, {Shards: done.refs(Shards)})
-    place = directory.path / "dataset"
-    run.console.print(f"data set: {place}", soft_wrap=True, highlight=False)
+    run.console.print(f"data set: {directory.path / 'dataset'}", soft_wrap=True, highlight=False)
 
 
 JOB = Job(CorpusExportRun, find_sources, run, TABLES, "tiltmeter.jobs.embedding.corpus_export.page:page")
