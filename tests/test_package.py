@@ -10,6 +10,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tiltmeter.cluster.environment import PACKAGES
 
@@ -67,3 +68,18 @@ def test_its_version_and_its_licence_are_those_that_the_pages_name():
     assert PROJECT["license"] == "Apache-2.0"
     assert "Apache License 2.0" in (ROOT / "README.md").read_text()
     assert (ROOT / "LICENSE").read_text().lstrip().startswith("Apache License")
+
+
+def test_its_citation_is_one_of_a_software_and_agrees_with_what_is_installed():
+    """The keys that version 1.2.0 of the format needs, and no other than those it knows of which there are some."""
+    text = (ROOT / "CITATION.cff").read_text()
+    cited = yaml.safe_load(text)
+    needed = {"cff-version", "message", "title", "authors"}
+    assert needed <= cited.keys() <= needed | {"type", "abstract", "version", "license", "keywords"}
+    assert cited["cff-version"] == "1.2.0"
+    assert cited["type"] == "software"
+    assert all(author.keys() == {"name"} and author["name"] for author in cited["authors"])
+    assert len(cited["keywords"]) == len({*cited["keywords"]})
+    assert all(isinstance(value, str) for value in (*cited["keywords"], cited["message"], cited["title"]))
+    own = [PROJECT["version"], PROJECT["license"], PROJECT["description"], PROJECT["name"]]
+    assert [cited["version"], cited["license"], cited["abstract"], cited["title"].lower()] == own
