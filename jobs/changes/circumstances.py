@@ -8,8 +8,9 @@ from tiltmeter.jobs.changes.past_runs import PastRun
 from tiltmeter.jobs.changes.tables import Changes
 from tiltmeter.jobs.changes.wording import as_text, change_text, value_text
 
-_PLACES = {"run_dir", "series", "store"}
-"""Settings that say where a run takes place and what it is called, and nothing about what it does."""
+_PLACES = {"exports", "run_dir", "series", "store"}
+"""Settings that say where a run takes place and what it is called, or which files of results it leaves, and
+nothing about what it does."""
 
 _MOST_ITEMS = 5
 
@@ -24,7 +25,7 @@ def circumstances(before: PastRun, after: PastRun) -> list[Changes]:
 
 
 def _settings(run: PastRun) -> dict[str, Any]:
-    return {".".join(path): value for path, value in leaves(run.settings) if path[-1] not in _PLACES}
+    return {".".join(path): value for path, value in leaves(run.settings) if _PLACES.isdisjoint((path[0], path[-1]))}
 
 
 def _versions(run: PastRun) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from tiltmeter.cluster.stages import StageRecord
 from tiltmeter.cluster.work import Failure
+from tiltmeter.jobs.report.exports import export_tables
 from tiltmeter.jobs.report.grids import count, grid
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Details, Page, Paragraph, Part, Section, render
 from tiltmeter.jobs.report.lead import Lead
@@ -35,7 +36,7 @@ MakePage = Callable[[Run[Any, Any], Frames], Body]
 
 
 def write_report(run: Run[Any, Any], make_page: MakePage, changes: Sequence[Section] = ()) -> Lead:
-    """Write ``report.html`` into the run directory; returns what the page says first.
+    """Write ``report.html`` into the run directory, with the tables asked for; returns what the page says first.
 
     Args:
         run: that has published its tables.
@@ -49,6 +50,7 @@ def write_report(run: Run[Any, Any], make_page: MakePage, changes: Sequence[Sect
     stages, left_out = run.runner.records, left_out_sentences(directory.record.get("left_out", []))
     page = compose(body, published, stages, configuration, failures, changes, left_out)
     directory.write_text(REPORT, render(page))
+    export_tables(directory, page, run.config.exports.tables)
     return body.lead
 
 

@@ -10,6 +10,9 @@ from tiltmeter.jobs.report.grids import Row, cell, count, grid, number, percent,
 from tiltmeter.jobs.report.html.elements import Details, Grid, Listing, Section
 from tiltmeter.storage.store.tables import documentation
 
+RUN_LOG = "account"
+"""Anchor of its section."""
+
 _MEBIBYTE = 2**20
 
 
@@ -23,7 +26,7 @@ def run_log(stages: Sequence[StageRecord], configuration: str, schemas: Mapping[
     """
     columns = [Details(name, [_columns(schema)]) for name, schema in schemas.items()]
     details = [Details("Configuration", [Listing(configuration)]), Details("Tables and their columns", columns)]
-    return Section("account", "How it was run", [*([_stages(stages)] if stages else []), *details])
+    return Section(RUN_LOG, "How it was run", [*([_stages(stages)] if stages else []), *details])
 
 
 def _stages(stages: Sequence[StageRecord]) -> Grid:

@@ -3,10 +3,10 @@
 import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, NamedTuple, TypeVar, cast
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, cast
 
 import pydantic
-from pydantic import ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field
 
 from tiltmeter.cluster.config import ClusterConfig
 from tiltmeter.storage.errors import Refusal
@@ -15,6 +15,7 @@ from tiltmeter.storage.store.identity import canonical
 from tiltmeter.storage.store.registry import is_series
 
 T = TypeVar("T")
+TableFormat = Literal["csv", "markdown", "latex"]
 
 
 class ConfigError(Refusal, ValueError):
@@ -58,6 +59,17 @@ class CommonReading:
 
 
 @pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
+class Exports:
+    """What a run leaves in ``exports/`` beside what its job does.
+
+    Attributes:
+        tables: formats of the tables that its page shows.
+    """
+
+    tables: Annotated[tuple[TableFormat, ...], AfterValidator(each_once)] = ()
+
+
+@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
 class CommonConfig:
     """Where a run takes place and what it leaves where.
 
@@ -76,6 +88,7 @@ class CommonConfig:
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
     series: str | None = None
     reading: CommonReading = CommonReading()
+    exports: Exports = Exports()
 
     @classmethod
     def arranged(cls, composed: Mapping[str, Any], overrides: Sequence[str]) -> Mapping[str, Any]:  # noqa: ARG003
@@ -107,7 +120,7 @@ class CommonConfig:
         return value
 
 
-_NOT_ASKED = ("cluster", "previous", "reading", "run_dir", "series", "store")
+_NOT_ASKED = ("cluster", "exports", "previous", "reading", "run_dir", "series", "store")
 """Settings that say where and how a run works, not what it asks."""
 
 

@@ -37,7 +37,7 @@ HERE = Path(__file__).parent
 VARIABLE = "TILTMETER_GOLDEN"
 TOLERANCE, AGREEMENT = 1e-3, 1e-5
 """Of the size of a column, what a run may differ by from what is recorded, and two recordings from each other."""
-PLACES = ("cluster", "run_dir", "series", "store")
+PLACES = ("cluster", "exports", "run_dir", "series", "store")
 OF_MACHINES = ("plan",)
 """Jobs whose tables say what this machine would do."""
 OF_OTHERS = ("account", "changes")

@@ -1,6 +1,7 @@
 """What an execution of a job records, publishes and enters in the register: of a made-up job, in this process."""
 
 import dataclasses
+import html
 import json
 import re
 from pathlib import Path
@@ -18,8 +19,9 @@ from tiltmeter.cluster.stages import Stage, UnitsFailed
 from tiltmeter.cluster.start import Workers
 from tiltmeter.cluster.work import each
 from tiltmeter.jobs.execute import execute
-from tiltmeter.jobs.runtime.config import CommonConfig, CommonReading
+from tiltmeter.jobs.runtime.config import CommonConfig, CommonReading, Exports
 from tiltmeter.jobs.runtime.job import Job
+from tiltmeter.jobs.upkeep.runs import read_runs
 from tiltmeter.storage.bad_records import BadRecords, collect
 from tiltmeter.storage.errors import InputError, LimitExceeded
 from tiltmeter.storage.store.ledger import Store, Unit
@@ -157,6 +159,7 @@ def test_the_register_has_the_settings_the_units_and_the_tables_of_a_run(run, tm
 def test_runs_are_of_one_series_that_ask_the_same_wherever_and_however_they_work(run, tmp_path):
     run("first")
     elsewhere = [{"cluster": ClusterConfig(num_cpus=3)}, {"reading": CommonReading(max_bad_share=0.5)}]
+    elsewhere.append({"exports": Exports(tables=("csv",))})
     for number, settings in enumerate([*elsewhere, {"store": str(tmp_path / "store")}]):
         run(f"alike{number}", **settings)
     for number, settings in enumerate([{"seed": 1}, {"limit": 99}, {"job": Squares(more=1)}, {"numbers": {"a": (2,)}}]):
@@ -164,9 +167,26 @@ def test_runs_are_of_one_series_that_ask_the_same_wherever_and_however_they_work
     series = {Path(each.run_dir).name: each.series for each in Registry(Store(str(tmp_path / "store"))).runs()}
     assert len({series[name] for name in series if "unlike" not in name}) == 1
     assert len({*series.values()}) == 5
-    page = (tmp_path / "alike2/report.html").read_text()
+    page = (tmp_path / "alike3/report.html").read_text()
     assert "The last run that asked the same and succeeded started at" in page
     assert "This is the first run of its kind" in (tmp_path / "unlike0/report.html").read_text()
+
+
+def test_a_page_of_runs_says_what_their_records_and_reports_say(run, tmp_path):
+    records = {name: record_of(run(name)) for name in ("first", "second")}
+    runs, problems = read_runs(tmp_path)
+    assert problems == []
+    assert {each.place: (each.headline, each.changes, each.status, each.job) for each in runs} == {
+        name: tuple(record[key] for key in ("headline", "changes", "status", "job")) for name, record in records.items()
+    }
+    assert [each.started.isoformat(timespec="seconds") for each in runs] == [
+        records[name]["started"] for name in ("second", "first")
+    ]
+    for name, said in (("first", "This is the first run of its kind"), ("second", "The last run that asked the same")):
+        record, page = records[name], (tmp_path / name / "report.html").read_text()
+        assert record["changes"].startswith(said)
+        assert record["headline"]
+        assert html.escape(record["headline"], quote=False) in page
 
 
 def test_a_limit_that_results_exceed_is_no_failure_of_the_run(run, tmp_path):

@@ -48,6 +48,7 @@ class PlanRun(CommonConfig):
             run_dir=config.run_dir and f"{config.run_dir.rstrip('/')}.plan",
             seed=config.seed,
             reading=CommonReading(max_bad_share=config.reading.max_bad_share),
+            exports=config.exports,
         )
 
 

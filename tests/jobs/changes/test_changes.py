@@ -292,7 +292,7 @@ SETTINGS = {
     "records without": ({"steps": [{"at": 1}, {"at": 2}]}, {"steps": [{"at": 1}, {"at": 3}]}),
     "the same elsewhere, which is no change": (
         {"seed": 0, "rate": 1.0, "words": ["a"], "run_dir": "a", "store": "b", "series": None},
-        {"seed": 0, "rate": 1.0, "words": ["a"], "run_dir": "c", "store": "d"},
+        {"seed": 0, "rate": 1.0, "words": ["a"], "run_dir": "c", "store": "d", "exports": {"tables": ["csv"]}},
     ),
 }
 CIRCUMSTANCES = {

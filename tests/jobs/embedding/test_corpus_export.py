@@ -1,5 +1,6 @@
 """Corpora as data sets: every row by hand, the same files at any layout, and what `datasets` makes of them."""
 
+import csv
 import gzip
 import hashlib
 import json
@@ -42,7 +43,8 @@ def exported(run_here, corpus, tmp_path_factory):
     """All levels, with the slices of each document."""
     folder = tmp_path_factory.mktemp("exported")
     sliced = ["corpus.slices=year", "corpus.slice_by=decade"]
-    return run_here(*corpus, ALL, *sliced, f"store={folder}/store", f"run_dir={folder}/run")
+    taken = "exports.tables=[csv,markdown,latex]"
+    return run_here(*corpus, ALL, *sliced, taken, f"store={folder}/store", f"run_dir={folder}/run")
 
 
 @pytest.fixture
@@ -306,3 +308,17 @@ def test_shards_have_about_the_size_that_is_asked_and_a_new_document_moves_few_o
 )
 def test_a_date_is_told_from_other_numbers(name, date):
     assert dump_date(name) == date
+
+
+def test_each_table_of_the_page_is_a_file_of_each_format(exported):
+    names = {path.name for path in (exported.path / "exports").iterdir()}
+    stems = {name.rpartition(".")[0] for name in names}
+    assert names == {f"{stem}.{ending}" for stem in stems for ending in ("csv", "md", "tex")}
+    assert stems == {f"table-{section}-1" for section in ("levels", "pages", "slices", "samples", "omitted", "files")}
+    page = (exported.path / "report.html").read_text()
+    [headings, *rows] = csv.reader((exported.path / "exports/table-levels-1.csv").read_text().splitlines()[1:])
+    assert len(rows) == 3
+    assert all(f">{text}<" in page for text in headings)
+    assert all(cell in page for row in rows for cell in row)
+    latex = (exported.path / "exports/table-levels-1.tex").read_text()
+    assert (latex.count(r" \\"), latex.count(r"\midrule")) == (4, 1)

@@ -19,6 +19,7 @@ from tiltmeter.jobs.report.lead import Lead
 from tiltmeter.jobs.report.page import Body, write_report
 from tiltmeter.jobs.resolution.previous import Previous
 from tiltmeter.jobs.runtime.columns import OTHER_ENDS, interval_columns
+from tiltmeter.jobs.runtime.config import Exports
 from tiltmeter.jobs.runtime.draws import DRAWS, NAME, draws_of, rekeyed, with_draws, without_number
 from tiltmeter.jobs.runtime.published import Frames, PublishedTable, published_tables
 from tiltmeter.jobs.runtime.rows import table_of
@@ -266,7 +267,8 @@ def test_a_report_counts_and_describes_tables_that_its_page_does_not_read(direct
         assert frames.scan("words").filter(pl.col("count") > 1).collect().to_dicts() == [{"word": "b", "count": 2}]
         return Body("A run", {}, Lead([], []), [])
 
-    run = SimpleNamespace(directory=directory, runner=SimpleNamespace(records=[], failures={}, entry=None, store=None))
+    runner = SimpleNamespace(records=[], failures={}, entry=None, store=None)
+    run = SimpleNamespace(directory=directory, runner=runner, config=SimpleNamespace(exports=Exports()))
     assert write_report(run, page) == Lead([], [])
     html = (directory.path / "report.html").read_text()
     assert "no_score" in html

@@ -1,0 +1,138 @@
+"""Tables of a page as files to take away: what a page shows, as it rounds it, in CSV, Markdown or LaTeX."""
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from tiltmeter.jobs.report.html.elements import Block, Details, Grid, Page, Part
+from tiltmeter.jobs.report.run_log import RUN_LOG
+from tiltmeter.jobs.report.wording import DASH
+from tiltmeter.jobs.runtime.config import TableFormat
+from tiltmeter.storage.store.runs import RunDirectory
+
+_LEAD = "lead"
+_ISOLATES = re.compile("[\u2068\u2069]")
+"""They keep the order of what a browser shows; files have one text in each cell."""
+
+_BREAKS = re.compile(r"(?:[^\S\xa0]|[\0-\x1f\x7f])+")
+_MARKDOWN = re.compile(r"[\\|*_`<>~$&]|(?<=\])[(\[]")
+"""What would be no plain text in a cell; of brackets, only those of a link, as intervals have them too."""
+
+_LATEX = str.maketrans(
+    {character: f"\\{character}" for character in "&%$#_{}"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "`": r"\textasciigrave{}"}
+    | {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "•": r"\textbullet{}", "…": r"\ldots{}"}
+    | {"−": "$-$", "×": r"$\times$", "±": r"$\pm$", "∞": r"$\infty$", "√": r"$\surd$", "α": r"$\alpha$"}
+    | {"ρ": r"$\rho$", "←": r"$\leftarrow$", "→": r"$\rightarrow$", "–": r"\textendash{}", "\u00a0": "~"}
+    | {"“": "``", "”": "''", '"': "''"}
+)
+_SUPERSCRIPT = re.compile("[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+")
+_RAISED = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
+
+
+def export_tables(directory: RunDirectory, page: Page, formats: Sequence[TableFormat]) -> None:
+    """Write each table of a page, but for the log of the run, as ``exports/table-<section>-<number>.<ending>``.
+
+    Args:
+        formats: each gives a file of every table.
+
+    Raises:
+        StorageError: if a file of others has such a name, or it can't be written.
+    """
+    for name, table in _named_tables(page):
+        for form in formats:
+            ending, written = _FORMATS[form]
+            directory.export_bytes(f"{name}.{ending}", written(table, name).encode(errors="replace"))
+
+
+def _named_tables(page: Page) -> Iterator[tuple[str, Grid]]:
+    """Tables by the section in which they stand, and by their place among its tables."""
+    numbers: Counter[str] = Counter()
+    sections = [(section.anchor, section.blocks) for section in page.sections if section.anchor != RUN_LOG]
+    for anchor, blocks in [(_LEAD, page.lead), *sections]:
+        section = re.sub(r"[^\w-]+", "-", anchor)
+        for table in _tables(blocks):
+            numbers[section] += 1
+            yield f"table-{section}-{numbers[section]}", table
+
+
+def _tables(blocks: Iterable[Block]) -> Iterator[Grid]:
+    for block in blocks:
+        if isinstance(block, Grid):
+            yield block
+        elif isinstance(block, Details | Part):
+            yield from _tables(block.blocks)
+
+
+def _line(text: str) -> str:
+    """The text on one line; spaces that break no line stay."""
+    return _BREAKS.sub(" ", _ISOLATES.sub("", text)).strip()
+
+
+def as_csv(table: Grid, _name: str = "") -> str:
+    """The caption as a comment, a header, and the rows; what is missing is empty, and a minus is that of programs."""
+    numeric = [heading in table.numeric for heading in table.headings]
+    content = io.StringIO()
+    if table.caption:
+        content.write(f"# {_line(table.caption)}\n")
+    writer = csv.writer(content, lineterminator="\n")
+    writer.writerow(map(_line, table.headings))
+    for row in table.rows:
+        cells = ["" if cell == DASH else _line(cell) for cell in row]
+        writer.writerow(
+            [cell.replace("−", "-") if is_number else cell for cell, is_number in zip(cells, numeric, strict=True)]
+        )
+    return content.getvalue()
+
+
+def as_markdown(table: Grid, _name: str = "") -> str:
+    """A table of pipes under its caption; numbers are flush right."""
+    caption, *rows = [[_markdown(cell) for cell in row] for row in [[table.caption], table.headings, *table.rows]]
+    rows.insert(1, ["---:" if heading in table.numeric else "---" for heading in table.headings])
+    lines = [f"| {' | '.join(row)} |" for row in rows]
+    return "\n".join([*([caption[0], ""] if caption[0] else []), *lines, ""])
+
+
+def _markdown(text: str) -> str:
+    return _MARKDOWN.sub(lambda found: f"\\{found[0]}", _line(text))
+
+
+def as_latex(table: Grid, name: str) -> str:
+    """A floating table with the lines of the package booktabs, its caption and the label ``tab:<name>``."""
+    columns = "".join("r" if heading in table.numeric else "l" for heading in table.headings)
+    head, *rows = [" & ".join(map(_latex, row)) for row in [table.headings, *table.rows]]
+    body = [f"{_guarded(row)} \\\\" for row in rows]
+    return "\n".join(
+        [
+            r"% needs \usepackage{booktabs}, and XeLaTeX or LuaLaTeX where words are of other scripts than Latin",
+            r"\begin{table}",
+            r"\centering",
+            *([f"\\caption{{{_latex(table.caption)}}}"] if table.caption else []),
+            f"\\label{{tab:{name}}}",
+            f"\\begin{{tabular}}{{{columns}}}",
+            r"\toprule",
+            f"{_guarded(head)} \\\\",
+            *(r"\midrule", *body, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""),
+        ]
+    )
+
+
+def _latex(text: str) -> str:
+    powers = _SUPERSCRIPT.sub(lambda found: f"\0{found[0].translate(_RAISED)}\1", _line(text))
+    # Two hyphens would become a dash.
+    written = re.sub("-(?=-)", "-{}", powers.translate(_LATEX))
+    return written.replace("\0", "$^{").replace("\1", "}$")
+
+
+def _guarded(row: str) -> str:
+    r"""A row after ``\\`` or a rule, which would take a bracket or a star at its beginning as an option."""
+    return f"{{}}{row}" if row.startswith(("[", "*")) else row
+
+
+_FORMATS: Mapping[TableFormat, tuple[str, Callable[[Grid, str], str]]] = {
+    "csv": ("csv", as_csv),
+    "markdown": ("md", as_markdown),
+    "latex": ("tex", as_latex),
+}
