@@ -96,7 +96,7 @@ def as_markdown(table: Grid, _name: str = "") -> str:
 
 
 def _markdown(text: str) -> str:
-    return _MARKDOWN.sub(lambda found: f"\\{found[0]}", _line(text))
+    return _MARKDOWN.sub(lambda match: f"\\{match[0]}", _line(text))
 
 
 def as_latex(table: Grid, name: str) -> str:
@@ -120,7 +120,7 @@ def as_latex(table: Grid, name: str) -> str:
 
 
 def _latex(text: str) -> str:
-    powers = _SUPERSCRIPT.sub(lambda found: f"\0{found[0].translate(_RAISED)}\1", _line(text))
+    powers = _SUPERSCRIPT.sub(lambda match: f"\0{match[0].translate(_RAISED)}\1", _line(text))
     # Two hyphens would become a dash.
     written = re.sub("-(?=-)", "-{}", powers.translate(_LATEX))
     return written.replace("\0", "$^{").replace("\1", "}$")

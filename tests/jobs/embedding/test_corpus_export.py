@@ -318,7 +318,6 @@ def test_each_table_of_the_page_is_a_file_of_each_format(exported):
     page = (exported.path / "report.html").read_text()
     [headings, *rows] = csv.reader((exported.path / "exports/table-levels-1.csv").read_text().splitlines()[1:])
     assert len(rows) == 3
-    assert all(f">{text}<" in page for text in headings)
-    assert all(cell in page for row in rows for cell in row)
+    assert all(cell in page for row in [headings, *rows] for cell in row)
     latex = (exported.path / "exports/table-levels-1.tex").read_text()
     assert (latex.count(r" \\"), latex.count(r"\midrule")) == (4, 1)
