@@ -20,9 +20,11 @@ from tiltmeter.jobs.classifiers.attribution.tables import (
 )
 from tiltmeter.jobs.report.html.elements import Block, Chart, Passage, Passages, Token
 from tiltmeter.jobs.report.plots.dots import dots
+from tiltmeter.jobs.report.sides import Lean, on_sides, sides_of
 from tiltmeter.jobs.report.views import Draw, Page, Show, section
 from tiltmeter.jobs.report.wording import listed, number, p_equals, phrase, plural
 
+_GAIN = Lean("less_random")
 _NUM_TEXTS, _NUM_METHODS, _MOST_WORDS, _NUM_NUMBERS = 6, 3, 60, 3
 
 _CHOICES = (
@@ -54,9 +56,7 @@ def _gains(rows: pl.DataFrame) -> Iterator[str]:
     for (removal,), part in _main(rows).group_by("removal", maintain_order=True):
         removed = {"mask": "masked", "delete": "deleted"}[removal]
         judged = part.filter(pl.col("less_random_low").is_not_null(), pl.col("method") != RANDOM)
-        better = judged.filter(pl.col("less_random_low") > 0, pl.col("p_max_t") <= 0.05).sort(
-            "less_random", descending=True
-        )
+        better = on_sides(judged.filter(pl.col("p_max_t") <= 0.05), _GAIN).above.sort("less_random", descending=True)
         if better.is_empty():
             yield f"With words {removed}, no method's words are shown to matter more than as many random ones."
         else:
@@ -75,7 +75,7 @@ def _null(rows: pl.DataFrame) -> Iterator[str]:
     null = rows.filter(pl.col("method") != RANDOM, weights=RANDOMISED, measure="comprehensiveness")
     if null.is_empty():
         return
-    away = null.filter((pl.col("less_random_low") > 0) | (pl.col("less_random_high") < 0))
+    away = null.filter(sides_of(null, _GAIN).is_in(["above", "below"]))
     names = [method_name(name) for name in away["method"].unique(maintain_order=True).to_list()]
     judged = "Attributions of networks that learnt nothing, another for each text, judged by the network as it is, are"
     if not names:

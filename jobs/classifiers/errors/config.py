@@ -34,7 +34,9 @@ from tiltmeter.storage.records.cells import LABEL, TEXT, Rules, between, spelled
 Part = Annotated[float, Field(gt=0.0, lt=1.0)]
 Names = Annotated[dict[str, str], BeforeValidator(as_labels)]
 
-Edges = Annotated[tuple[float, ...] | tuple[date, ...], Field(union_mode="left_to_right")]
+Edges = Annotated[
+    tuple[Annotated[float, Field(allow_inf_nan=False)], ...] | tuple[date, ...], Field(union_mode="left_to_right")
+]
 
 _SHOWN = 10
 _SCORED_BY = "data.scored_by"
