@@ -1,6 +1,6 @@
 """Every row with its score and the confirmed slices that it is in, to be looked at or mended elsewhere."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -58,18 +58,23 @@ class FlagRows(OfSlices, unit="flagged_rows/1", stage="flagged rows", makes=[Fla
         made = predicates_of_data(data, exploring, self.slices.min_size, tags=self.tags)[0]
         by_name = {predicate.name: predicate for predicate in made.predicates}
         why: dict[int, list[str]] = {row: [] for row in every.rows.tolist()}
-        for predicates in self._confirmed(store):
+        found = store.read(self.found).select(["predicates", "leading", "confirmed_p"]).to_pylist()
+        for predicates in confirmed(found):
             inside = np.logical_and.reduce([_holds(by_name[name], data, every) for name in predicates])
             for row in every.rows[inside].tolist():
                 why[row].append(in_words(predicates))
         return why
 
-    def _confirmed(self, store: Store) -> Iterator[list[str]]:
-        found = store.read(self.found).select(["predicates", "leading", "confirmed_p"]).to_pylist()
-        leading = sorted((row for row in found if row["leading"] is not None), key=lambda row: row["leading"])
-        for row in leading:
-            if row["confirmed_p"] is not None and row["confirmed_p"] < SIGNIFICANCE:
-                yield row["predicates"]
+
+def confirmed(found: Sequence[Mapping[str, Any]]) -> Iterator[list[str]]:
+    """Predicates of the slices that lead and are confirmed, those first that lead.
+
+    Args:
+        found: cells ``predicates``, ``leading`` and ``confirmed_p`` of the table of slices.
+    """
+    for row in sorted((row for row in found if row["leading"] is not None), key=lambda row: row["leading"]):
+        if row["confirmed_p"] is not None and row["confirmed_p"] < SIGNIFICANCE:
+            yield row["predicates"]
 
 
 def _holds(predicate: Predicate, data: Examples, every: Examples) -> BoolArray:

@@ -15,7 +15,7 @@ from tests.fixtures.tables.made_up import frames
 from tests.jobs.classifiers.rows import read_rows, write_rows
 from tests.jobs.test_layouts import survive
 from tiltmeter.jobs.classifiers import training
-from tiltmeter.jobs.classifiers.errors import forests, page, ranking, slices, texts
+from tiltmeter.jobs.classifiers.errors import flagged, forests, page, ranking, slices, texts
 from tiltmeter.jobs.classifiers.errors.config import find_sources
 from tiltmeter.jobs.classifiers.errors.tables import in_words
 from tiltmeter.jobs.runtime.config import ConfigError
@@ -593,6 +593,12 @@ def test_all_rows_are_listed_with_the_confirmed_slices_that_they_are_in(characte
     assert sum(row["label"] is None and bool(row["reasons"]) for row in rows) > 30
 
 
+def test_slices_of_flagged_rows_lead_and_are_confirmed():
+    cells = [("a", 3, 0.049), ("b", 1, 0.05), ("c", 2, 0.001), ("d", None, 0.001), ("e", 4, None), ("f", 5, 0.0)]
+    rows = [{"predicates": [name], "leading": place, "confirmed_p": p} for name, place, p in cells]
+    assert list(flagged.confirmed(rows)) == [["c"], ["a"], ["f"]]
+
+
 def test_predicates_hold_of_other_texts_by_the_quantiles_of_the_known_ones():
     rng = np.random.default_rng(2)
     counts = np.column_stack([rng.integers(0, 3, 60), rng.integers(3, 9, 60)]).astype(np.float64)
@@ -917,17 +923,17 @@ def test_slices_of_losses_by_columns_alone(run_here, rows_of_losses, tmp_path):
     everything = run.rows("versions", slice="all texts")[0]
     both = [(-float(cell[5]), -float(cell[6])) for at, cell in enumerate(cells) if at != 5]
     assert (everything["after"], everything["before"]) == pytest.approx(tuple(np.mean(both, axis=0)))
-    flagged = run.rows("flagged")
-    assert all(row["predicted"] is row["score"] is row["label"] is None for row in flagged)
-    assert [row["id"] for row in sorted(flagged, key=lambda row: row["row"])] == [f"r{row}" for row in range(1600)]
-    assert {row["row"]: row["loss"] for row in flagged} == {
+    listed = run.rows("flagged")
+    assert all(row["predicted"] is row["score"] is row["label"] is None for row in listed)
+    assert [row["id"] for row in sorted(listed, key=lambda row: row["row"])] == [f"r{row}" for row in range(1600)]
+    assert {row["row"]: row["loss"] for row in listed} == {
         at: pytest.approx(-float(cell[5])) if cell[5] else None for at, cell in enumerate(cells)
     }
-    assert next(row for row in flagged if row["row"] == 5)["status"] == "no_loss"
+    assert next(row for row in listed if row["row"] == 5)["status"] == "no_loss"
     facts |= {"same >=": lambda cell: float(cell[4]) >= float(first["predicates"][0].removeprefix("same >= "))}
     confirmed = [row["predicates"] for row in run.rows("slices") if (row["confirmed_p"] or 0.05) < 0.05]
     assert confirmed == [first["predicates"]]
-    assert {row["row"]: row["reasons"] for row in flagged} == {
+    assert {row["row"]: row["reasons"] for row in listed} == {
         at: [in_words(first["predicates"])] * facts["same >="](cell) for at, cell in enumerate(cells)
     }
     leak, *others = columns = run.rows("columns")
