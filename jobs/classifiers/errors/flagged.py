@@ -1,4 +1,4 @@
-"""Every row with its score and the confirmed slices that it is in, to be looked at or mended elsewhere."""
+"""Every row with its score and the confirmed slices that it is in: what users take away."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -24,11 +24,11 @@ class FlagRows(OfSlices, unit="flagged_rows/1", stage="flagged rows", makes=[Fla
     """Rows in most confirmed slices first, then by score or loss; whether a row has a label plays no part.
 
     Attributes:
-        found: slices.
+        slice_table: all slices.
         scores: of an error, by row; None of losses.
     """
 
-    found: TableRef
+    slice_table: TableRef
     scores: TableRef | None
     of_columns: str = columns.VERSION
 
@@ -36,7 +36,10 @@ class FlagRows(OfSlices, unit="flagged_rows/1", stage="flagged rows", makes=[Fla
         """One for each row of the file."""
         why, known = self._reasons(store), self.data.load(store, *SCORED).table
         names = {"row": "row", "predicted": "predicted"} | ({"loss": "loss"} if "loss" in known.columns else {})
-        about = {row["row"]: row for row in known.select(**{name: pl.col(of) for name, of in names.items()}).to_dicts()}
+        about = {
+            row["row"]: row
+            for row in known.select(**{name: pl.col(column) for name, column in names.items()}).to_dicts()
+        }
         scores = {}
         if self.scores is not None:
             table = store.read(self.scores).to_pydict()
@@ -58,21 +61,21 @@ class FlagRows(OfSlices, unit="flagged_rows/1", stage="flagged rows", makes=[Fla
         made = predicates_of_data(data, exploring, self.slices.min_size, tags=self.tags)[0]
         by_name = {predicate.name: predicate for predicate in made.predicates}
         why: dict[int, list[str]] = {row: [] for row in every.rows.tolist()}
-        found = store.read(self.found).select(["predicates", "leading", "confirmed_p"]).to_pylist()
-        for predicates in confirmed(found):
+        rows = store.read(self.slice_table).select(["predicates", "leading", "confirmed_p"]).to_pylist()
+        for predicates in confirmed(rows):
             inside = np.logical_and.reduce([_holds(by_name[name], data, every) for name in predicates])
             for row in every.rows[inside].tolist():
                 why[row].append(in_words(predicates))
         return why
 
 
-def confirmed(found: Sequence[Mapping[str, Any]]) -> Iterator[list[str]]:
+def confirmed(rows: Sequence[Mapping[str, Any]]) -> Iterator[list[str]]:
     """Predicates of the slices that lead and are confirmed, those first that lead.
 
     Args:
-        found: cells ``predicates``, ``leading`` and ``confirmed_p`` of the table of slices.
+        rows: cells ``predicates``, ``leading`` and ``confirmed_p`` of the table of slices.
     """
-    for row in sorted((row for row in found if row["leading"] is not None), key=lambda row: row["leading"]):
+    for row in sorted((row for row in rows if row["leading"] is not None), key=lambda row: row["leading"]):
         if row["confirmed_p"] is not None and row["confirmed_p"] < SIGNIFICANCE:
             yield row["predicates"]
 

@@ -45,10 +45,10 @@ def run(run: ErrorRun) -> None:
     elif reason := data.one_kind(run.runner.store):
         run.do([forests.ListTexts(label="texts", data=data, reason=reason)])
     else:
-        listed = _characterise(run, data)
+        rows = _characterise(run, data)
         if "base" in read and config.rounds.number:
             _play_rounds(run, data, read["base"])
-        flagged.export_flagged(run, listed)
+        flagged.export_flagged(run, rows)
 
 
 def _read_texts(run: ErrorRun) -> tuple[dict[str, TableRef], TableRef | None]:
@@ -143,8 +143,8 @@ def _characterise(run: ErrorRun, data: DataSet) -> TableRef:
     scores = run.do(forests.ScoreFold(label=f"fold {fold}", fold=fold, **forest) for fold in folds)
     judge = forests.JudgeTexts(label="texts", scores=scores.refs("scores"), num_folds=len(folds), **about)
     judged = run.do([judge]).one(Predictions)
-    found = _find_slices(run, data, judged.select("row", "is_label_suspected"))
-    listed = _flag_rows(run, data, found, judged.select("row", "error_score"))
+    slice_table = _find_slices(run, data, judged.select("row", "is_label_suspected"))
+    rows = _flag_rows(run, data, slice_table, judged.select("row", "error_score"))
     level = config.job.level
     parts = ranking.Parts(config.splits.test, config.splits.balance)
     done = run.do(
@@ -166,7 +166,7 @@ def _characterise(run: ErrorRun, data: DataSet) -> TableRef:
     )
     run.do([means], in_driver=True)
     run.do([forests.FlagTexts(guarantees=config.guarantees, **forest)])
-    return listed
+    return rows
 
 
 def _sought(run: ErrorRun, data: DataSet) -> dict[str, Any]:
@@ -186,9 +186,9 @@ def _find_slices(run: ErrorRun, data: DataSet, judged: TableRef | None) -> Table
     return run.do([find]).one(Slices)
 
 
-def _flag_rows(run: ErrorRun, data: DataSet, found: TableRef, scores: TableRef | None) -> TableRef:
+def _flag_rows(run: ErrorRun, data: DataSet, slice_table: TableRef, scores: TableRef | None) -> TableRef:
     """Every row with its score and the slices that it is in."""
-    flag = flagged.FlagRows(label="flagged rows", found=found, scores=scores, **_sought(run, data))
+    flag = flagged.FlagRows(label="flagged rows", slice_table=slice_table, scores=scores, **_sought(run, data))
     return run.do([flag]).one(Flagged)
 
 
