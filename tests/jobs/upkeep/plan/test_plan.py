@@ -348,7 +348,7 @@ def test_a_plan_has_the_words_of_its_job_and_a_directory_of_its_own(configured):
     [
         ("", r"job=plan: which job is planned\? Set job.of=<job>"),
         ("job.of=survy", r"job.of=survy: there is no such job; did you mean survey\?"),
-        ("job.of=x", r"job.of=x: there is no such job; choose one of association, bootstrap, "),
+        ("job.of=x", r"job.of=x: there is no such job; choose one of association, attribution, "),
         ("job.of=plan", r"job.of=plan: does no units, so there is nothing to plan"),
         ("job.of=prune", r"job.of=prune: does no units"),
         ("job.of=survey job=bootstrap", r"job=bootstrap: job.of=survey is the job that is planned"),
