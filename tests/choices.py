@@ -147,6 +147,8 @@ def settings_of_runs(folder: Path) -> Iterator[tuple[str, Any]]:
     from tiltmeter.jobs import catalogue
 
     for path in (Path(place) / "run.json" for place, _, files in os.walk(folder) if "run.json" in files):
+        if not path.is_file():
+            continue  # a test's pipe, at which a reader would wait for ever
         try:
             record = json.loads(path.read_bytes())
             if record["status"] == "succeeded" and "settings" in record:
