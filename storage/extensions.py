@@ -1,5 +1,6 @@
 """What installed packages bring by entry points: a setting has the name, the package what stands behind it."""
 
+from collections.abc import Iterable
 from importlib.metadata import EntryPoint, entry_points
 from typing import Protocol, TypeVar
 
@@ -21,7 +22,7 @@ def names(group: str) -> list[str]:
     return sorted({point.name for point in entry_points(group=group)})
 
 
-def load(group: str, name: str, kind: type[Kind], setting: str, version: str = "") -> Kind:
+def load(group: str, name: str, kind: type[Kind], setting: str, version: str = "", ours: Iterable[str] = ()) -> Kind:
     """What stands behind a name.
 
     Args:
@@ -29,13 +30,14 @@ def load(group: str, name: str, kind: type[Kind], setting: str, version: str = "
         kind: that it must be of.
         setting: that has the name, such as ``corpus.format``; messages name it.
         version: that was found where the run began; empty: this is where.
+        ours: names of what needs no package, for the message.
 
     Raises:
         InputError: if no package brings it, or several do; if it can't be imported, or is of another kind or version.
     """
     points = entry_points(group=group, name=name)
     if not points:
-        there = choices(name, names(group)) or "none; install a package that brings one, on every node"
+        there = choices(name, [*ours, *names(group)]) or "none; install a package that brings one, on every node"
         raise InputError(f"{setting}={name}: no installed package brings it; there is {there}")
     if len({point.value for point in points}) > 1:
         rivals = " and ".join(sorted(point.value for point in points))

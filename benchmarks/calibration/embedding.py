@@ -27,8 +27,8 @@ from tiltmeter.jobs.gender.config import GenderConfig
 from tiltmeter.jobs.gender.languages import BothLists, CompareSets, CorrelateLanguages, MeasureGender
 from tiltmeter.jobs.runtime.table import tables_of
 from tiltmeter.jobs.runtime.work import Work
-from tiltmeter.operators.association.measures import BiasMeasure, Groups
-from tiltmeter.operators.embedding.similarity import pairwise
+from tiltmeter.operators.association.known_measures import KNOWN
+from tiltmeter.operators.association.measures import Exchange
 from tiltmeter.operators.statistics.intervals import IntervalSettings
 from tiltmeter.operators.text import wordsets
 
@@ -139,19 +139,9 @@ _OCCUPATIONS = tuple(f"job{number:02d}" for number in range(30))
 _TEST, _WEFAT = wordsets.Association("made up", _X, _Y, _A, _B), wordsets.Wefat("made up", _A, _B)
 _ASSOCIATIONS: Turns = {
     "associations": [["score"], ["effect_size"]],
-    "measures": [["value"]],
     "word_associations": [["effect_size"]],
     "validation": [["pearson", "spearman"]],
 }
-
-
-def _nearer(groups: Groups) -> NDArray[np.float64]:
-    to_a, to_b = (pairwise(groups.x, side, "euclidean").mean(axis=(1, 2)) for side in (groups.a, groups.b))
-    return to_b - to_a
-
-
-_DIFFERENCE = BiasMeasure("difference/1", "the words of X lie nearer to A than to B", _nearer)
-"""Stands for a measure of another package, on a scale without borders."""
 
 
 def _leaning(rng: np.random.Generator, lean: float, num_occupations: int = 30) -> Words:
@@ -165,18 +155,20 @@ def _leaning(rng: np.random.Generator, lean: float, num_occupations: int = 30) -
     return Words(list(leans), means)
 
 
+def _lookup(vectors: Vectors) -> lookup.Lookup:
+    return lookup.Lookup(cast(Any, Held(dict(enumerate(vectors)))), {"vectors": cast(Any, range(len(vectors)))})
+
+
 def _associations(vectors: Vectors, num_occupations: int = 30) -> dict[str, pa.Table]:
     """Of both stages."""
     women = dict(zip(_OCCUPATIONS[:num_occupations], np.linspace(95, 5, num_occupations).tolist(), strict=True))
     occupations, config = wordsets.Occupations("made up", 2026, women), AssociationConfig()
-    words_of = lookup.Lookup(cast(Any, Held(dict(enumerate(vectors)))), {"vectors": cast(Any, range(len(vectors)))})
-    key = {"model": "aa", "language": "aa"}
+    words_of, key = _lookup(vectors), {"model": "aa", "language": "aa"}
     tests = associate(words_of, key, "made up", _TEST, config)
     words = associate_words(
         words_of, key | {"test": "made up", "similarity": "cosine"}, _WEFAT, occupations, "cosine", config
     )
-    other = measured(words_of, key | {"measure": "difference", "query": "made up"}, _DIFFERENCE, _TEST, config)
-    return dict(tables_of([*tests, other, *words], [Associations, Measures, WordAssociations, Validation]))
+    return dict(tables_of([*tests, *words], [Associations, WordAssociations, Validation]))
 
 
 @cache
@@ -215,6 +207,84 @@ def by_chance(tests: Mapping[str, tuple[str, str, str, str]], least: float) -> I
     for column, (table, unit, null, other) in tests.items():
         yield Claim(f"{column}, by chance", table, (column,), "size", unit, null)
         yield Claim(f"{column}, leaning", table, (column,), "power", unit, other, least)
+
+
+_MEASURES = {name: one for name, one in KNOWN.items() if name != "rnsb_splits"}
+"""Of splits there is no other corpus: they are of a procedure."""
+
+
+def _measures(vectors: Vectors) -> dict[str, pa.Table]:
+    """Of every measure."""
+    words_of, config = _lookup(vectors), AssociationConfig(num_draws=999)
+    key = {"model": "aa", "language": "aa", "query": "made up"}
+    rows = (
+        row
+        for name, one in _MEASURES.items()
+        for row in measured(words_of, key | {"measure": name}, one, _TEST, config, 0)
+    )
+    return dict(tables_of(rows, [Measures]))
+
+
+@cache
+def _fixed_measures() -> tuple[Words, Truths]:
+    words = _leaning(np.random.default_rng(3), 0.3)
+    return words, truths(_measures(other_corpora(words, np.random.default_rng(5), num=300))["draws"])
+
+
+def _interval_of_measures(num: int, repetition: int) -> dict[str, Outcome]:
+    """Of every measure the interval of a row, by turns."""
+    words, known = _fixed_measures()
+    rows = _measures(drawn_again(words, np.random.default_rng([repetition, num, 1]), num))["measures"].to_pylist()
+    found: dict[str, Outcome] = {}
+    for name in _MEASURES:
+        of_name = [(key, truth) for key, truth in known["measures"]["value"] if key["measure"] == name]
+        key, truth = of_name[repetition % len(of_name)]
+        found[name] = holds(next(row for row in rows if key.items() <= row.items()), "", truth)
+    return found
+
+
+def _measures_by_chance(repetition: int) -> dict[str, Outcome]:
+    """p-values of words of each corpus anew, without replicas, without a lean and with one."""
+    found: dict[str, Outcome] = {}
+    for what, lean in (("by chance", 0.0), ("leaning", 1.0)):
+        rng = np.random.default_rng([repetition, 7])
+        words = _leaning(rng, lean)
+        if lean:
+            words.means[:, 0] *= 2.0
+        else:  # of attributes, too
+            words.means[:] = rng.standard_normal(words.means.shape)
+        rows = _measures(drawn_again(words, np.random.default_rng(repetition), 0))["measures"].to_pylist()
+        for name in _EXCHANGED:
+            row = next(row for row in rows if row["measure"] == name)
+            found[f"p of {name}, {what}"] = row["p_value"]
+            if row["word"] is not None:
+                found[f"max-T of {name}, {what}"] = min(one["p_max_t"] for one in rows if one["measure"] == name)
+    return found
+
+
+def _measure_coverage(num: int) -> Iterator[Claim]:
+    truth = "mean over other corpora that are drawn alike"
+    for name in _MEASURES:
+        yield Claim(name, "measures", ("low", "high"), "coverage", "replica of the corpus", truth, None, num < 32)
+
+
+_EXCHANGED = {name: one.null for name, one in _MEASURES.items() if isinstance(one.null, Exchange)}
+
+
+def _measure_claims() -> Iterator[Claim]:
+    apart = "lists a side apart"
+    for name, null in _EXCHANGED.items():
+        unit, what = f"one of the {null.of}", f"{null.of} dealt by chance"
+        yield Claim(f"p of {name}, by chance", "measures", ("p_value",), "size", unit, what)
+        yield Claim(f"p of {name}, leaning", "measures", ("p_value",), "power", unit, apart, _POWERS[name])
+        if KNOWN[name].of_words:
+            of_all = f"{what}; any word of a query"
+            yield Claim(f"max-T of {name}, by chance", "measures", ("p_max_t",), "size", unit, of_all)
+            yield Claim(f"max-T of {name}, leaning", "measures", ("p_max_t",), "power", unit, apart, 0.2)
+
+
+_POWERS = {"weat": 0.6, "rnd": 0.3, "rnd_raw": 0.2, "ect": 0.05, "ripa": 0.1, "semaxis": 0.2, "nas": 0.2}
+"""At least; ECT and RIPA are of six attributes and eight pairs."""
 
 
 # --- gender_survey ----------------------------------------------------------------------------------------------------
@@ -356,16 +426,35 @@ def _experiments(job: str, repetitions: int, run: Callable[[int, int], Any], tur
         yield Experiment(job, f"{job}: {num} replicas", repetitions, partial(run, num), claims)
 
 
+def _other_measures() -> Iterator[Experiment]:
+    for num in (8, 32):
+        run, claims = partial(_interval_of_measures, num), tuple(_measure_coverage(num))
+        yield Experiment("association", f"association: other measures, {num} replicas", 400, run, claims)
+    dealt = tuple(_measure_claims())
+    yield Experiment("association", "association: other measures by chance", 1000, _measures_by_chance, dealt)
+
+
 _ASSOCIATION, _SEVEN = (tuple(by_chance(_TESTS, least)) for least in (0.6, 0.25))
 EXPERIMENTS = [
     *_experiments("association", 400, _associated, _ASSOCIATIONS),
     Experiment("association", "association: words dealt by chance", 1000, partial(_chance, 30), _ASSOCIATION),
     Experiment("association", "association: seven occupations", 1000, partial(_chance, 7), _SEVEN),
+    *(
+        Experiment(
+            "association",
+            f"association: other measures, {num} replicas",
+            400,
+            partial(_interval_of_measures, num),
+            claims,
+        )
+        for num, claims in ((num, tuple(_measure_coverage(num))) for num in (8, 32))
+    ),
     *_experiments("gender_survey", 200, _languages, _GENDERS),
     Experiment("gender_survey", "gender_survey: two lists of words", 400, _dealt, _DEALT),
 ]
 EXEMPTIONS = [
-    *percentiles("association", *_ASSOCIATIONS),
+    *percentiles("association", "measures", *_ASSOCIATIONS),
+    Exemption("association", "measures", ("p_method",), NUMERIC),
     tested_p("association", "associations"),
     *percentiles("gender_survey", *_GENDERS),
 ]

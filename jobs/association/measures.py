@@ -1,13 +1,13 @@
-"""Measures of bias that other packages bring, as entry points of the group ``tiltmeter.measures``."""
+"""Measures of bias: those that are known, and those that packages bring as entry points of ``tiltmeter.measures``."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
 
 from tiltmeter.jobs.association.config import AssociationConfig, MeasuredRun
 from tiltmeter.jobs.association.tables import Measures
-from tiltmeter.jobs.association.weat import SIDES, chosen_tests, unusable
+from tiltmeter.jobs.association.weat import SIDES, chosen_tests, num_needed, unusable
 from tiltmeter.jobs.embedding import sources
 from tiltmeter.jobs.embedding.config import narrowed
 from tiltmeter.jobs.embedding.lookup import Lookup, OfReplicas, Vectors
@@ -15,10 +15,17 @@ from tiltmeter.jobs.embedding.models import Model
 from tiltmeter.jobs.embedding.sources import Sources
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.draws import Scheme
-from tiltmeter.jobs.runtime.rows import Row
+from tiltmeter.jobs.runtime.rows import Row, failed
 from tiltmeter.jobs.runtime.work import Work
-from tiltmeter.operators.association.measures import BiasMeasure, Groups
-from tiltmeter.operators.text.wordsets import Association
+from tiltmeter.operators.association import exchange
+from tiltmeter.operators.association.exchange import exchange_p
+from tiltmeter.operators.association.known_measures import KNOWN
+from tiltmeter.operators.association.measures import BiasMeasure, Exchange, Groups
+from tiltmeter.operators.compute.generators import keyed_generator
+from tiltmeter.operators.compute.keys import document_key
+from tiltmeter.operators.compute.philox import Stream
+from tiltmeter.operators.embedding.bootstrap import ORIGINAL
+from tiltmeter.operators.text.wordsets import Association, NamedWords
 from tiltmeter.storage import extensions
 from tiltmeter.storage.store.ledger import Store
 
@@ -28,12 +35,12 @@ GROUP, SETTING = "tiltmeter.measures", "measures"
 
 
 def find_measure(name: str, version: str = "") -> BiasMeasure:
-    """The measure of a name; arguments and errors as of :func:`.extensions.load`."""
-    return extensions.load(GROUP, name, BiasMeasure, SETTING, version)
+    """The measure of a name, one that is known or is brought; errors as of :func:`.extensions.load`."""
+    return KNOWN.get(name) or extensions.load(GROUP, name, BiasMeasure, SETTING, version, KNOWN)
 
 
-class MeasureBias(Work, unit="bias_measure/1", stage="measures", makes=[Measures]):
-    """One measure of one query on one model."""
+class MeasureBias(Work, unit="bias_measure/2", stage="measures", makes=[Measures]):
+    """One measure of one query on one model; ``seed``: of partitions that are drawn."""
 
     model: Vectors
     measure: str
@@ -41,6 +48,8 @@ class MeasureBias(Work, unit="bias_measure/1", stage="measures", makes=[Measures
     query: str
     test: Association
     settings: AssociationConfig
+    p_values: str = exchange.VERSION
+    seed: int
 
     @property
     def scheme(self) -> Scheme | None:
@@ -49,52 +58,119 @@ class MeasureBias(Work, unit="bias_measure/1", stage="measures", makes=[Measures
     def rows(self, store: Store) -> Iterator[Measures]:
         lookup, brought = Lookup(store, self.model.inputs), find_measure(self.measure, self.version)
         key = self.model.key | {"measure": self.measure, "query": self.query}
-        yield measured(lookup, key, brought, self.test, self.settings)
+        yield from measured(lookup, key, brought, self.test, self.settings, self.seed)
 
 
 def measured(
-    lookup: Lookup, key: Row, brought: BiasMeasure, test: Association, settings: AssociationConfig
-) -> Measures:
-    """The row of a measure.
+    lookup: Lookup, key: Row, brought: BiasMeasure, test: Association, settings: AssociationConfig, seed: int
+) -> Iterator[Measures]:
+    """The rows of a measure: one, or one for each set that two others are compared by, or for each target.
 
     Args:
         lookup: the vectors.
         key: the model, its language, the measure and the query.
         brought: the measure.
         test: the sets of words of the query.
-        settings: how many words of a set must be left, and how intervals are made.
+        settings: how many words of a set must be left, and how intervals and p-values are made.
+        seed: of partitions that are drawn.
 
     Raises:
         ValueError: if the measure gives another number of numbers than there are embeddings.
     """
     present = [lookup.present(getattr(test, side).words) for side in SIDES]
-    row = Measures(
-        **key,
-        larger=brought.larger,
-        neutral=brought.neutral,
-        num_words=sum(map(len, present)),
-        num_replicas=0,
-        missing_words=lookup.missing([word for side in SIDES for word in getattr(test, side).words]),
-    )
-    if reason := unusable(lookup, test, present, settings):
-        return row.fail(**reason)
-    values = np.asarray(brought.measure(Groups(*map(lookup, present))), dtype=np.float64)
-    if values.shape != (lookup.num_embeddings,):
+    lack = unusable(lookup, test, present, settings)
+    for sides in _ROLES[brought.takes]:
+        listed = [getattr(test, SIDES[side]) for side in sides]
+        words, reason = [present[side] for side in sides], lack
+        if brought.in_pairs and not reason:
+            words[:2], reason = _pairs(lookup, listed[0], listed[1], settings)
+        if not reason and (shared := lookup.shared(*words[:2])):
+            reason = failed("same_words", f"the embedding spells {shared} of {listed[0].name} like words of the other")
+        row = key | {
+            "groups": f"{listed[0].name}, {listed[1].name}",
+            "attributes": ", ".join(named.name for named in listed[2:]),
+            "larger": brought.larger,
+            "neutral": brought.neutral,
+            "null": brought.null.of if isinstance(brought.null, Exchange) else brought.null,
+            "num_words": sum(map(len, words)),
+            "num_replicas": 0,
+            "missing_words": lookup.missing([word for named in listed for word in named.words]),
+        }
+        if reason:
+            yield Measures(**row | reason)
+        else:
+            yield from _of_query(lookup, row, brought, [*words, []][:4], settings, seed)
+
+
+_ROLES: Mapping[str, Sequence[tuple[int, ...]]] = {
+    "both": [(0, 1, 2, 3)],
+    "each": [(0, 1, 2), (0, 1, 3), (2, 3, 0), (2, 3, 1)],
+}
+"""Which two of :data:`.weat.SIDES` are compared, and then by which."""
+
+
+def _pairs(
+    lookup: Lookup, x: NamedWords, y: NamedWords, settings: AssociationConfig
+) -> tuple[Sequence[list[str]], Row]:
+    """Both words of each pair that is there; or why there are too few."""
+    if len(x.words) != len(y.words):
+        lengths = f"{x.name} has {len(x.words)} words and {y.name} {len(y.words)}"
+        return ([], []), failed("no_pairs", f"{lengths}: a pair is what stands in one place of both")
+    pairs = [pair for pair in zip(x.words, y.words, strict=True) if all(word in lookup for word in pair)]
+    needed = num_needed(len(x.words), settings)
+    if len(pairs) < needed:
+        few = f"{len(pairs)} of {len(x.words)} pairs of {x.name} and {y.name} are left, and {needed} are needed"
+        return ([], []), failed("too_few_words", few)
+    return [list(words) for words in zip(*pairs, strict=True)], {}
+
+
+def _of_query(
+    lookup: Lookup,
+    row: Row,
+    brought: BiasMeasure,
+    words: Sequence[Sequence[str]],
+    settings: AssociationConfig,
+    seed: int,
+) -> Iterator[Measures]:
+    groups = Groups(*map(lookup, words))
+    targets = [*words[0], *words[1]] if brought.of_words else [None]
+    values = np.asarray(brought.measure(groups), dtype=np.float64)
+    needed = (lookup.num_embeddings, *([len(targets)] if brought.of_words else []))
+    if values.shape != needed:
         raise ValueError(
-            f"{SETTING}={row.measure}: gives numbers of shape {list(values.shape)} for {lookup.num_embeddings} "
-            "embeddings, and must give one for each"
+            f"{SETTING}={row['measure']}: gives numbers of shape {list(values.shape)} for {lookup.num_embeddings} "
+            f"embeddings, and must give one for each{' and target' if brought.of_words else ''}"
         )
-    row.value = OfReplicas(lookup.taken_apart(values), settings, brought.scale)
-    for column, cell in lookup.basis(values).items():
-        setattr(row, column, cell)
-    return row
+    numbers = values.reshape(len(values), -1)
+    ps = _p_values(row, brought, groups, settings, seed) if np.isfinite(numbers[ORIGINAL]).all() else {}
+    for place, word in enumerate(targets):
+        number = OfReplicas(lookup.taken_apart(numbers[:, place]), settings, brought.scale_of(groups))
+        p = {name: column[place] for name, column in ps.items()}
+        yield Measures(**row | {"word": word, "value": number} | p | lookup.basis(numbers[:, place]))
+
+
+def _p_values(row: Row, brought: BiasMeasure, groups: Groups, settings: AssociationConfig, seed: int) -> Row:
+    """By column, of each number; of the original."""
+    if not isinstance(brought.null, Exchange):
+        return {}
+    original = Groups(*(vectors[ORIGINAL : ORIGINAL + 1].astype(np.float64) for vectors in groups))
+    # The same query draws the same partitions, whatever else is measured.
+    generator = keyed_generator(seed, Stream.EXCHANGE, document_key(row["query"]))
+    p = exchange_p(brought, original, brought.null, settings.num_draws, generator)
+    num = len(p.value)
+    return {
+        "p_value": p.value.tolist(),
+        "p_max_t": p.adjusted.tolist() if num > 1 else [None],
+        "p_method": [p.method] * num,
+        "num_partitions": [p.num_partitions] * num,
+    }
 
 
 def find_sources(config: MeasuredRun) -> Sources:
     """As :func:`.embedding.sources.find_sources`.
 
     Raises:
-        InputError: for a measure that no package brings, too.
+        InputError: for a measure that is not known, too.
     """
     for name in config.measures:
         find_measure(name)
@@ -117,6 +193,7 @@ def measure_bias(run: Run[Measured, Sources], models: Sequence[Model], config: A
             query=query,
             test=test,
             settings=narrowed(AssociationConfig, config),
+            seed=run.config.seed,
         )
         for measure in run.config.measures
         for model in models

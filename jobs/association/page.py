@@ -6,7 +6,7 @@ from operator import itemgetter
 
 import polars as pl
 
-from tiltmeter.jobs.association.tables import Associations, AssociationSummary, Measures, Validation
+from tiltmeter.jobs.association.tables import Associations, AssociationSummary, Measures, Validation, measure_name
 from tiltmeter.jobs.embedding.page import Measure, page_of
 from tiltmeter.jobs.embedding.sections import Compared
 from tiltmeter.jobs.report.findings import (
@@ -435,11 +435,12 @@ def _tables(frames: Frames, rows: pl.DataFrame) -> list[Block]:
 
 
 def _measures(frames: Frames) -> Section:
-    """What other packages measure, of each model."""
+    """Each measure, of each model."""
     rows = frames["measures"]
     text = (
-        "Measures that other packages define, of the words of the association tests. Intervals are for this corpus "
-        "drawn again, where there are replicas; there are no p-values."
+        "Other measures of bias, of the words of the association tests. Intervals are for this corpus drawn again, "
+        "where there are replicas. p-values are of the original corpus and of the words at hand, whose labels are "
+        "exchanged at random; they are not corrected for the number of queries and measures."
     )
     parts = split(rows, "measure").values()
     grids = [_MEASURES.grid(labelled(by_model(part, frames)), "model") for part in parts]
@@ -447,12 +448,24 @@ def _measures(frames: Frames) -> Section:
 
 
 def _measures_caption(rows: pl.DataFrame) -> str:
-    neutral = rows["neutral"][0]
-    without = "" if neutral is None else f"; {neutral:g} is an embedding without it"
-    return f"{phrase(rows['measure'][0])}: a larger value says that {rows['larger'][0]}{without}."
+    first = rows.row(0, named=True)
+    without = "" if first["neutral"] is None else f"; {first['neutral']:g} is an embedding without it"
+    null = _EXCHANGED.get(first["null"], f"There is no p-value: {first['null']}.")
+    return f"{measure_name(first['measure'])}: a larger value says that {first['larger']}{without}. {null}"
 
 
-_MEASURES = Show(Measures, _measures_caption, "query value num_words=words missing_words reason")
+_EXCHANGED = {
+    "targets": "p deals the words of X and Y anew.",
+    "attributes": "p deals the words of A and B anew; beside it that for all words of a query at once (max-T).",
+    "pairs": "p exchanges the words of each pair.",
+}
+
+_MEASURES = Show(
+    Measures,
+    _measures_caption,
+    "query groups=X,_Y attributes=by word? value p_value=p? p_max_t=p,_all_words? num_words=words reason",
+    most=200,
+)
 
 
 def _words(frames: Frames) -> Section:

@@ -3,12 +3,19 @@
 from tiltmeter.jobs.embedding.lookup import OfReplicas
 from tiltmeter.jobs.embedding.tables import MISSING_WORDS, NUM_REPLICAS, WOMEN, WORD, OfModel
 from tiltmeter.jobs.runtime.table import Int8, Int32, doc, key, schemas
+from tiltmeter.operators.association.known_measures import KNOWN
 
 _SIMILARITY = "'cosine', 'euclidean', 'manhattan' or 'mahalanobis'"
 _STATISTIC = "what is taken over the attributes: 'mean', 'median', 'min', 'max', 'smallest_gap'"
 _DDOF = "degrees of freedom taken off in the standard deviation: 1 is the sample's"
 _ATTRIBUTES = "attribute words that have a vector"
 _SD = "standard deviations"
+
+
+def measure_name(name: str) -> str:
+    """As its paper spells it; of one that a package brings, in words."""
+    spelled = {"semaxis": "SemAxis", "weat": "WEAT's effect size"}
+    return spelled.get(name, (name.upper() if name in KNOWN else name).replace("_", " "))
 
 
 class Associations(OfModel, name="associations"):
@@ -41,14 +48,26 @@ class Associations(OfModel, name="associations"):
 
 
 class Measures(OfModel, name="measures"):
-    """Of other packages; a query is an association test's sets of words."""
+    """A query is an association test's sets of words."""
 
-    measure: str = key("name of the measure, as its package brings it", show="phrase")
+    measure: str = key("name of the measure; see the page of the job", show=measure_name)
     query: str = key("name of the association test in the word set whose sets of words are measured")
-    value: OfReplicas = doc("of the original corpus, as the measure defines it", digits=3)
+    groups: str = key("the two sets X and Y of it that are compared, by name: its targets, or its attributes")
+    attributes: str = key("what they are compared by: a set A, or two sets A and B")
+    word: str | None = key("of measures that give a number for each target word; else null", default=None)
+    value: OfReplicas = doc("of the original corpus, as the measure defines it", ends=("low", "high"), digits=3)
     larger: str = doc("what a larger value says")
     neutral: float | None = doc("value without the bias that is measured; null if none is that")
-    num_words: Int32 = doc("words of all four sets that have a vector", "words")
+    null: str = doc(
+        "what p exchanges at random: 'targets' between X and Y, 'attributes' between A and B, 'pairs' of X and Y; or "
+        "why there is no p",
+        heading="p by",
+    )
+    p_value: float = doc("of the original corpus, as its measure's null hypothesis has it", show="p_value")
+    p_max_t: float | None = doc("the same for all words of the query at once, by max-T", show="p_value")
+    p_method: str | None = doc("'exact', or 'monte_carlo' (drawn partitions)", heading="p is", show="phrase")
+    num_partitions: int | None = doc("ways to exchange that were looked at, the one at hand among them")
+    num_words: Int32 = doc("words of the sets that are taken that have a vector", "words")
     missing_words: list[str] = doc(MISSING_WORDS)
     num_replicas: Int32 = doc(NUM_REPLICAS, "replicas")
 

@@ -170,7 +170,7 @@ class OfReplicas(Uncertain):
 
     def cells(self, about: Column) -> Row:
         """By column."""
-        return {f"{about.name}{end}": value for end, value in self._cells.items()}
+        return {self.called(about, end): value for end, value in self._cells.items()}
 
 
 def too_few_replicas(num: int) -> Row:

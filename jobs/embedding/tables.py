@@ -112,7 +112,12 @@ class Uncertain(Number):
         yield column(about.name, pa.float64(), about.sentence, about.unit)
         for ending, sentence in cls.others.items():
             unit = "standard deviations of the replicas" if ending == "_shift" else about.unit
-            yield column(f"{about.name}{ending}", pa.float64(), sentence.format(about.name), unit)
+            yield column(cls.called(about, ending), pa.float64(), sentence.format(about.name), unit)
+
+    @staticmethod
+    def called(about: Column, ending: str) -> str:
+        """Name of one of the others."""
+        return dict(zip(("_low", "_high"), about.ends, strict=True)).get(ending, f"{about.name}{ending}")
 
 
 def interval(sentence: str, ending: str = "") -> dict[str, str]:

@@ -60,6 +60,7 @@ def outcome(run_here, configured_sets, write_vectors, tmp_path_factory):
     for number in range(2):
         write_vectors(folder / f"r{number}.vec", WORDS, _vectors(number), "word2vec_text")
     how = [f"embedding.path={folder}/*.vec", "job.num_neighbours=2", "tests=[near,gone,same,void]"]
+    how += ["measures=[weat,rnd,nas,rnsb]"]
     return run_here(*configured_sets, *how, f"store={folder}/store", f"run_dir={folder}/run")
 
 
@@ -109,6 +110,32 @@ def test_a_test_with_too_few_words_says_which_set_and_what_is_missing(outcome):
     for row in outcome.rows("associations", test="same"):
         assert (row["status"], row["p_value"]) == ("same_words", None)
         assert row["reason"].startswith("the embedding spells ['new moon'] of target_x like words of target_y")
+
+
+def test_known_measures_are_taken_of_every_model_and_test(outcome):
+    rows = outcome.rows("measures", query="near", model="r1")
+    assert [(row["measure"], row["groups"], row["attributes"]) for row in rows if row["word"] is None] == [
+        ("weat", "target_x, target_y", "attribute_a, attribute_b"),
+        ("rnd", "target_x, target_y", "attribute_a"),
+        ("rnd", "target_x, target_y", "attribute_b"),
+        ("rnd", "attribute_a, attribute_b", "target_x"),
+        ("rnd", "attribute_a, attribute_b", "target_y"),
+        ("rnsb", "target_x, target_y", "attribute_a, attribute_b"),
+    ]
+    test = _expected(1, "cosine", ddof=0)
+    assert rows[0]["value"] == pytest.approx(test.effect_size, rel=1e-5)
+    vectors = _vectors(1).astype(np.float64)
+    a, b, y = (vectors[NEAR[side]] / np.linalg.norm(vectors[NEAR[side]], axis=1)[:, None] for side in (2, 3, 1))
+    by_hand = np.mean([np.linalg.norm(word - a.mean(axis=0)) - np.linalg.norm(word - b.mean(axis=0)) for word in y])
+    assert rows[4]["value"] == pytest.approx(by_hand, rel=1e-5)
+    assert [row["word"] for row in rows if row["measure"] == "nas"] == [
+        *SETS["near"]["target_x"],
+        *SETS["near"]["target_y"],
+    ]
+    assert {row["null"] for row in rows} == {"targets", "attributes", "it is above 0 for any words"}
+    assert [row["p_value"] is None for row in rows] == [row["measure"] == "rnsb" for row in rows]
+    assert {row["status"] for row in outcome.rows("measures", query="gone")} == {"too_few_words"}
+    assert "NAS: a larger value says that the word goes with A" in (outcome.path / "report.html").read_text()
 
 
 def test_the_summary_counts_the_tests_with_a_result(outcome):

@@ -1,4 +1,4 @@
-"""Measures of other packages on files of vectors: what they are given, and what becomes of what they give."""
+"""Measures of bias on files of vectors, known ones and those of packages: what they get, and what becomes of it."""
 
 import numpy as np
 import pyarrow as pa
@@ -8,7 +8,7 @@ from tiltmeter.jobs.association import measures
 from tiltmeter.jobs.association.config import AssociationConfig
 from tiltmeter.jobs.association.measures import MeasureBias
 from tiltmeter.jobs.embedding.lookup import Vectors
-from tiltmeter.operators.association.measures import BiasMeasure
+from tiltmeter.operators.association.measures import BiasMeasure, Exchange
 from tiltmeter.operators.text.wordsets import Association, NamedWords
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.store.ledger import Unit
@@ -34,9 +34,9 @@ def measured(store, monkeypatch):
         monkeypatch.setattr(measures.extensions, "_imported", lambda *_: brought)
         monkeypatch.setattr(measures.extensions, "entry_points", lambda **_: [_Point()])
         model, version = Vectors("small", "en", refs), version or brought.version
-        how = {"query": "plants", "test": TEST, "settings": AssociationConfig(**settings)}
-        [row] = MeasureBias(label="ours", model=model, measure="ours", version=version, **how).rows(store)
-        return row
+        how = {"query": "plants", "test": TEST, "settings": AssociationConfig(**settings), "seed": 0}
+        rows = list(MeasureBias(label="ours", model=model, measure="ours", version=version, **how).rows(store))
+        return rows[0] if len(rows) == 1 else rows
 
     return measure
 
@@ -80,3 +80,85 @@ def test_one_number_for_all_embeddings_is_refused(measured):
 def test_a_measure_of_another_version_than_where_the_run_began_is_refused(measured):
     with pytest.raises(InputError, match="measures=ours: is ours/1 here, and ours/2 where the run began"):
         measured(BiasMeasure("ours/1", "it leans", _first_coordinate), version="ours/2")
+
+
+def test_a_p_value_comes_of_the_null_hypothesis_that_a_measure_declares(measured):
+    """Of the original alone: all six ways to deal two words to X and two to Y."""
+
+    def difference(groups):
+        return groups.x[:, :, 0].sum(axis=1) - groups.y[:, :, 0].sum(axis=1)
+
+    row = measured(BiasMeasure("ours/1", "it leans", difference, null=Exchange("targets")))
+    first = VECTORS[0, :4, 0].astype(np.float64)
+    sums = [abs(2 * (first[i] + first[j]) - first.sum()) for i in range(4) for j in range(i)]
+    observed = abs(first[:2].sum() - first[2:].sum())
+    assert row.p_value == sum(other >= observed - 1e-9 for other in sums) / 6
+    assert (row.null, row.p_method, row.num_partitions, row.p_max_t) == ("targets", "exact", 6, None)
+    without = measured(BiasMeasure("ours/1", "it leans", difference))
+    assert (without.null, without.p_value) == ("its package states no null hypothesis", None)
+
+
+def test_a_measure_of_words_has_a_row_for_each_target(measured):
+    def second(groups):
+        return np.concatenate([groups.x, groups.y], axis=1)[:, :, 1]
+
+    rows = measured(BiasMeasure("ours/1", "it leans", second, null=Exchange("attributes"), of_words=True))
+    assert [row.word for row in rows] == ["rose", "tulip", "ant", "wasp"]
+    cells = [row.value.cells(next(one for one in row.columns if one.name == "value")) for row in rows]
+    assert [cell["value"] for cell in cells] == pytest.approx(VECTORS[0, :4, 1].tolist())
+    assert {"low", "high", "value_shift"} <= cells[0].keys()
+    assert [row.p_max_t for row in rows] == [1.0] * 4, "attributes play no part in it"
+    with pytest.raises(ValueError, match="6 embeddings, and must give one for each and target"):
+        measured(BiasMeasure("ours/1", "it leans", _first_coordinate, of_words=True))
+
+
+def test_a_measure_that_takes_each_set_compares_targets_and_attributes_by_each_of_the_others(measured):
+    def marked(groups):
+        assert groups.b.shape[1] == 0
+        return groups.x[:, 0, 0] + 10 * groups.y[:, 0, 0] + 100 * groups.a[:, 0, 0]
+
+    rows = measured(BiasMeasure("ours/1", "it leans", marked, takes="each"))
+    sides = [(row.groups, row.attributes) for row in rows]
+    assert sides == [
+        ("target_x, target_y", "attribute_a"),
+        ("target_x, target_y", "attribute_b"),
+        ("attribute_a, attribute_b", "target_x"),
+        ("attribute_a, attribute_b", "target_y"),
+    ]
+    x, y, a, b = VECTORS[0, ::2, 0].astype(np.float64)
+    by_hand = [x + 10 * y + 100 * a, x + 10 * y + 100 * b, a + 10 * b + 100 * x, a + 10 * b + 100 * y]
+    values = [row.value.cells(next(one for one in row.columns if one.name == "value"))["value"] for row in rows]
+    assert values == pytest.approx(by_hand, rel=1e-6)
+    assert [row.missing_words for row in rows] == [["absent"], ["absent"], ["absent"], []]
+
+
+PAIRED = Association(
+    "pairs",
+    NamedWords("x", ("rose", "lost", "tulip")),
+    NamedWords("y", ("ant", "wasp", "gone")),
+    NamedWords("a", ("love", "joy")),
+    NamedWords("b", ("war",)),
+)
+
+
+def test_a_pair_of_which_a_word_is_lost_is_left_out_whole(measured, monkeypatch):
+    """By position after lost words were dropped, tulip would be paired with wasp."""
+    monkeypatch.setitem(globals(), "TEST", PAIRED)
+    seen = []
+
+    def pairs(groups):
+        seen.append((groups.x[0, :, 0].tolist(), groups.y[0, :, 0].tolist()))
+        return groups.x[:, :, 0].sum(axis=1)
+
+    rows = measured(BiasMeasure("ours/1", "it leans", pairs, takes="each", in_pairs=True), min_words=1)
+    assert seen[0] == ([float(VECTORS[0, 0, 0])], [float(VECTORS[0, 2, 0])])
+    assert [row.status for row in rows] == ["ok", "ok", "no_pairs", "no_pairs"]
+    assert rows[2].reason == "a has 2 words and b 1: a pair is what stands in one place of both"
+    few = measured(BiasMeasure("ours/1", "it leans", pairs, takes="each", in_pairs=True), min_words=1, min_share=0.5)
+    assert few[0].reason == "1 of 3 pairs of x and y are left, and 2 are needed"
+
+
+def test_a_known_measure_needs_no_package_and_an_unknown_one_is_told_from_it():
+    assert measures.find_measure("rnd").version == "rnd/1"
+    with pytest.raises(InputError, match=r"measures=rnsd: no installed package brings it; there is .*rnsb"):
+        measures.find_measure("rnsd")
