@@ -429,9 +429,9 @@ def _experiments(job: str, repetitions: int, run: Callable[[int, int], Any], tur
 def _other_measures() -> Iterator[Experiment]:
     for num in (8, 32):
         run, claims = partial(_interval_of_measures, num), tuple(_measure_coverage(num))
-        yield Experiment("association", f"association: other measures, {num} replicas", 400, run, claims)
+        yield Experiment("association", f"association: other measures, {num} replicas", 200, run, claims)
     dealt = tuple(_measure_claims())
-    yield Experiment("association", "association: other measures by chance", 1000, _measures_by_chance, dealt)
+    yield Experiment("association", "association: other measures by chance", 400, _measures_by_chance, dealt)
 
 
 _ASSOCIATION, _SEVEN = (tuple(by_chance(_TESTS, least)) for least in (0.6, 0.25))
@@ -439,16 +439,7 @@ EXPERIMENTS = [
     *_experiments("association", 400, _associated, _ASSOCIATIONS),
     Experiment("association", "association: words dealt by chance", 1000, partial(_chance, 30), _ASSOCIATION),
     Experiment("association", "association: seven occupations", 1000, partial(_chance, 7), _SEVEN),
-    *(
-        Experiment(
-            "association",
-            f"association: other measures, {num} replicas",
-            400,
-            partial(_interval_of_measures, num),
-            claims,
-        )
-        for num, claims in ((num, tuple(_measure_coverage(num))) for num in (8, 32))
-    ),
+    *_other_measures(),
     *_experiments("gender_survey", 200, _languages, _GENDERS),
     Experiment("gender_survey", "gender_survey: two lists of words", 400, _dealt, _DEALT),
 ]

@@ -1,10 +1,10 @@
 """p-values of any measure of bias: its number among those that it has when words are dealt anew.
 
 T_0 is the number of the query as it is, T_p that of partition p. With all partitions, p = #{p: T_p >= T_0} / #p, in
-which the query itself is one; with draws among them, p = (1 + #{T_p >= T_0}) / (1 + draws). ``>=`` is read as the null
-hypothesis says (:class:`.measures.Exchange`); ties within 1e-12 count, and so does a partition that leaves the measure
-undefined, so that p is never too small. It is about the words at hand: whether their labels carry information in this
-embedding, and not whether other words, or other texts, would do the same.
+which the query itself is one; with draws, p = (1 + #{T_p >= T_0}) / (1 + draws), so that it counts here as well. ``>=``
+is read as the null hypothesis says (:class:`.measures.Exchange`); ties within 1e-12 count, and so does a partition that
+leaves the measure undefined, so that p is never too small. It is about the words at hand: whether their labels carry
+information in this embedding, and not whether other words, or other texts, would do the same.
 """
 
 import math
@@ -64,10 +64,7 @@ def exchange_p(
     numbers = np.concatenate([_numbers(brought, part) for part in _parts(groups.in_their_span(), orders, null)])
     sizes = -numbers if null.tail == "less" else np.abs(numbers)
     largest = np.where(np.isnan(sizes), np.inf, sizes).max(axis=1, keepdims=True)
-    added = 0 if is_all else 1
-    value, adjusted = (
-        (_reached(values, sizes[0]).sum(axis=0) + added) / (len(orders) + added) for values in (sizes, largest)
-    )
+    value, adjusted = (_reached(values, sizes[0]).mean(axis=0) for values in (sizes, largest))
     return ExchangeP(value, adjusted, "exact" if is_all else "monte_carlo", len(orders))
 
 

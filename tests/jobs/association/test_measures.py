@@ -160,5 +160,6 @@ def test_a_pair_of_which_a_word_is_lost_is_left_out_whole(measured, monkeypatch)
 
 def test_a_known_measure_needs_no_package_and_an_unknown_one_is_told_from_it():
     assert measures.find_measure("rnd").version == "rnd/1"
+    assert measures.find_measure("ect").null == Exchange("targets", "less"), "halves that cohere more are no finding"
     with pytest.raises(InputError, match=r"measures=rnsd: no installed package brings it; there is .*rnsb"):
         measures.find_measure("rnsd")

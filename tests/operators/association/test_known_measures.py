@@ -179,6 +179,9 @@ def test_many_partitions_are_drawn_and_come_near_the_normal_tail():
     assert (p.method, p.num_partitions) == ("monte_carlo", 4001)
     assert p.value[0] == pytest.approx(2 * norm.sf(z), abs=0.03)
     assert p.value == again.value
+    apart = query._replace(x=x + 100.0)
+    least = exchange_p(BiasMeasure("d/1", "", difference), apart, Exchange("targets"), 4000, np.random.default_rng(6))
+    assert least.value == pytest.approx(1 / 4001)
 
 
 def test_a_partition_without_a_number_speaks_against_the_finding():
