@@ -9,7 +9,7 @@ from tiltmeter.jobs.embedding.lookup import OfReplicas
 from tiltmeter.jobs.embedding.tables import MISSING_WORDS, NUM_REPLICAS, WORD, OfModel
 from tiltmeter.jobs.runtime.draws import draws_of
 from tiltmeter.jobs.runtime.rows import Row
-from tiltmeter.jobs.runtime.table import Column, Int32, Number, Table, doc, key, label, schemas
+from tiltmeter.jobs.runtime.table import Column, Int32, Number, Table, doc, ends, key, label, schemas
 from tiltmeter.operators.gender.professions import Weights
 
 _ON_AXIS = "cosine with the gender direction; positive is the female side"
@@ -37,14 +37,14 @@ class Weighted(Number):
         """Of the number by the weights that were asked for, and by all."""
         each = {f"{about.name}_by_{weights}": f"{about.name}, {what}" for weights, what in _BY.items()}
         for column, sentence in {about.name: about.sentence, **each}.items():
-            yield from OfReplicas.fields(replace(about, name=column, sentence=sentence))
+            yield from OfReplicas.fields(replace(about, name=column, sentence=sentence, ends=ends(column)))
 
     def cells(self, about: Column) -> Row:
         """By column, with the draws of each."""
         cells: Row = {}
         for by, number in self._numbers.items():
             column = f"{about.name}{by}"
-            cells |= number.cells(replace(about, name=column))
+            cells |= number.cells(replace(about, name=column, ends=ends(column)))
             cells |= {} if number.resamples is None else draws_of(column, number.resamples)
         return cells
 

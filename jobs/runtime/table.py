@@ -252,8 +252,13 @@ def _columns(table: type[Table]) -> Iterator[Column]:
             declared, kind = item.metadata["column"], item.type
             if get_origin(kind) in (Union, UnionType):
                 [kind] = [one for one in get_args(kind) if one is not NoneType]
-            ends = declared.ends or ((f"{item.name}_low", f"{item.name}_high") if _is_number(kind) else ())
-            yield replace(declared, name=item.name, type=kind, ends=ends)
+            usual = ends(item.name) if _is_number(kind) else ()
+            yield replace(declared, name=item.name, type=kind, ends=declared.ends or usual)
+
+
+def ends(name: str) -> tuple[str, str]:
+    """Usual names of the columns of a number's interval."""
+    return f"{name}_low", f"{name}_high"
 
 
 def _is_number(kind: Any) -> bool:

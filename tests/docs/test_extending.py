@@ -158,6 +158,7 @@ def test_a_measure_a_reader_and_a_classifier_of_another_package(joining, tmp_pat
     run(place, ["job=association", *words, *joining])
     [row] = pq.read_table(place / "measured/measures.parquet").to_pylist()
     assert (row["measure"], row["query"], row["value"], row["num_words"]) == ("nearest_share", "plants", 0.5, 12)
+    assert row["p_value"] == pytest.approx(34 / 70), "of four near A and four near B, two and two in X is what is less"
     assert (
         "nearest share: a larger value says that more of the words of X" in (place / "measured/report.html").read_text()
     )

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from tiltmeter.operators.association.measures import BiasMeasure, Groups
+from tiltmeter.operators.association.measures import BiasMeasure, Exchange, Groups
 from tiltmeter.operators.embedding.similarity import pairwise
 from tiltmeter.operators.statistics.text_intervals import cut
 
@@ -19,5 +19,9 @@ def nearest_share(groups: Groups) -> NDArray[np.float64]:
 
 
 MEASURE = BiasMeasure(
-    "nearest_share/1", "more of the words of X than of Y lie nearer to A than to B", nearest_share, scale=cut(-1.0, 1.0)
+    "nearest_share/1",
+    "more of the words of X than of Y lie nearer to A than to B",
+    nearest_share,
+    scale=cut(-1.0, 1.0),
+    null=Exchange("targets"),
 )
