@@ -26,6 +26,7 @@ from tiltmeter.operators.text import wikitext
 from tiltmeter.storage.bad_records import BadRecords
 from tiltmeter.storage.corpora.corpora import Page, Source, Span, pages_of, split
 from tiltmeter.storage.corpora.pages import Repairs
+from tiltmeter.storage.corpora.provenance import digests
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
@@ -331,6 +332,23 @@ class ReadPages(ReadPart, unit="pages/3"):
         row = {f"num_{kind}": number for kind, number in counts.items()} | {"num_replaced": pages.num_replaced}
         yield "source", self.part.described(row)
         yield from left_out_table(pages.bad)
+
+
+class DigestFile(Work, unit="file_digest/1", stage="digest files"):
+    """Name, size and digests of a file."""
+
+    source: Source
+
+    def tables(self, _: Store) -> Tables:
+        row = {"name": redacted(self.source.name), "bytes": self.source.num_bytes}
+        yield "digest", pa.Table.from_pylist([row | digests(self.source)])
+
+
+def file_digests(runner: Runner, sources: Iterable[Source], group: str) -> dict[str, dict[str, Any]]:
+    """Of each file, by where it lies, its name, ``bytes``, ``sha256`` and ``sha1``."""
+    files = {source.uri: source for source in sources}
+    done = do(runner, (DigestFile(group=group, label=one.name, source=one) for one in files.values()))
+    return {work.source.uri: runner.store.read(unit.tables["digest"]).to_pylist()[0] for work, unit in done.pairs}
 
 
 # --- each page once, as plain lines ---------------------------------------------------------------------------------

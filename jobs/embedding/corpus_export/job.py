@@ -1,34 +1,17 @@
 """Job `corpus_export`: a corpus as a data set of documents, sentences or words, with its card."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from tiltmeter.jobs.embedding.corpora import Tokens, pages_of_parts, read_parts
 from tiltmeter.jobs.embedding.corpus_export.config import CorpusExportRun, ExportSources, find_sources
-from tiltmeter.jobs.embedding.corpus_export.dataset import (
-    ListShards,
-    Rows,
-    card,
-    language_tag,
-    plan_shards,
-    provenance,
-    write_shards,
-)
-from tiltmeter.jobs.embedding.corpus_export.documents import (
-    DigestFile,
-    MakeDocuments,
-    MakeSentences,
-    MakeTokens,
-    ReadWithSlices,
-    SumUp,
-    read_by_sentences,
-)
-from tiltmeter.jobs.embedding.corpus_export.tables import TABLES, Account, Level, Omitted, Shards, level_schema
-from tiltmeter.jobs.embedding.pages import find_repeated
+from tiltmeter.jobs.embedding.corpus_export.dataset import card, provenance, write_files
+from tiltmeter.jobs.embedding.corpus_export.documents import CutDocuments, MakeDocuments, ReadWithSlices, SumUp
+from tiltmeter.jobs.embedding.corpus_export.tables import TABLES, Account, Level, Omitted, level_schema
+from tiltmeter.jobs.embedding.pages import file_digests, find_repeated
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.job import Job
-from tiltmeter.jobs.runtime.table import Table
 from tiltmeter.jobs.runtime.work import Done
 from tiltmeter.storage.store.ledger import TableRef
 
@@ -36,27 +19,31 @@ ExportRun = Run[CorpusExportRun, ExportSources]
 
 
 def run(run: ExportRun) -> None:
-    """Read the corpus, make its rows on workers, say what became of every page, and write the files."""
-    text, store = run.sources.text, run.runner.store
-    digested = run.do(DigestFile(group=text.name, label=one.name, source=one) for one in text.sources)
+    """Read the corpus, make its rows on workers, write the files, and say what became of every page."""
+    text, export, store, directory = run.sources.text, run.config.export, run.runner.store, run.directory
+    digests = file_digests(run.runner, text.sources, text.name)
     documents, sources = _documents(run)
-    levels = _levels(run, documents.refs("documents"))
-    shards = plan_shards(store, documents.refs("documents"), run.config.export.shard_megabytes)
-    summed = run.do([_summing(run, levels, len(shards), documents, sources)], publish=False)
-    _publish(run, {table: summed.refs(table) for table in SumUp.makes} | {Omitted: documents.refs(Omitted)})
-    files = [row for ref in digested.refs("digest") for row in store.read(ref).to_pylist()]
-    _write(run, levels, shards, files, {row.what: row.num_pages for row in Account.read(store, summed.one(Account))})
-
-
-def _publish(run: ExportRun, tables: Mapping[type[Table], Sequence[TableRef]]) -> None:
-    for table, refs in tables.items():
-        run.publish(table.table_name, [ref.labelled(corpus=run.sources.text.name) for ref in refs])
+    levels = {level: _rows(run, level, documents.refs("documents")) for level in export.ordered}
+    schemas = {level: level_schema(level, sliced=text.slicing is not None) for level in levels}
+    with directory.dataset() as folder:
+        extents = documents.refs("extents")
+        files = write_files(store, folder, export.format, export.shard_megabytes, extents, levels, schemas)
+        summed = run.do([_summing(run, levels, files, documents, sources)], publish=False)
+        account = {row.what: row.num_pages for row in Account.read(store, summed.one(Account))}
+        read = [digests[source.uri] for source in text.sources]
+        facts = provenance(run.config, run.sources, read, files, account, directory.record["git_commit"])
+        (folder / "README.md").write_text(card(facts, run.sources, schemas), encoding="utf-8")
+        said = json.dumps(facts, indent=2, ensure_ascii=False)
+        (folder / "provenance.json").write_text(f"{said}\n", encoding="utf-8")
+    for table, refs in [*((table, summed.refs(table)) for table in SumUp.makes), (Omitted, documents.refs(Omitted))]:
+        run.publish(table.table_name, [ref.labelled(corpus=text.name) for ref in refs])
+    run.console.print(f"data set: {directory.path / 'dataset'}", soft_wrap=True, highlight=False)
 
 
 def _documents(run: ExportRun) -> tuple[Done[MakeDocuments], Sequence[TableRef]]:
     """The documents of all shards of pages, and what describes the files' pages."""
     config, text, runner = run.config, run.sources.text, run.runner
-    worker_bytes, name = config.cluster.worker_data_bytes, text.name
+    worker_bytes, name, date = config.cluster.worker_data_bytes, text.name, run.sources.dump_date
     parts = read_parts(runner, [text], config.reading, worker_bytes, ReadWithSlices)
     # A data set without some of its files would look like a whole one.
     runner.check()
@@ -68,9 +55,8 @@ def _documents(run: ExportRun) -> tuple[Done[MakeDocuments], Sequence[TableRef]]
             MakeDocuments(
                 group=name,
                 label=f"{name} shard {number}",
-                language=language_tag(text.corpus.language),
-                code=text.corpus.language,
-                dump_date=run.sources.dump_date and run.sources.dump_date.replace("-", ""),
+                language=text.corpus.language,
+                dump_date=date and date.replace("-", ""),
                 only_in_slices=bool(text.corpus.slice_values),
                 repeated=repeated[name].get(number, []),
                 pages=ref.select(*(one for one in ref.columns if one not in ("key", "content"))),
@@ -83,77 +69,46 @@ def _documents(run: ExportRun) -> tuple[Done[MakeDocuments], Sequence[TableRef]]
     return done, pages.sources
 
 
-def _levels(run: ExportRun, documents: Sequence[TableRef]) -> dict[Level, Sequence[TableRef]]:
-    """The tables of each level that is asked for, one for each of the documents'."""
-    text, wanted, sliced = run.sources.text, run.config.export.ordered, _is_sliced(run)
-    made: dict[Level, Sequence[TableRef]] = {"documents": documents}
-    if wanted != ["documents"]:
-        refs = [ref.select("row", *read_by_sentences(sliced=sliced)) for ref in documents]
-        cut = run.do(MakeSentences(group=text.name, label=f"{text.name} sentences", documents=ref) for ref in refs)
-        made["sentences"] = cut.refs("sentences")
-    if "tokens" in wanted:
-        tokens, names = Tokens(text.tokenizer.identity), level_schema("sentences", sliced=sliced).names
-        refs = [ref.select("row", *names) for ref in made["sentences"]]
-        works = (MakeTokens(group=text.name, label=f"{text.name} words", tokens=tokens, sentences=ref) for ref in refs)
-        made["tokens"] = run.do(works).refs("tokens")
-    return {level: made[level] for level in wanted}
-
-
-def _is_sliced(run: ExportRun) -> bool:
-    return run.sources.text.corpus.slices is not None
+def _rows(run: ExportRun, level: Level, documents: Sequence[TableRef]) -> Sequence[TableRef]:
+    """The tables of a level, one for each of the documents'."""
+    if level == "documents":
+        return documents
+    text = run.sources.text
+    sliced = ["slices"] if text.slicing else []
+    works = (
+        CutDocuments(
+            group=text.name,
+            label=f"{text.name} {level}",
+            level=level,
+            tokens=Tokens(text.tokenizer.identity),
+            documents=ref.select("row", "id", "title", "language", *sliced, "text"),
+        )
+        for ref in documents
+    )
+    return run.do(works, stage=level).refs(level)
 
 
 def _summing(
     run: ExportRun,
-    levels: Mapping[Level, Sequence[TableRef]],
-    num_shards: int,
+    levels: dict[Level, Sequence[TableRef]],
+    files: Sequence[dict[str, Any]],
     documents: Done[MakeDocuments],
     sources: Sequence[TableRef],
 ) -> SumUp:
-    text, refs = run.sources.text, documents.refs("documents")
+    text = run.sources.text
+    sliced = ["slices"] if text.slicing else []
+    shown = ("file", "level", "num_rows", "digest")
     return SumUp(
         group=text.name,
         label=f"{text.name} account",
-        num_shards=num_shards,
+        language=text.corpus.language,
         levels=list(levels),
+        files=[{name: file[name] for name in shown} for file in files],
         sizes=[ref.select("size") for tables in levels.values() for ref in tables],
-        slices=[ref.select("slices") for ref in refs] if _is_sliced(run) else [],
+        documents=[ref.select("id", "title", *sliced, "text") for ref in documents.refs("documents")],
         sources=sources,
         omitted=[ref.select("why") for ref in documents.refs(Omitted)],
-        samples=[ref.select("id", "title", "text") for ref in refs],
-        language=text.corpus.language,
     )
-
-
-def _write(
-    run: ExportRun,
-    levels: Mapping[Level, Sequence[TableRef]],
-    shards: Sequence[Rows],
-    files: Sequence[Mapping[str, Any]],
-    account: Mapping[str, int],
-) -> None:
-    """The folder ``dataset``, and the table of its files."""
-    config, directory, sliced = run.config, run.directory, _is_sliced(run)
-    schemas = {level: level_schema(level, sliced=sliced) for level in levels}
-    with directory.dataset() as folder:
-        written = write_shards(run.runner.store, folder, config.export.format, shards, levels, schemas)
-        facts = provenance(config, run.sources, files, written, account, directory.record["git_commit"])
-        (folder / "README.md").write_text(card(facts, run.sources, schemas), encoding="utf-8")
-        (folder / "provenance.json").write_text(
-            f"{json.dumps(facts, indent=2, ensure_ascii=False)}\n", encoding="utf-8"
-        )
-    listed = [
-        {"file": place, "level": level, "num_rows": file.num_rows, "digest": file.digest}
-        for level, places in written.items()
-        for place, file in places.items()
-    ]
-    done = run.do(
-        [ListShards(group=run.sources.text.name, label="files", language=config.corpora[0].language, files=listed)],
-        publish=False,
-        in_driver=True,
-    )
-    _publish(run, {Shards: done.refs(Shards)})
-    run.console.print(f"data set: {directory.path / 'dataset'}", soft_wrap=True, highlight=False)
 
 
 JOB = Job(CorpusExportRun, find_sources, run, TABLES, "tiltmeter.jobs.embedding.corpus_export.page:page")

@@ -14,9 +14,9 @@ from huggingface_hub import DatasetCard
 
 from tests.jobs.test_layouts import survive
 from tiltmeter.cluster.stages import UnitsFailed
-from tiltmeter.jobs.embedding.corpus_export.config import dump_date
 from tiltmeter.operators.compute.keys import document_key, shard_starts
 from tiltmeter.storage.corpora.datasets import OtherSchema, write_dataset_file
+from tiltmeter.storage.corpora.provenance import dump_date
 from tiltmeter.storage.errors import StorageError
 
 DOCUMENTS = [
@@ -307,7 +307,7 @@ def test_shards_have_about_the_size_that_is_asked_and_a_new_document_moves_few_o
     ],
 )
 def test_a_date_is_told_from_other_numbers(name, date):
-    assert dump_date(name) == date
+    assert dump_date([name]) == date
 
 
 def test_each_table_of_the_page_is_a_file_of_each_format(exported):
