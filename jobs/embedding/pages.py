@@ -5,7 +5,7 @@ sharding that yields the same content, leads to the same units downstream. Each 
 corpus of which a part can't be read goes on as far as its other parts allow, and leaves the rest to the others.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,9 +24,9 @@ from tiltmeter.jobs.runtime.work import Done, SomeWork, Subject, Work, aside, do
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.text import wikitext
 from tiltmeter.storage.bad_records import BadRecords
+from tiltmeter.storage.corpora.cards import digests
 from tiltmeter.storage.corpora.corpora import Page, Source, Span, pages_of, split
 from tiltmeter.storage.corpora.pages import Repairs
-from tiltmeter.storage.corpora.provenance import digests
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.store.ledger import Finished, Store, TableRef, Unit
@@ -319,13 +319,18 @@ class ReadPages(ReadPart, unit="pages/3"):
     part_length: int | None = None
 
     def tables(self, _: Store) -> Tables:
+        return self.read(lambda _pages, _page: None)
+
+    def read(self, note: Callable[[PartPages, Page], None], field: str | None = None) -> Tables:
+        """The tables; ``note`` sees every article, with the value of the field, before its shard comes."""
         counts = {"article": 0, "redirect": 0, "other_namespace": 0}
-        pages = PartPages(self.part, self.document_bytes)
+        pages = PartPages(self.part, self.document_bytes, field)
 
         def articles() -> Iterator[PageRow]:
             for page in pages:
                 counts[page.kind] += 1
                 if page.kind == "article":
+                    note(pages, page)
                     yield page_row(page)
 
         yield from in_shards(articles(), self.shard_megabytes)

@@ -15,7 +15,7 @@ from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.work import Done
 from tiltmeter.operators.embedding.bootstrap import ORIGINAL
 from tiltmeter.operators.statistics.intervals import percentile_interval
-from tiltmeter.storage.corpora.provenance import dump_date, is_wikipedia, language_tag
+from tiltmeter.storage.corpora.cards import dump_date, is_wikipedia, language_tag, pipe_table
 from tiltmeter.storage.store.ledger import Store
 from tiltmeter.storage.vectors.files import ExportFormat
 
@@ -131,27 +131,24 @@ def _words(
     settings = {f"embedding.trainer.{name}": value for name, value in dataclasses.asdict(embedding.trainer).items()}
     more = ("min_count", "fold_case", "num_replicas", "num_starts")
     settings |= {f"embedding.{name}": getattr(embedding, name) for name in more} | {"seed": config.seed}
-    of_run = [f"| `{name}` | {value} |" for name, value in settings.items()]
-    read = {one.dataset_name: one for one in results}
     of_corpora = [
-        f"| {name} | `{file['name']}` | {one.dataset_revision or 'not known'} | `{file['sha256']}` |"
-        for name, one in read.items()
+        (name, f"`{file['name']}`", one.dataset_revision or "not known", f"`{file['sha256']}`")
+        for name, one in {one.dataset_name: one for one in results}.items()
         for file in one.dataset_args["files"]
     ]
-    measured = [
-        f"| {one.dataset_name} | {one.metric_name} | {one.metric_value:.6g} | {_between(one.metric_args)} |"
-        for one in results
-    ]
+    measured = (
+        (one.dataset_name, one.metric_name, f"{one.metric_value:.6g}", _between(one.metric_args)) for one in results
+    )
     loading = [f"```python\n{_LOADING[form].format(names[0])}\n```" for form, names in files.items()]
     parts = [
         f"# {title}",
         _REPLICAS,
-        "\n".join(["| corpus | file | date | SHA-256 |", "|---|---|---|---|", *of_corpora]),
+        pipe_table(("corpus", "file", "date", "SHA-256"), *of_corpora),
         "## Results",
-        "\n".join(["| corpus | | value | interval |", "|---|---|---|---|", *measured]),
+        pipe_table(("corpus", "", "value", "interval"), *measured),
         _INTERVALS,
         "## Settings",
-        "\n".join(["| setting | value |", "|---|---|", *of_run]),
+        pipe_table(("setting", "value"), *((f"`{name}`", str(value)) for name, value in settings.items())),
         "## Files",
         *loading,
         "## License",

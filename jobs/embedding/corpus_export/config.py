@@ -14,9 +14,9 @@ from tiltmeter.jobs.runtime.config import each_once
 from tiltmeter.jobs.runtime.settings.fields import settings
 from tiltmeter.operators.text.tokens import Tokenizer
 from tiltmeter.storage.corpora import corpora
+from tiltmeter.storage.corpora.cards import dump_date, is_wikipedia
 from tiltmeter.storage.corpora.corpora import check_any_readable, downloaded
 from tiltmeter.storage.corpora.datasets import DatasetFormat
-from tiltmeter.storage.corpora.provenance import dump_date, is_wikipedia
 from tiltmeter.storage.store.ledger import Store
 
 WIKIPEDIA = ("cc-by-sa-4.0", "gfdl")

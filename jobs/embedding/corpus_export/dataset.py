@@ -1,6 +1,6 @@
 """The data set as a folder: its files, its card and the same as JSON, which `datasets` and the hub of models read."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import yaml
 
-from tiltmeter.jobs.embedding.corpus_export.config import WIKIPEDIA, CorpusExportRun, ExportSources
+from tiltmeter.jobs.embedding.corpus_export.config import WIKIPEDIA, CorpusExportRun, Export, ExportSources
 from tiltmeter.jobs.embedding.corpus_export.tables import Level
 from tiltmeter.operators.compute.keys import shard_starts
-from tiltmeter.storage.corpora.datasets import DatasetFormat, shard_name, write_dataset_file
-from tiltmeter.storage.corpora.provenance import language_tag
+from tiltmeter.storage.corpora.cards import language_tag, pipe_table
+from tiltmeter.storage.corpora.datasets import shard_name, write_dataset_file
 from tiltmeter.storage.files.redaction import redacted_values
 from tiltmeter.storage.store.ledger import Store, TableRef
 from tiltmeter.storage.store.tables import documentation
@@ -42,8 +42,7 @@ def _names(level: Level) -> tuple[str, str]:
 def write_files(
     store: Store,
     folder: Path,
-    form: DatasetFormat,
-    megabytes: float,
+    export: Export,
     extents: Sequence[TableRef],
     levels: Mapping[Level, Sequence[TableRef]],
     schemas: Mapping[Level, pa.Schema],
@@ -51,28 +50,22 @@ def write_files(
     """Write every level, in all of which the same documents are together, whatever units they come from.
 
     Args:
-        folder: of the data set.
-        megabytes: of text in a file, about.
         extents: of the documents of each unit.
-        levels: tables of rows, of each unit.
+        levels: the rows of each unit.
 
     Returns:
         Of each file, ``file`` (its place in the folder), ``level``, and what :class:`.DatasetFile` has.
-
-    Raises:
-        OtherSchema: if a unit's rows are not of their level's schema.
-        StorageError: if one can't be written.
     """
     of_all = pa.concat_tables([store.read(ref) for ref in extents])
-    starts = shard_starts(of_all["key"].to_pylist(), of_all["num_bytes"].to_pylist(), megabytes * 1e6)
+    starts = shard_starts(of_all["key"].to_pylist(), of_all["num_bytes"].to_pylist(), export.shard_megabytes * 1e6)
     firsts = [*accumulate((ref.num_rows for ref in extents), initial=0)]
     files = []
     for level, refs in levels.items():
         schema = schemas[level]
         for number, (start, stop) in enumerate(zip(starts, [*starts[1:], of_all.num_rows], strict=True)):
-            place = f"{_names(level)[0]}/{shard_name(number, len(starts), form)}"
+            place = f"{_names(level)[0]}/{shard_name(number, len(starts), export.format)}"
             pieces = partial(_rows, store, refs, firsts, start, stop, schema.names)
-            file = write_dataset_file(folder / place, schema, pieces, form, setting="run_dir=<path>")
+            file = write_dataset_file(folder / place, schema, pieces, export.format, setting="run_dir=<path>")
             files.append({"file": place, "level": level, **file._asdict()})
     return files
 
@@ -169,18 +162,13 @@ def _words(facts: Mapping[str, Any], schemas: Mapping[Level, pa.Schema]) -> str:
         "## License",
         _LICENSE_OF_WIKIPEDIA if {*WIKIPEDIA} <= {*facts["license"]} else license,
         "## Pages",
-        _table("| | pages |", ((what, f"{num:,}") for what, num in facts["pages"].items() if num)),
+        pipe_table(("", "pages"), *((what, f"{num:,}") for what, num in facts["pages"].items() if num)),
         "## Rows",
     ]
     for level, schema in schemas.items():
-        things = level if level == "documents" else "sentences"
+        title = f"`{_names(level)[1]}`: {facts['rows'][level]:,} {'documents' if level == 'documents' else 'sentences'}"
         columns = ((f"`{one['name']}`", one["type"], one["description"]) for one in documentation(schema))
-        parts += [f"`{_names(level)[1]}`: {facts['rows'][level]:,} {things}", _table("| column | type | |", columns)]
+        parts += [title, pipe_table(("column", "type", ""), *columns)]
     files = ((f"`{one['name']}`", f"{one['bytes']:,}", f"`{one['sha256']}`") for one in facts["sources"])
-    parts += ["## Files that it was made of", _table("| file | bytes | SHA-256 |", files)]
+    parts += ["## Files that it was made of", pipe_table(("file", "bytes", "SHA-256"), *files)]
     return "\n\n".join(parts) + "\n"
-
-
-def _table(head: str, rows: Iterable[Sequence[str]]) -> str:
-    lines = (f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows)
-    return "\n".join([head, "|---" * (head.count("|") - 1) + "|", *lines])

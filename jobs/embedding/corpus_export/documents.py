@@ -25,7 +25,7 @@ from tiltmeter.jobs.embedding.corpus_export.tables import (
     Shards,
     unit_schema,
 )
-from tiltmeter.jobs.embedding.pages import PageRow, PartPages, ReadPart, in_shards, left_out_table, page_row
+from tiltmeter.jobs.embedding.pages import PartPages, ReadPages
 from tiltmeter.jobs.runtime.table import Table, tables_of
 from tiltmeter.jobs.runtime.work import Work
 from tiltmeter.operators.compute import slicing
@@ -33,43 +33,34 @@ from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.compute.slicing import Slicing
 from tiltmeter.operators.text import sentences, wikitext
 from tiltmeter.operators.text.sentences import sentence_texts
-from tiltmeter.storage.corpora.provenance import language_tag
+from tiltmeter.storage.corpora.cards import language_tag
+from tiltmeter.storage.corpora.corpora import Page
 from tiltmeter.storage.store.ledger import Store, TableRef
 
 _MOST_SAMPLES = 20
 _MOST_CHARACTERS = 200
 
 
-class ReadWithSlices(ReadPart, unit="pages_with_slices/1"):
-    """The articles of a part in shards, each with the slices that it is in; and a row on its sources."""
+class ReadWithSlices(ReadPages, unit="pages_with_slices/2"):
+    """The same of a corpus with slices: each article with those that it is in."""
 
     slices: Slicing
     slicing: str = slicing.VERSION
 
     def tables(self, _: Store) -> Tables:
-        pages = PartPages(self.part, self.document_bytes, self.slices.field)
-        counts, names = Counter(article=0, redirect=0, other_namespace=0), list[list[str]]()
+        names: list[tuple[str, ...]] = []
 
-        def articles() -> Iterator[PageRow]:
-            for page in pages:
-                counts[page.kind] += 1
-                if page.kind != "article":
-                    continue
-                if self.slices.is_impossible(page.value):
-                    pages.bad.add(pages.file, "a date that does not exist", f"the document {page.id!r}")
-                names.append(self._names(page.value))
-                yield page_row(page)
+        def note(pages: PartPages, page: Page) -> None:
+            if self.slices.is_impossible(page.value):
+                pages.bad.add(pages.file, "a date that does not exist", f"the document {page.id!r}")
+            names.append(self.slices.names(page.value))
 
-        for name, shard in in_shards(articles(), self.shard_megabytes):
-            yield name, shard.append_column("slices", pa.array(names, pa.list_(pa.string())))
-            names.clear()
-        row = {f"num_{kind}": number for kind, number in counts.items()} | {"num_replaced": pages.num_replaced}
-        yield "source", self.part.described(row)
-        yield from left_out_table(pages.bad)
-
-    def _names(self, value: object) -> list[str]:
-        wanted = self.slices.values
-        return [name for name in self.slices.names(value) if not wanted or name in wanted]
+        for name, table in self.read(note, self.slices.field):
+            if name.startswith("shard_"):
+                yield name, table.append_column("slices", pa.array(names, pa.list_(pa.string())))
+                names.clear()
+            else:
+                yield name, table
 
 
 # --- rows -----------------------------------------------------------------------------------------------------------
@@ -128,24 +119,24 @@ class MakeDocuments(Work, unit="export_documents/2", stage="documents", makes=[O
 
 
 class CutDocuments(Work, unit="export_sentences/2", stage="sentences"):
-    """The sentences of each line of a shard's documents, or the words of those that have any."""
+    """The sentences of each line of a shard's documents: their texts, or with a tokeniser the words of those that have
+    any."""
 
-    level: Level
-    tokens: Tokens
+    tokens: Tokens | None
     sentences: str = sentences.VERSION
     documents: TableRef
 
     def tables(self, store: Store) -> Tables:
-        content, words_of = ("tokens", self.tokens.tokenizer()) if self.level == "tokens" else ("text", str)
+        level: Level = "tokens" if self.tokens else "sentences"
+        content, said = ("tokens", self.tokens.tokenizer()) if self.tokens else ("text", str)
         rows = [
-            document | {"line": line, "sentence": number, content: said, "size": len(said)}
+            document | {"line": line, "sentence": number, content: words, "size": len(words)}
             for document in store.read(self.documents).to_pylist()
             for line, text in enumerate(document["text"].split("\n"))
             for number, sentence in enumerate(sentence_texts(text))
-            if (said := words_of(sentence))
+            if (words := said(sentence))
         ]
-        schema = unit_schema(self.level, sliced="slices" in self.documents.columns)
-        yield self.level, pa.Table.from_pylist(rows, schema)
+        yield level, pa.Table.from_pylist(rows, unit_schema(level, sliced="slices" in self.documents.columns))
 
 
 # --- the account ----------------------------------------------------------------------------------------------------

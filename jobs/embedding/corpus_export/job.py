@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from typing import Any
 
 from tiltmeter.jobs.embedding.corpora import Tokens, pages_of_parts, read_parts
 from tiltmeter.jobs.embedding.corpus_export.config import CorpusExportRun, ExportSources, find_sources
@@ -21,21 +20,32 @@ ExportRun = Run[CorpusExportRun, ExportSources]
 def run(run: ExportRun) -> None:
     """Read the corpus, make its rows on workers, write the files, and say what became of every page."""
     text, export, store, directory = run.sources.text, run.config.export, run.runner.store, run.directory
+    sliced = ["slices"] if text.slicing else []
     digests = file_digests(run.runner, text.sources, text.name)
-    documents, sources = _documents(run)
-    levels = {level: _rows(run, level, documents.refs("documents")) for level in export.ordered}
-    schemas = {level: level_schema(level, sliced=text.slicing is not None) for level in levels}
+    made, sources = _documents(run)
+    documents = made.refs("documents")
+    levels = {level: _rows(run, level, documents, sliced) for level in export.ordered}
+    schemas = {level: level_schema(level, sliced=bool(sliced)) for level in levels}
     with directory.dataset() as folder:
-        extents = documents.refs("extents")
-        files = write_files(store, folder, export.format, export.shard_megabytes, extents, levels, schemas)
-        summed = run.do([_summing(run, levels, files, documents, sources)], publish=False)
-        account = {row.what: row.num_pages for row in Account.read(store, summed.one(Account))}
+        files = write_files(store, folder, export, made.refs("extents"), levels, schemas)
+        account = SumUp(
+            group=text.name,
+            language=text.corpus.language,
+            levels=export.ordered,
+            files=[{name: file[name] for name in ("file", "level", "num_rows", "digest")} for file in files],
+            sizes=[ref.select("size") for refs in levels.values() for ref in refs],
+            documents=[ref.select("id", "title", *sliced, "text") for ref in documents],
+            sources=sources,
+            omitted=[ref.select("why") for ref in made.refs(Omitted)],
+        )
+        summed = run.do([account], publish=False)
+        pages = {row.what: row.num_pages for row in Account.read(store, summed.one(Account))}
         read = [digests[source.uri] for source in text.sources]
-        facts = provenance(run.config, run.sources, read, files, account, directory.record["git_commit"])
+        facts = provenance(run.config, run.sources, read, files, pages, directory.record["git_commit"])
         (folder / "README.md").write_text(card(facts, run.sources, schemas), encoding="utf-8")
         said = json.dumps(facts, indent=2, ensure_ascii=False)
         (folder / "provenance.json").write_text(f"{said}\n", encoding="utf-8")
-    for table, refs in [*((table, summed.refs(table)) for table in SumUp.makes), (Omitted, documents.refs(Omitted))]:
+    for table, refs in [*((table, summed.refs(table)) for table in SumUp.makes), (Omitted, made.refs(Omitted))]:
         run.publish(table.table_name, [ref.labelled(corpus=text.name) for ref in refs])
     run.console.print(f"data set: {directory.path / 'dataset'}", soft_wrap=True, highlight=False)
 
@@ -69,46 +79,15 @@ def _documents(run: ExportRun) -> tuple[Done[MakeDocuments], Sequence[TableRef]]
     return done, pages.sources
 
 
-def _rows(run: ExportRun, level: Level, documents: Sequence[TableRef]) -> Sequence[TableRef]:
+def _rows(run: ExportRun, level: Level, documents: Sequence[TableRef], sliced: Sequence[str]) -> Sequence[TableRef]:
     """The tables of a level, one for each of the documents'."""
     if level == "documents":
         return documents
     text = run.sources.text
-    sliced = ["slices"] if text.slicing else []
-    works = (
-        CutDocuments(
-            group=text.name,
-            label=f"{text.name} {level}",
-            level=level,
-            tokens=Tokens(text.tokenizer.identity),
-            documents=ref.select("row", "id", "title", "language", *sliced, "text"),
-        )
-        for ref in documents
-    )
+    tokens = Tokens(text.tokenizer.identity) if level == "tokens" else None
+    read = [ref.select("row", "id", "title", "language", *sliced, "text") for ref in documents]
+    works = (CutDocuments(group=text.name, label=f"{text.name} {level}", tokens=tokens, documents=ref) for ref in read)
     return run.do(works, stage=level).refs(level)
-
-
-def _summing(
-    run: ExportRun,
-    levels: dict[Level, Sequence[TableRef]],
-    files: Sequence[dict[str, Any]],
-    documents: Done[MakeDocuments],
-    sources: Sequence[TableRef],
-) -> SumUp:
-    text = run.sources.text
-    sliced = ["slices"] if text.slicing else []
-    shown = ("file", "level", "num_rows", "digest")
-    return SumUp(
-        group=text.name,
-        label=f"{text.name} account",
-        language=text.corpus.language,
-        levels=list(levels),
-        files=[{name: file[name] for name in shown} for file in files],
-        sizes=[ref.select("size") for tables in levels.values() for ref in tables],
-        documents=[ref.select("id", "title", *sliced, "text") for ref in documents.refs("documents")],
-        sources=sources,
-        omitted=[ref.select("why") for ref in documents.refs(Omitted)],
-    )
 
 
 JOB = Job(CorpusExportRun, find_sources, run, TABLES, "tiltmeter.jobs.embedding.corpus_export.page:page")

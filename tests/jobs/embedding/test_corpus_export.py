@@ -15,8 +15,8 @@ from huggingface_hub import DatasetCard
 from tests.jobs.test_layouts import survive
 from tiltmeter.cluster.stages import UnitsFailed
 from tiltmeter.operators.compute.keys import document_key, shard_starts
+from tiltmeter.storage.corpora.cards import dump_date
 from tiltmeter.storage.corpora.datasets import OtherSchema, write_dataset_file
-from tiltmeter.storage.corpora.provenance import dump_date
 from tiltmeter.storage.errors import StorageError
 
 DOCUMENTS = [

@@ -1,8 +1,8 @@
-"""Where a corpus comes from, as cards of data sets and models say it: date, wiki, language, digests of its files."""
+"""What cards of data sets and models say alike: date, wiki and language of a corpus, digests of its files, tables."""
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import date
 from urllib.parse import urlsplit
 
@@ -73,3 +73,15 @@ def digests(source: Source) -> dict[str, str]:
             for one in sums:
                 one.update(piece)
     return {one.name: one.hexdigest() for one in sums}
+
+
+def pipe_table(*rows: Sequence[str]) -> str:
+    """Rows as a table in Markdown, the first of which are headings.
+
+    >>> print(pipe_table(["", "pages"], ["a|b", "2"]))
+    |  | pages |
+    |---|---|
+    | a\\|b | 2 |
+    """
+    head, *lines = (f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows)
+    return "\n".join([head, "|---" * len(rows[0]) + "|", *lines])
