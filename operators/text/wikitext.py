@@ -9,7 +9,8 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain
 
-from mwparserfromhell.parser import CTokenizer, tokens
+from mwparserfromhell import parser
+from mwparserfromhell.parser import tokens
 from mwparserfromhell.parser.tokenizer import Tokenizer
 
 VERSION = "wikitext/3"
@@ -193,7 +194,7 @@ def unlinked(piece: str, prefixes: Collection[str]) -> str:
     """
     if "[" not in piece and "://" not in piece:
         return piece
-    tokenizer = (CTokenizer or Tokenizer)()
+    tokenizer = (parser.CTokenizer or Tokenizer)()
     parts = (piece[start : start + _MAX_PIECE] for start in range(0, len(piece), _MAX_PIECE))
     # Most of the time of mwparserfromhell goes into a tree of nodes, which nobody needs here.
     streams = (iter(tokenizer.tokenize(part, 0, True)) for part in parts)

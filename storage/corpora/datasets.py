@@ -70,7 +70,7 @@ def write_dataset_file(
         nonlocal num_rows, whole
         num_rows, whole = 0, TableDigest()
         with _writing(sink, schema, form) as write_group:
-            for group in _groups(_checked(pieces(), schema), schema):
+            for group in _groups(_checked(pieces(), schema)):
                 for block in blocks([group]):
                     whole.add(block)
                 num_rows += group.num_rows
@@ -111,7 +111,7 @@ def _columns(schema: pa.Schema) -> str:
     return ", ".join(f"{field.name} ({field.type})" for field in schema)
 
 
-def _groups(pieces: Iterable[pa.Table], schema: pa.Schema) -> Iterator[pa.Table]:
+def _groups(pieces: Iterable[pa.Table]) -> Iterator[pa.Table]:
     """Rows in groups whose ends depend on the rows alone."""
     waiting: list[pa.Table] = []
     num_rows = num_bytes = 0
@@ -123,7 +123,8 @@ def _groups(pieces: Iterable[pa.Table], schema: pa.Schema) -> Iterator[pa.Table]
                 yield pa.concat_tables([*waiting, piece.slice(start, row + 1 - start)]).combine_chunks()
                 waiting, start, num_rows, num_bytes = [], row + 1, 0, 0
         waiting.append(piece.slice(start))
-    yield pa.concat_tables([schema.empty_table(), *waiting]).combine_chunks()
+    if num_rows:  # readers take the rows of the first group for the size of their batches
+        yield pa.concat_tables(waiting).combine_chunks()
 
 
 def _row_bytes(piece: pa.Table) -> Iterator[int]:

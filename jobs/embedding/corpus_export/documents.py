@@ -128,13 +128,13 @@ class CutDocuments(Work, unit="export_sentences/2", stage="sentences"):
 
     def tables(self, store: Store) -> Tables:
         level: Level = "tokens" if self.tokens else "sentences"
-        content, said = ("tokens", self.tokens.tokenizer()) if self.tokens else ("text", str)
+        content, words_of = ("tokens", self.tokens.tokenizer()) if self.tokens else ("text", str)
         rows = [
             document | {"line": line, "sentence": number, content: words, "size": len(words)}
             for document in store.read(self.documents).to_pylist()
             for line, text in enumerate(document["text"].split("\n"))
             for number, sentence in enumerate(sentence_texts(text))
-            if (words := said(sentence))
+            if (words := words_of(sentence))
         ]
         yield level, pa.Table.from_pylist(rows, unit_schema(level, sliced="slices" in self.documents.columns))
 

@@ -12,7 +12,15 @@ from tiltmeter.jobs.embedding.pages import file_digests, find_repeated
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.job import Job
 from tiltmeter.jobs.runtime.work import Done
+from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.store.ledger import TableRef
+
+_NO_ROWS: dict[Level, str] = {
+    "documents": "all pages are empty without their markup, unreadable, or in none of corpus.slice_values",
+    "sentences": "no document has a sentence: leave sentences out of export.levels",
+    "tokens": "no document has a word: leave tokens out of export.levels",
+}
+"""Of a data set without rows, which no reader opens."""
 
 ExportRun = Run[CorpusExportRun, ExportSources]
 
@@ -25,6 +33,9 @@ def run(run: ExportRun) -> None:
     made, sources = _documents(run)
     documents = made.refs("documents")
     levels = {level: _rows(run, level, documents, sliced) for level in export.ordered}
+    for level, refs in levels.items():
+        if not any(ref.num_rows for ref in refs):
+            raise InputError(f"{text.name}: there is nothing to export, as {_NO_ROWS[level]}")
     schemas = {level: level_schema(level, sliced=bool(sliced)) for level in levels}
     with directory.dataset() as folder:
         files = write_files(store, folder, export, made.refs("extents"), levels, schemas)
@@ -43,10 +54,11 @@ def run(run: ExportRun) -> None:
         read = [digests[source.uri] for source in text.sources]
         facts = provenance(run.config, run.sources, read, files, pages, directory.record["git_commit"])
         (folder / "README.md").write_text(card(facts, run.sources, schemas), encoding="utf-8")
-        said = json.dumps(facts, indent=2, ensure_ascii=False)
-        (folder / "provenance.json").write_text(f"{said}\n", encoding="utf-8")
-    for table, refs in [*((table, summed.refs(table)) for table in SumUp.makes), (Omitted, made.refs(Omitted))]:
-        run.publish(table.table_name, [ref.labelled(corpus=text.name) for ref in refs])
+        lines = json.dumps(facts, indent=2, ensure_ascii=False)
+        (folder / "provenance.json").write_text(f"{lines}\n", encoding="utf-8")
+    for table in TABLES:
+        refs = summed.refs(table) or made.refs(table)
+        run.publish(table, [ref.labelled(corpus=text.name) for ref in refs])
     run.console.print(f"data set: {directory.path / 'dataset'}", soft_wrap=True, highlight=False)
 
 
