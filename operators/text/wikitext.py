@@ -9,9 +9,12 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain
 
-from mwparserfromhell import parser
 from mwparserfromhell.parser import tokens
-from mwparserfromhell.parser.tokenizer import Tokenizer
+
+try:
+    from mwparserfromhell.parser._tokenizer import CTokenizer as Tokenizer
+except ImportError:  # where it was installed without a compiler
+    from mwparserfromhell.parser.tokenizer import Tokenizer
 
 VERSION = "wikitext/3"
 
@@ -194,7 +197,7 @@ def unlinked(piece: str, prefixes: Collection[str]) -> str:
     """
     if "[" not in piece and "://" not in piece:
         return piece
-    tokenizer = (parser.CTokenizer or Tokenizer)()
+    tokenizer = Tokenizer()
     parts = (piece[start : start + _MAX_PIECE] for start in range(0, len(piece), _MAX_PIECE))
     # Most of the time of mwparserfromhell goes into a tree of nodes, which nobody needs here.
     streams = (iter(tokenizer.tokenize(part, 0, True)) for part in parts)

@@ -1,8 +1,7 @@
 """Settings of `corpus_export`, which ``conf/job/corpus_export.yaml`` explains, and what a run starts from."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Iterable
+from typing import Annotated, Literal, Self
 
 import pydantic
 from pydantic import AfterValidator, Field
@@ -14,13 +13,10 @@ from tiltmeter.jobs.runtime.config import each_once
 from tiltmeter.jobs.runtime.settings.fields import settings
 from tiltmeter.operators.text.tokens import Tokenizer
 from tiltmeter.storage.corpora import corpora
-from tiltmeter.storage.corpora.cards import dump_date, is_wikipedia
-from tiltmeter.storage.corpora.corpora import check_any_readable, downloaded
+from tiltmeter.storage.corpora.cards import dump_date
+from tiltmeter.storage.corpora.corpora import Source, check_any_readable, downloaded
 from tiltmeter.storage.corpora.datasets import DatasetFormat
 from tiltmeter.storage.store.ledger import Store
-
-WIKIPEDIA = ("cc-by-sa-4.0", "gfdl")
-"""Under which its text is, both at once."""
 
 _License = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]*$")]
 
@@ -49,6 +45,10 @@ class Export:
         """The levels in their own order, by which the first is what opens without a name."""
         return [level for level in LEVELS if level in self.levels]
 
+    def date(self, sources: Iterable[Source]) -> str | None:
+        """Of the dump: what is set, or what the names of all its files say."""
+        return self.dump_date or dump_date(source.name for source in sources)
+
 
 @settings
 class CorpusExportRun(CorporaRun):
@@ -67,37 +67,15 @@ class CorpusExportRun(CorporaRun):
         return self
 
 
-@dataclass(frozen=True)
-class ExportSources:
-    """Attributes:
-    text: the corpus.
-    license: of its text, as the hub names it; empty where it is not known.
-    dump_date: as YYYY-MM-DD; None where no file says it, or files differ.
-    is_wikipedia: whether its dumps are of a Wikipedia.
-    """
-
-    text: Text
-    license: Sequence[str]
-    dump_date: str | None
-    is_wikipedia: bool
-
-    def record(self) -> dict[str, Any]:
-        """Every file with its version, for ``run.json``."""
-        return Sources(texts=[self.text]).record()
-
-
-def find_sources(config: CorpusExportRun) -> ExportSources:
+def find_sources(config: CorpusExportRun) -> Sources:
     """Look for the files; those to be downloaded are copied into the store.
 
     Raises:
         InputError: if a file is missing or in no known format, or none can be read.
     """
-    [corpus], export = config.corpora, config.export
+    [corpus] = config.corpora
     sources = corpora.find_sources(downloaded(corpus, Store(config.store).root))
     check_any_readable(sources)
     # Without words there is nothing to tell apart, in a language of whatever script.
-    tokenizer = Tokenizer(corpus.language if "tokens" in export.levels else "und", fold_case=False)
-    of_wikipedia = all(map(is_wikipedia, sources))
-    license = export.license or (WIKIPEDIA if of_wikipedia else ())
-    date = export.dump_date or dump_date(source.name for source in sources)
-    return ExportSources(Text(corpus.name, corpus, sources, tokenizer, {}), license, date, of_wikipedia)
+    tokenizer = Tokenizer(corpus.language if "tokens" in config.export.levels else "und", fold_case=False)
+    return Sources(texts=[Text(corpus.name, corpus, sources, tokenizer, {})])

@@ -10,10 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import yaml
 
-from tiltmeter.jobs.embedding.corpus_export.config import WIKIPEDIA, CorpusExportRun, Export, ExportSources
+from tiltmeter.jobs.embedding.corpus_export.config import CorpusExportRun, Export
 from tiltmeter.jobs.embedding.corpus_export.tables import Level
+from tiltmeter.jobs.embedding.sources import Text
 from tiltmeter.operators.compute.keys import shard_starts
-from tiltmeter.storage.corpora.cards import language_tag, pipe_table
+from tiltmeter.storage.corpora.cards import is_wikipedia, language_tag, pipe_table
 from tiltmeter.storage.corpora.datasets import shard_name, write_dataset_file
 from tiltmeter.storage.files.redaction import redacted_values
 from tiltmeter.storage.store.ledger import Store, TableRef
@@ -24,6 +25,9 @@ _FIRST_SIZE = 1000
 
 _NAMES = {"documents": ("data", "default")}
 """Folder and configuration of a level, where they are not called as the level is."""
+
+_WIKIPEDIA = ("cc-by-sa-4.0", "gfdl")
+"""Under which its text is, both at once."""
 
 _LICENSE_OF_WIKIPEDIA = (
     "The texts come from Wikipedia, whose authors have put them under the Creative Commons Attribution-ShareAlike "
@@ -92,23 +96,24 @@ def size_category(num_rows: int) -> str:
 
 def provenance(
     config: CorpusExportRun,
-    sources: ExportSources,
-    digests: Sequence[Mapping[str, Any]],
+    text: Text,
+    digests: Mapping[str, Mapping[str, Any]],
     files: Sequence[Mapping[str, Any]],
     account: Mapping[str, int],
     commit: str | None,
 ) -> dict[str, Any]:
     """What ``provenance.json`` says, and the card in words."""
-    corpus, export = config.corpora[0], config.export
+    corpus, export, of_wikipedia = text.corpus, config.export, all(map(is_wikipedia, text.sources))
     settings = {"levels": export.ordered, "shard_megabytes": export.shard_megabytes, "format": export.format}
     slices = {name: getattr(corpus, name) for name in ("slices", "slice_by", "slice_cuts", "slice_values")}
     facts: dict[str, Any] = redacted_values(
         {
             "corpus": corpus.name,
             "language": language_tag(corpus.language),
-            "license": sources.license,
-            "dump_date": sources.dump_date,
-            "sources": digests,
+            "license": export.license or (_WIKIPEDIA if of_wikipedia else ()),
+            "dump_date": export.date(text.sources),
+            "is_wikipedia": of_wikipedia,
+            "sources": [digests[source.uri] for source in text.sources],
             "settings": settings | slices,
             "made_by": {"program": "tiltmeter", "commit": commit},
             "pages": account,
@@ -121,7 +126,7 @@ def provenance(
     return facts
 
 
-def card(facts: Mapping[str, Any], sources: ExportSources, schemas: Mapping[Level, pa.Schema]) -> str:
+def card(facts: Mapping[str, Any], schemas: Mapping[Level, pa.Schema]) -> str:
     """``README.md``: YAML as the hub has it, and what the data set is in words."""
     form, first = facts["settings"]["format"], next(iter(schemas))
     configs: list[dict[str, Any]] = []
@@ -134,7 +139,7 @@ def card(facts: Mapping[str, Any], sources: ExportSources, schemas: Mapping[Leve
         "language": [facts["language"]],
         "license": facts["license"] or ["unknown"],
         "size_categories": [size_category(facts["rows"][first])],
-        "source_datasets": ["extended|wikipedia" if sources.is_wikipedia else "original"],
+        "source_datasets": ["extended|wikipedia" if facts["is_wikipedia"] else "original"],
         "task_categories": ["text-generation", "fill-mask"],
         "configs": configs,
     }
@@ -160,7 +165,7 @@ def _words(facts: Mapping[str, Any], schemas: Mapping[Level, pa.Schema]) -> str:
         f"# {facts['corpus']}",
         f"Texts in {facts['language']}, one document a row, from the files below{date}. {_SAME}",
         "## License",
-        _LICENSE_OF_WIKIPEDIA if {*WIKIPEDIA} <= {*facts["license"]} else license,
+        _LICENSE_OF_WIKIPEDIA if {*_WIKIPEDIA} <= {*facts["license"]} else license,
         "## Pages",
         pipe_table(("", "pages"), *((what, f"{num:,}") for what, num in facts["pages"].items() if num)),
         "## Rows",

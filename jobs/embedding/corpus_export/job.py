@@ -4,11 +4,12 @@ import json
 from collections.abc import Sequence
 
 from tiltmeter.jobs.embedding.corpora import Tokens, pages_of_parts, read_parts
-from tiltmeter.jobs.embedding.corpus_export.config import CorpusExportRun, ExportSources, find_sources
+from tiltmeter.jobs.embedding.corpus_export.config import CorpusExportRun, find_sources
 from tiltmeter.jobs.embedding.corpus_export.dataset import card, provenance, write_files
 from tiltmeter.jobs.embedding.corpus_export.documents import CutDocuments, MakeDocuments, ReadWithSlices, SumUp
 from tiltmeter.jobs.embedding.corpus_export.tables import TABLES, Account, Level, Omitted, level_schema
 from tiltmeter.jobs.embedding.pages import file_digests, find_repeated
+from tiltmeter.jobs.embedding.sources import Sources, Text
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.job import Job
 from tiltmeter.jobs.runtime.work import Done
@@ -22,17 +23,17 @@ _NO_ROWS: dict[Level, str] = {
 }
 """Of a data set without rows, which no reader opens."""
 
-ExportRun = Run[CorpusExportRun, ExportSources]
+ExportRun = Run[CorpusExportRun, Sources]
 
 
 def run(run: ExportRun) -> None:
     """Read the corpus, make its rows on workers, write the files, and say what became of every page."""
-    text, export, store, directory = run.sources.text, run.config.export, run.runner.store, run.directory
+    [text], export, store, directory = run.sources.texts, run.config.export, run.runner.store, run.directory
     sliced = ["slices"] if text.slicing else []
     digests = file_digests(run.runner, text.sources, text.name)
-    made, sources = _documents(run)
+    made, sources = _documents(run, text)
     documents = made.refs("documents")
-    levels = {level: _rows(run, level, documents, sliced) for level in export.ordered}
+    levels = {level: _rows(run, text, level, documents, sliced) for level in export.ordered}
     for level, refs in levels.items():
         if not any(ref.num_rows for ref in refs):
             raise InputError(f"{text.name}: there is nothing to export, as {_NO_ROWS[level]}")
@@ -51,9 +52,8 @@ def run(run: ExportRun) -> None:
         )
         summed = run.do([account], publish=False)
         pages = {row.what: row.num_pages for row in Account.read(store, summed.one(Account))}
-        read = [digests[source.uri] for source in text.sources]
-        facts = provenance(run.config, run.sources, read, files, pages, directory.record["git_commit"])
-        (folder / "README.md").write_text(card(facts, run.sources, schemas), encoding="utf-8")
+        facts = provenance(run.config, text, digests, files, pages, directory.record["git_commit"])
+        (folder / "README.md").write_text(card(facts, schemas), encoding="utf-8")
         lines = json.dumps(facts, indent=2, ensure_ascii=False)
         (folder / "provenance.json").write_text(f"{lines}\n", encoding="utf-8")
     for table in TABLES:
@@ -62,10 +62,10 @@ def run(run: ExportRun) -> None:
     run.console.print(f"data set: {directory.path / 'dataset'}", soft_wrap=True, highlight=False)
 
 
-def _documents(run: ExportRun) -> tuple[Done[MakeDocuments], Sequence[TableRef]]:
+def _documents(run: ExportRun, text: Text) -> tuple[Done[MakeDocuments], Sequence[TableRef]]:
     """The documents of all shards of pages, and what describes the files' pages."""
-    config, text, runner = run.config, run.sources.text, run.runner
-    worker_bytes, name, date = config.cluster.worker_data_bytes, text.name, run.sources.dump_date
+    config, runner, name = run.config, run.runner, text.name
+    worker_bytes, date = config.cluster.worker_data_bytes, config.export.date(text.sources)
     parts = read_parts(runner, [text], config.reading, worker_bytes, ReadWithSlices)
     # A data set without some of its files would look like a whole one.
     runner.check()
@@ -91,11 +91,12 @@ def _documents(run: ExportRun) -> tuple[Done[MakeDocuments], Sequence[TableRef]]
     return done, pages.sources
 
 
-def _rows(run: ExportRun, level: Level, documents: Sequence[TableRef], sliced: Sequence[str]) -> Sequence[TableRef]:
+def _rows(
+    run: ExportRun, text: Text, level: Level, documents: Sequence[TableRef], sliced: Sequence[str]
+) -> Sequence[TableRef]:
     """The tables of a level, one for each of the documents'."""
     if level == "documents":
         return documents
-    text = run.sources.text
     tokens = Tokens(text.tokenizer.identity) if level == "tokens" else None
     read = [ref.select("row", "id", "title", "language", *sliced, "text") for ref in documents]
     works = (CutDocuments(group=text.name, label=f"{text.name} {level}", tokens=tokens, documents=ref) for ref in read)
