@@ -229,9 +229,10 @@ def _visible(stream: Iterator[tokens.Token], prefixes: Collection[str]) -> list[
 def _link_text(title: Sequence[str], text: Sequence[str] = (), *, prefixes: Collection[str]) -> str:
     target = "".join(title).strip()
     prefix, colon, _ = target.partition(":")
-    media = colon and (_normalised(prefix) in prefixes or _MEDIA_FILE.fullmatch(target))
-    if prefix and (media or _LANGUAGE_LINK.match(target)):
-        return ""
+    if prefix and colon:
+        is_media = _normalised(prefix) in prefixes or _MEDIA_FILE.fullmatch(target)
+        if is_media or _LANGUAGE_LINK.match(target):
+            return ""
     return "".join(text) if text else target.removeprefix(":")
 
 

@@ -41,15 +41,6 @@ class DatasetFile(NamedTuple):
     sha256: str
 
 
-def shard_name(number: int, num_shards: int, form: DatasetFormat) -> str:
-    """What ``datasets`` calls a file of the split ``train``.
-
-    >>> shard_name(0, 12, "jsonl.gz")
-    'train-00000-of-00012.jsonl.gz'
-    """
-    return f"train-{number:05d}-of-{num_shards:05d}.{form}"
-
-
 def write_dataset_file(
     place: Path, schema: pa.Schema, pieces: Callable[[], Iterable[pa.Table]], form: DatasetFormat, *, setting: str
 ) -> DatasetFile:

@@ -1,5 +1,6 @@
 """The data set as a folder: its files, its card and the same as JSON, which `datasets` and the hub of models read."""
 
+from bisect import bisect
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import accumulate
@@ -15,13 +16,12 @@ from tiltmeter.jobs.embedding.corpus_export.tables import Level
 from tiltmeter.jobs.embedding.sources import Text
 from tiltmeter.operators.compute.keys import shard_starts
 from tiltmeter.storage.corpora.cards import is_wikipedia, language_tag, pipe_table
-from tiltmeter.storage.corpora.datasets import shard_name, write_dataset_file
+from tiltmeter.storage.corpora.datasets import write_dataset_file
 from tiltmeter.storage.files.redaction import redacted_values
 from tiltmeter.storage.store.ledger import Store, TableRef
 from tiltmeter.storage.store.tables import documentation
 
 _SIZES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M", "100M<n<1B", "1B<n<10B")
-_FIRST_SIZE = 1000
 
 _NAMES = {"documents": ("data", "default")}
 """Folder and configuration of a level, where they are not called as the level is."""
@@ -67,7 +67,7 @@ def write_files(
     for level, refs in levels.items():
         schema = schemas[level]
         for number, (start, stop) in enumerate(zip(starts, [*starts[1:], of_all.num_rows], strict=True)):
-            place = f"{_names(level)[0]}/{shard_name(number, len(starts), export.format)}"
+            place = f"{_names(level)[0]}/train-{number:05d}-of-{len(starts):05d}.{export.format}"
             pieces = partial(_rows, store, refs, firsts, start, stop, schema.names)
             file = write_dataset_file(folder / place, schema, pieces, export.format, setting="run_dir=<path>")
             files.append({"file": place, "level": level, **file._asdict()})
@@ -90,8 +90,7 @@ def size_category(num_rows: int) -> str:
     >>> size_category(999), size_category(1000), size_category(24_474)
     ('n<1K', '1K<n<10K', '10K<n<100K')
     """
-    place = sum(num_rows >= _FIRST_SIZE * 10**exponent for exponent in range(len(_SIZES) - 1))
-    return _SIZES[place]
+    return _SIZES[bisect([10**exponent for exponent in range(3, 10)], num_rows)]
 
 
 def provenance(
