@@ -95,7 +95,7 @@ def _checked(pieces: Iterable[pa.Table], schema: pa.Schema) -> Iterator[pa.Table
     for piece in pieces:
         if not piece.schema.equals(schema):
             raise OtherSchema(f"a piece with {_columns(piece.schema)} is not of the data set's {_columns(schema)}")
-        yield piece
+        yield piece.cast(schema)  # what lists call their items is no part of being equal
 
 
 def _columns(schema: pa.Schema) -> str:

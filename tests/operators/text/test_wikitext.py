@@ -2,7 +2,7 @@ import functools
 
 import mwparserfromhell
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from mwparserfromhell.nodes import ExternalLink, Heading, HTMLEntity, Text, Wikilink
 
@@ -140,6 +140,7 @@ def of_tree(code):
             yield from of_tree(node.title)
 
 
+@example("[[a|http://a.org/b]][[File:a|[[b]]]][http://a.org]")
 @given(LINKS.filter(lambda source: "{{" not in source))
 def test_links_read_from_tokens_are_those_of_the_tree(source):
     tree = mwparserfromhell.parse(source, skip_style_tags=True)
