@@ -22,7 +22,7 @@ SETTINGS, CONFIG = "tiltmeter.conf", "tiltmeter"
 OURS = {
     "association": "tiltmeter.jobs.association.job:JOB",
     "attribution": "tiltmeter.jobs.classifiers.attribution.job:JOB",
-    "bootstrap": "tiltmeter.jobs.embedding.job:JOB",
+    "bootstrap": "tiltmeter.jobs.embedding.bootstrap.job:JOB",
     "compare": "tiltmeter.jobs.upkeep.compare.job:JOB",
     "corpus_export": "tiltmeter.jobs.embedding.corpus_export.job:JOB",
     "decoy_benchmark": "tiltmeter.jobs.classifiers.decoys.job:JOB",

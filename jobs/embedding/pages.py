@@ -5,7 +5,7 @@ sharding that yields the same content, leads to the same units downstream. Each 
 corpus of which a part can't be read goes on as far as its other parts allow, and leaves the rest to the others.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,6 +24,7 @@ from tiltmeter.jobs.runtime.work import Done, SomeWork, Subject, Work, aside, do
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.text import wikitext
 from tiltmeter.storage.bad_records import BadRecords
+from tiltmeter.storage.corpora.cards import digests
 from tiltmeter.storage.corpora.corpora import Page, Source, Span, pages_of, split
 from tiltmeter.storage.corpora.pages import Repairs
 from tiltmeter.storage.errors import InputError
@@ -318,19 +319,41 @@ class ReadPages(ReadPart, unit="pages/3"):
     part_length: int | None = None
 
     def tables(self, _: Store) -> Tables:
+        return self.read(lambda _pages, _page: None)
+
+    def read(self, note: Callable[[PartPages, Page], None], field: str | None = None) -> Tables:
+        """The tables; ``note`` sees every article, with the value of the field, before its shard comes."""
         counts = {"article": 0, "redirect": 0, "other_namespace": 0}
-        pages = PartPages(self.part, self.document_bytes)
+        pages = PartPages(self.part, self.document_bytes, field)
 
         def articles() -> Iterator[PageRow]:
             for page in pages:
                 counts[page.kind] += 1
                 if page.kind == "article":
+                    note(pages, page)
                     yield page_row(page)
 
         yield from in_shards(articles(), self.shard_megabytes)
         row = {f"num_{kind}": number for kind, number in counts.items()} | {"num_replaced": pages.num_replaced}
         yield "source", self.part.described(row)
         yield from left_out_table(pages.bad)
+
+
+class DigestFile(Work, unit="file_digest/1", stage="digest files"):
+    """Name, size and digests of a file."""
+
+    source: Source
+
+    def tables(self, _: Store) -> Tables:
+        row = {"name": redacted(self.source.name), "bytes": self.source.num_bytes}
+        yield "digest", pa.Table.from_pylist([row | digests(self.source)])
+
+
+def file_digests(runner: Runner, sources: Iterable[Source], group: str) -> dict[str, dict[str, Any]]:
+    """Of each file, by where it lies, its name, ``bytes``, ``sha256`` and ``sha1``."""
+    files = {source.uri: source for source in sources}
+    done = do(runner, (DigestFile(group=group, label=one.name, source=one) for one in files.values()))
+    return {work.source.uri: runner.store.read(unit.tables["digest"]).to_pylist()[0] for work, unit in done.pairs}
 
 
 # --- each page once, as plain lines ---------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ from tiltmeter.jobs.runtime.rows import OK, Row, failed
 from tiltmeter.jobs.runtime.work import Done, Work, do
 from tiltmeter.operators.compute import slicing
 from tiltmeter.operators.compute.slicing import Slicing
-from tiltmeter.storage.corpora.corpora import Page, fields_of
+from tiltmeter.storage.corpora.corpora import fields_of
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.store.ledger import Finished, Store, TableRef
 from tiltmeter.storage.store.streaming import pieces
@@ -67,7 +67,7 @@ class ReadSlices(ReadPart, unit="sliced_pages/2"):
 
         pages, num_replaced = PartPages(self.part, self.document_bytes, self.slices.field), 0
         for page in pages:
-            names = self._names(page) if page.kind == "article" else ()
+            names = self.slices.names(page.value) if page.kind == "article" else ()
             if page.kind == "article" and not names:
                 counts[None] += 1
                 if self.slices.is_impossible(page.value):
@@ -95,10 +95,6 @@ class ReadSlices(ReadPart, unit="sliced_pages/2"):
         yield "counts", pa.Table.from_pylist(rows, _COUNTS)
         yield "parts", pa.Table.from_pylist(parts, _PARTS)
         yield from left_out_table(pages.bad)
-
-    def _names(self, page: Page) -> tuple[str, ...]:
-        names = self.slices.names(page.value)
-        return tuple(name for name in names if name in self.slices.values) if self.slices.values else names
 
     def _check_number(self, counts: Mapping[str | None, int]) -> None:
         longest = max((len(name) for name in counts if name is not None), default=0)

@@ -54,7 +54,8 @@ class Slicing:
         (('law', 'art'), ())
         """
         values = value if isinstance(value, list | tuple) else [value]
-        return tuple(dict.fromkeys(name for item in values if (name := self._name(item))))
+        names = dict.fromkeys(name for item in values if (name := self._name(item)))
+        return tuple(name for name in names if not self.values or name in self.values)
 
     def _name(self, value: object) -> str:
         text = slice_name(value)

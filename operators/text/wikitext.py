@@ -6,13 +6,17 @@ joined to the next. What a reader of the page would not see as running text is l
 
 import html
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import chain
 
-import mwparserfromhell
-from mwparserfromhell.nodes import ExternalLink, Heading, HTMLEntity, Text, Wikilink
-from mwparserfromhell.wikicode import Wikicode
+from mwparserfromhell.parser import tokens
 
-VERSION = "wikitext/2"
+try:
+    from mwparserfromhell.parser._tokenizer import CTokenizer as Tokenizer
+except ImportError:  # where it was installed without a compiler
+    from mwparserfromhell.parser.tokenizer import Tokenizer
+
+VERSION = "wikitext/3"
 
 CANONICAL_MEDIA_PREFIXES = frozenset({"file", "image", "category"})
 """Names that every wiki understands, whatever its language."""
@@ -60,6 +64,24 @@ _BRACES = re.compile(r"\[\[|\]\]")
 _ENTITY = re.compile(r"&(?:#\d+|#[xX][0-9a-fA-F]+|[a-zA-Z][a-zA-Z0-9]*);")
 _LITERAL = str.maketrans({character: f"&#{ord(character)};" for character in "{}[]|<>'=*:_-!"})
 
+_TEXT, _WIKILINK = tokens.Text, tokens.WikilinkOpen
+_PARTS_SHOWN = {
+    tokens.HeadingStart: slice(1),
+    tokens.ExternalLinkOpen: slice(1, 2),
+    tokens.TagOpenOpen: slice(0),
+}
+"""Of elements other than wikilinks, by the token that they start with; tags are marks of lists and tables."""
+
+_SEPARATORS = {tokens.WikilinkSeparator, tokens.ExternalLinkSeparator}
+_ENDS = {
+    tokens.WikilinkClose,
+    tokens.ExternalLinkClose,
+    tokens.HeadingEnd,
+    tokens.TagCloseClose,
+    tokens.TagCloseSelfclose,
+}
+_OF_ENTITIES = {tokens.HTMLEntityStart: "&", tokens.HTMLEntityNumeric: "#", tokens.HTMLEntityEnd: ";"}
+
 
 def plain_lines(text: str, media_prefixes: Collection[str]) -> list[str]:
     r"""The running text of a page: paragraphs, list items and headings.
@@ -81,8 +103,8 @@ def plain_lines(text: str, media_prefixes: Collection[str]) -> list[str]:
     """
     prefixes = CANONICAL_MEDIA_PREFIXES | {_normalised(name) for name in media_prefixes}
     source = _without_tables(_without_templates(_without_tags(_HIDDEN.sub(_nowiki_as_entities, text))))
-    unlinked = "\n".join(_without_links(piece, prefixes) for piece in _pieces(source))
-    return _squeezed(_without_marks(unlinked))
+    words = "\n".join(unlinked(piece, prefixes) for piece in _pieces(source))
+    return _squeezed(_without_marks(words))
 
 
 def text_lines(text: str) -> list[str]:
@@ -119,7 +141,9 @@ def _without_templates(text: str) -> str:
         if reduced == text:
             break
         text = reduced
-    return _UNPAIRED_BRACES.sub("", text)
+    while (reduced := _UNPAIRED_BRACES.sub("", text)) != text:
+        text = reduced  # of which some may have become pairs
+    return text
 
 
 def _first_variant(markup: re.Match[str]) -> str:
@@ -161,35 +185,55 @@ def _pieces(source: str) -> Iterator[str]:
     yield "\n".join(piece)
 
 
-def _without_links(piece: str, prefixes: Collection[str]) -> str:
+def unlinked(piece: str, prefixes: Collection[str]) -> str:
+    """Text with the words of its links, without their targets, and without list marks.
+
+    Args:
+        piece: wikitext without tags, comments and doubled braces.
+        prefixes: as :func:`plain_lines` has them, in small letters.
+
+    >>> unlinked("* [[write|wrote]] [[Ada]][[File:a.jpg|thumb|[[Ada]]]] [http://a.org a]", {"file"})
+    ' wrote Ada a'
+    """
     if "[" not in piece and "://" not in piece:
         return piece
+    tokenizer = Tokenizer()
     parts = (piece[start : start + _MAX_PIECE] for start in range(0, len(piece), _MAX_PIECE))
-    codes = (mwparserfromhell.parse(part, skip_style_tags=True) for part in parts)
-    return "".join(text for code in codes for text in _visible(code, prefixes))
+    # Most of the time of mwparserfromhell goes into a tree of nodes, which nobody needs here.
+    streams = (iter(tokenizer.tokenize(part, 0, True)) for part in parts)
+    return "".join(text for stream in streams for text in _visible(stream, prefixes)[0])
 
 
-def _visible(code: Wikicode, prefixes: Collection[str]) -> Iterator[str]:
-    """What the page shows of parsed text: words and links; no template or tag has come as far as here."""
-    for node in code.nodes:
-        if isinstance(node, Text | HTMLEntity):
-            yield str(node)
-        elif isinstance(node, Wikilink):
-            yield from _link_text(node, prefixes)
-        elif isinstance(node, ExternalLink | Heading) and node.title is not None:
-            yield from _visible(node.title, prefixes)
+def _visible(stream: Iterator[tokens.Token], prefixes: Collection[str]) -> list[list[str]]:
+    """What the page shows of an element up to its end, in a list for each part, such as a link's target and text."""
+    parts: list[list[str]] = [[]]
+    for token in stream:
+        kind, shown = type(token), ""
+        if kind is _TEXT:
+            shown = token["text"]
+        elif kind is _WIKILINK:
+            shown = _link_text(*_visible(stream, prefixes), prefixes=prefixes)
+        elif kind in _ENDS:
+            break
+        elif kind in _SEPARATORS:
+            parts.append([])
+            continue
+        elif kind in _PARTS_SHOWN:
+            shown = "".join(chain(*_visible(stream, prefixes)[_PARTS_SHOWN[kind]]))
+        else:
+            shown = token.get("char") or _OF_ENTITIES.get(kind, "")
+        parts[-1].append(shown)
+    return parts
 
 
-def _link_text(link: Wikilink, prefixes: Collection[str]) -> Iterator[str]:
-    target = str(link.title).strip()
+def _link_text(title: Sequence[str], text: Sequence[str] = (), *, prefixes: Collection[str]) -> str:
+    target = "".join(title).strip()
     prefix, colon, _ = target.partition(":")
-    media = colon and (_normalised(prefix) in prefixes or _MEDIA_FILE.fullmatch(target))
-    if prefix and (media or _LANGUAGE_LINK.match(target)):
-        return
-    if link.text:
-        yield from _visible(link.text, prefixes)
-    else:
-        yield target.removeprefix(":")
+    if prefix and colon:
+        is_media = _normalised(prefix) in prefixes or _MEDIA_FILE.fullmatch(target)
+        if is_media or _LANGUAGE_LINK.match(target):
+            return ""
+    return "".join(text) if text else target.removeprefix(":")
 
 
 def _without_marks(text: str) -> Iterator[str]:

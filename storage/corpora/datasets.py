@@ -4,6 +4,8 @@ import gzip
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import IO, Literal, NamedTuple
 
@@ -39,15 +41,6 @@ class DatasetFile(NamedTuple):
     sha256: str
 
 
-def shard_name(number: int, num_shards: int, form: DatasetFormat) -> str:
-    """What ``datasets`` calls a file of the split ``train``.
-
-    >>> shard_name(0, 12, "jsonl.gz")
-    'train-00000-of-00012.jsonl.gz'
-    """
-    return f"train-{number:05d}-of-{num_shards:05d}.{form}"
-
-
 def write_dataset_file(
     place: Path, schema: pa.Schema, pieces: Callable[[], Iterable[pa.Table]], form: DatasetFormat, *, setting: str
 ) -> DatasetFile:
@@ -62,53 +55,54 @@ def write_dataset_file(
         OtherSchema: for a piece that has another column, another order or another type.
         StorageError: when the disk is full or the place can't be written.
     """
-    made = _Writing(schema, pieces, form)
-    num_bytes = write_file(fs.LocalFileSystem(), str(place), made.write, setting=setting)
+    num_rows, whole = 0, TableDigest()
+
+    def write(sink: IO[bytes] | pa.NativeFile) -> None:
+        nonlocal num_rows, whole
+        num_rows, whole = 0, TableDigest()
+        with _writing(sink, schema, form) as write_group:
+            for group in _groups(_checked(pieces(), schema)):
+                for block in blocks([group]):
+                    whole.add(block)
+                num_rows += group.num_rows
+                write_group(group)
+
+    num_bytes = write_file(fs.LocalFileSystem(), str(place), write, setting=setting)
     with place.open("rb") as file:
-        return DatasetFile(made.num_rows, num_bytes, made.digest, hashlib.file_digest(file, "sha256").hexdigest())
+        return DatasetFile(num_rows, num_bytes, whole.hexdigest(), hashlib.file_digest(file, "sha256").hexdigest())
 
 
-class _Writing:
-    def __init__(self, schema: pa.Schema, pieces: Callable[[], Iterable[pa.Table]], form: DatasetFormat) -> None:
-        self._schema, self._pieces, self._form = schema, pieces, form
-        self.num_rows, self.digest = 0, ""
+@contextmanager
+def _writing(
+    sink: IO[bytes] | pa.NativeFile, schema: pa.Schema, form: DatasetFormat
+) -> Iterator[Callable[[pa.Table], None]]:
+    """Gives what writes a group of rows."""
+    if form == "parquet":
+        with pq.ParquetWriter(sink, schema, compression="zstd", write_page_checksum=True) as writer:
+            yield partial(writer.write_table, row_group_size=_GROUP_ROWS)
+    else:
+        # Neither the moment nor the name of a file with another name for now may be in what is packed.
+        packed = form == "jsonl.gz"
+        with gzip.GzipFile("", "wb", fileobj=sink, mtime=0) if packed else nullcontext(sink) as file:
+            yield lambda group: file.writelines(_lines(group))
 
-    def write(self, sink: IO[bytes] | pa.NativeFile) -> None:
-        self.num_rows, whole = 0, TableDigest()
-        groups = self._counted(whole)
-        if self._form == "parquet":
-            with pq.ParquetWriter(sink, self._schema, compression="zstd", write_page_checksum=True) as writer:
-                for group in groups:
-                    writer.write_table(group, row_group_size=_GROUP_ROWS)
-        elif self._form == "jsonl":
-            sink.writelines(_lines(groups))
-        else:
-            # Neither the moment nor the name of a file with another name for now may be in it.
-            with gzip.GzipFile("", "wb", fileobj=sink, mtime=0) as packed:
-                packed.writelines(_lines(groups))
-        self.digest = whole.hexdigest()
 
-    def _counted(self, whole: TableDigest) -> Iterator[pa.Table]:
-        for group in _groups(self._checked(), self._schema):
-            for block in blocks([group]):
-                whole.add(block)
-            self.num_rows += group.num_rows
-            yield group
+def _lines(group: pa.Table) -> Iterator[bytes]:
+    return (f"{json.dumps(row, ensure_ascii=False)}\n".encode() for row in group.to_pylist())
 
-    def _checked(self) -> Iterator[pa.Table]:
-        for piece in self._pieces():
-            if not piece.schema.equals(self._schema):
-                raise OtherSchema(
-                    f"a piece with {_columns(piece.schema)} is not of the data set's {_columns(self._schema)}"
-                )
-            yield piece
+
+def _checked(pieces: Iterable[pa.Table], schema: pa.Schema) -> Iterator[pa.Table]:
+    for piece in pieces:
+        if not piece.schema.equals(schema):
+            raise OtherSchema(f"a piece with {_columns(piece.schema)} is not of the data set's {_columns(schema)}")
+        yield piece.cast(schema)  # what lists call their items is no part of being equal
 
 
 def _columns(schema: pa.Schema) -> str:
     return ", ".join(f"{field.name} ({field.type})" for field in schema)
 
 
-def _groups(pieces: Iterable[pa.Table], schema: pa.Schema) -> Iterator[pa.Table]:
+def _groups(pieces: Iterable[pa.Table]) -> Iterator[pa.Table]:
     """Rows in groups whose ends depend on the rows alone."""
     waiting: list[pa.Table] = []
     num_rows = num_bytes = 0
@@ -120,7 +114,8 @@ def _groups(pieces: Iterable[pa.Table], schema: pa.Schema) -> Iterator[pa.Table]
                 yield pa.concat_tables([*waiting, piece.slice(start, row + 1 - start)]).combine_chunks()
                 waiting, start, num_rows, num_bytes = [], row + 1, 0, 0
         waiting.append(piece.slice(start))
-    yield pa.concat_tables([schema.empty_table(), *waiting]).combine_chunks()
+    if num_rows:  # readers take the rows of the first group for the size of their batches
+        yield pa.concat_tables(waiting).combine_chunks()
 
 
 def _row_bytes(piece: pa.Table) -> Iterator[int]:
@@ -128,9 +123,3 @@ def _row_bytes(piece: pa.Table) -> Iterator[int]:
     column = piece.column(piece.num_columns - 1)
     nested = pa.types.is_list(column.type)
     yield from (sum(map(len, value)) if nested else len(value) for value in column.to_pylist())
-
-
-def _lines(groups: Iterable[pa.Table]) -> Iterator[bytes]:
-    for group in groups:
-        for row in group.to_pylist():
-            yield f"{json.dumps(row, ensure_ascii=False)}\n".encode()

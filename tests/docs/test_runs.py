@@ -19,6 +19,7 @@ _TRAINING = ("embedding.num_replicas=3", "embedding.trainer.epochs=1", "embeddin
 _MODELS = ("models.training.max_epochs=1", "intervals.num_resamples=10")
 _SMALL = {
     "sentiment_rating": ("rating.num_resamples=10",),
+    "corpus_export": (),
     "gru_training": ("gru.max_epochs=2", "gru.dimensions=4", "gru.hidden=4"),
     "entity_resolution": ("time_limit=5",),
     "decoy_benchmark": (

@@ -1,8 +1,9 @@
 """The data set as a folder: its files, its card and the same as JSON, which `datasets` and the hub of models read."""
 
+from bisect import bisect
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -10,34 +11,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import yaml
 
-from tiltmeter.jobs.embedding.corpus_export.config import WIKIPEDIA, CorpusExportRun, ExportSources
-from tiltmeter.jobs.embedding.corpus_export.tables import Level, Shards
-from tiltmeter.jobs.runtime.work import Work
+from tiltmeter.jobs.embedding.corpus_export.config import CorpusExportRun, Export
+from tiltmeter.jobs.embedding.corpus_export.tables import Level
+from tiltmeter.jobs.embedding.sources import Text
 from tiltmeter.operators.compute.keys import shard_starts
-from tiltmeter.storage.corpora.datasets import DatasetFile, DatasetFormat, shard_name, write_dataset_file
+from tiltmeter.storage.corpora.cards import is_wikipedia, language_tag, pipe_table
+from tiltmeter.storage.corpora.datasets import write_dataset_file
 from tiltmeter.storage.files.redaction import redacted_values
 from tiltmeter.storage.store.ledger import Store, TableRef
 from tiltmeter.storage.store.tables import documentation
 
 _SIZES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M", "100M<n<1B", "1B<n<10B")
-_FIRST_SIZE = 1000
 
-_FOLDERS: dict[str, str] = {"documents": "data"}
-_CONFIGS: dict[str, str] = {"documents": "default"}
-"""Of the level that has no name of its own there."""
+_NAMES = {"documents": ("data", "default")}
+"""Folder and configuration of a level, where they are not called as the level is."""
 
-# Wikipedias that are not called by the code of their language.
-_BCP_47 = {
-    "als": "gsw",
-    "bat-smg": "sgs",
-    "be-x-old": "be-tarask",
-    "fiu-vro": "vro",
-    "no": "nb",
-    "roa-rup": "rup",
-    "zh-classical": "lzh",
-    "zh-min-nan": "nan",
-    "zh-yue": "yue",
-}
+_WIKIPEDIA = ("cc-by-sa-4.0", "gfdl")
+"""Under which its text is, both at once."""
 
 _LICENSE_OF_WIKIPEDIA = (
     "The texts come from Wikipedia, whose authors have put them under the Creative Commons Attribution-ShareAlike "
@@ -46,84 +36,52 @@ _LICENSE_OF_WIKIPEDIA = (
     "say what was changed (markup was taken off), and to keep the license."
 )
 _NO_LICENSE = "Nothing says under which license these texts are: look before passing them on (`export.license`)."
+_SAME = "`provenance.json` has the same for programs, with a digest of each file of the data set."
 
 
-@dataclass(frozen=True)
-class Rows:
-    """A shard, as rows of units: of each the table, the first document that belongs to the shard, and the next one."""
-
-    parts: Sequence[tuple[int, int, int]]
-
-    def read(self, store: Store, refs: Sequence[TableRef], names: Sequence[str]) -> Iterator[pa.Table]:
-        """What of a level's tables is in it, of the columns that are named."""
-        for number, first, stop in self.parts:
-            row = (table := store.read(refs[number]))["row"]
-            yield table.filter(pc.and_(pc.greater_equal(row, first), pc.less(row, stop))).select(names)
+def _names(level: Level) -> tuple[str, str]:
+    return _NAMES.get(level, (level, level))
 
 
-def plan_shards(store: Store, documents: Sequence[TableRef], megabytes: float) -> list[Rows]:
-    """Which documents are together: the same in every level, and whatever units they come from."""
-    tables = [store.read(ref.select("key", "num_bytes")) for ref in documents]
-    places = [(number, row) for number, table in enumerate(tables) for row in range(table.num_rows)]
-    together = pa.concat_tables(tables)
-    starts = shard_starts(together["key"].to_pylist(), together["num_bytes"].to_pylist(), megabytes * 1e6)
-    shards = []
-    for start, stop in zip(starts, [*starts[1:], len(places)], strict=True):
-        first: dict[int, int] = {}
-        last: dict[int, int] = {}
-        for number, row in places[start:stop]:
-            first.setdefault(number, row)
-            last[number] = row
-        shards.append(Rows([(number, row, last[number] + 1) for number, row in first.items()]))
-    return shards
-
-
-class ListShards(Work, unit="export_shards/1", stage="list files", makes=[Shards]):
-    """What the driver has written, as a unit so that later runs find it."""
-
-    language: str
-    files: Sequence[Mapping[str, Any]]
-
-    def rows(self, _: Store) -> Iterator[Shards]:
-        return (Shards(language=self.language, **file) for file in self.files)
-
-
-def write_shards(
+def write_files(
     store: Store,
     folder: Path,
-    form: DatasetFormat,
-    shards: Sequence[Rows],
+    export: Export,
+    extents: Sequence[TableRef],
     levels: Mapping[Level, Sequence[TableRef]],
     schemas: Mapping[Level, pa.Schema],
-) -> dict[Level, dict[str, DatasetFile]]:
-    """All files of every level, by their places in the folder.
+) -> list[dict[str, Any]]:
+    """Write every level, in all of which the same documents are together, whatever units they come from.
 
-    Raises:
-        OtherSchema: if a unit's rows are not of their level's schema.
-        StorageError: if one can't be written.
+    Args:
+        extents: of the documents of each unit.
+        levels: the rows of each unit.
+
+    Returns:
+        Of each file, ``file`` (its place in the folder), ``level``, and what :class:`.DatasetFile` has.
     """
-    written: dict[Level, dict[str, DatasetFile]] = {level: {} for level in levels}
+    of_all = pa.concat_tables([store.read(ref) for ref in extents])
+    starts = shard_starts(of_all["key"].to_pylist(), of_all["num_bytes"].to_pylist(), export.shard_megabytes * 1e6)
+    firsts = [*accumulate((ref.num_rows for ref in extents), initial=0)]
+    files = []
     for level, refs in levels.items():
-        for number, rows in enumerate(shards):
-            place = f"{_FOLDERS.get(level, level)}/{shard_name(number, len(shards), form)}"
-            pieces = partial(rows.read, store, refs, schemas[level].names)
-            written[level][place] = write_dataset_file(
-                folder / place, schemas[level], pieces, form, setting="run_dir=<path>"
-            )
-    return written
+        schema = schemas[level]
+        for number, (start, stop) in enumerate(zip(starts, [*starts[1:], of_all.num_rows], strict=True)):
+            place = f"{_names(level)[0]}/train-{number:05d}-of-{len(starts):05d}.{export.format}"
+            pieces = partial(_rows, store, refs, firsts, start, stop, schema.names)
+            file = write_dataset_file(folder / place, schema, pieces, export.format, setting="run_dir=<path>")
+            files.append({"file": place, "level": level, **file._asdict()})
+    return files
 
 
-def language_tag(code: str) -> str:
-    """The BCP-47 code of a corpus's language.
-
-    >>> [language_tag(code) for code in ("en", "pt-br", "zh-yue", "th-spaced", "zh-hant")]
-    ['en', 'pt-BR', 'yue', 'th', 'zh-Hant']
-    """
-    if code in _BCP_47:
-        return _BCP_47[code]
-    primary, *others = code.removesuffix("-spaced").split("-")
-    spelled = {2: str.upper, 4: str.title}
-    return "-".join([primary, *(spelled.get(len(part), str)(part) for part in others)])
+def _rows(
+    store: Store, refs: Sequence[TableRef], firsts: Sequence[int], start: int, stop: int, names: Sequence[str]
+) -> Iterator[pa.Table]:
+    """The rows of a level whose documents are in a range, as counted over all units."""
+    for ref, first, end in zip(refs, firsts[:-1], firsts[1:], strict=True):
+        if first < stop and start < end:
+            row = (table := store.read(ref))["row"]
+            yield table.filter(pc.and_(pc.greater_equal(row, start - first), pc.less(row, stop - first))).select(names)
 
 
 def size_category(num_rows: int) -> str:
@@ -132,101 +90,89 @@ def size_category(num_rows: int) -> str:
     >>> size_category(999), size_category(1000), size_category(24_474)
     ('n<1K', '1K<n<10K', '10K<n<100K')
     """
-    place = sum(num_rows >= _FIRST_SIZE * 10**exponent for exponent in range(len(_SIZES) - 1))
-    return _SIZES[place]
+    return _SIZES[bisect([10**exponent for exponent in range(3, 10)], num_rows)]
 
 
 def provenance(
     config: CorpusExportRun,
-    sources: ExportSources,
-    digests: Sequence[Mapping[str, Any]],
-    written: Mapping[Level, Mapping[str, DatasetFile]],
+    text: Text,
+    digests: Mapping[str, Mapping[str, Any]],
+    files: Sequence[Mapping[str, Any]],
     account: Mapping[str, int],
     commit: str | None,
 ) -> dict[str, Any]:
     """What ``provenance.json`` says, and the card in words."""
-    corpus, export = config.corpora[0], config.export
-    slices = {"slices": corpus.slices, "slice_by": corpus.slice_by, "slice_cuts": list(corpus.slice_cuts)}
+    corpus, export, of_wikipedia = text.corpus, config.export, all(map(is_wikipedia, text.sources))
     settings = {"levels": export.ordered, "shard_megabytes": export.shard_megabytes, "format": export.format}
+    slices = {name: getattr(corpus, name) for name in ("slices", "slice_by", "slice_cuts", "slice_values")}
     facts: dict[str, Any] = redacted_values(
         {
             "corpus": corpus.name,
             "language": language_tag(corpus.language),
-            "license": list(sources.license),
-            "dump_date": sources.dump_date,
-            "sources": list(digests),
-            "settings": settings | slices | {"slice_values": list(corpus.slice_values)},
+            "license": export.license or (_WIKIPEDIA if of_wikipedia else ()),
+            "dump_date": export.date(text.sources),
+            "is_wikipedia": of_wikipedia,
+            "sources": [digests[source.uri] for source in text.sources],
+            "settings": settings | slices,
             "made_by": {"program": "tiltmeter", "commit": commit},
-            "pages": dict(account),
-            "rows": {level: sum(file.num_rows for file in files.values()) for level, files in written.items()},
-            "files": [{"file": place, **file._asdict()} for files in written.values() for place, file in files.items()],
+            "pages": account,
+            "rows": {
+                level: sum(file["num_rows"] for file in files if file["level"] == level) for level in export.ordered
+            },
+            "files": files,
         }
     )
     return facts
 
 
-def card(facts: Mapping[str, Any], sources: ExportSources, schemas: Mapping[Level, pa.Schema]) -> str:
+def card(facts: Mapping[str, Any], schemas: Mapping[Level, pa.Schema]) -> str:
     """``README.md``: YAML as the hub has it, and what the data set is in words."""
-    rows = facts["rows"]
-    first = next(iter(rows))
-    configs = [
-        {
-            "config_name": _CONFIGS.get(level, level),
-            "data_files": [
-                {"split": "train", "path": f"{_FOLDERS.get(level, level)}/train-*.{facts['settings']['format']}"}
-            ],
-            **({"default": True} if level == first else {}),
-        }
-        for level in rows
-    ]
+    form, first = facts["settings"]["format"], next(iter(schemas))
+    configs: list[dict[str, Any]] = []
+    for level in schemas:
+        folder, name = _names(level)
+        configs.append({"config_name": name, "data_files": [{"split": "train", "path": f"{folder}/train-*.{form}"}]})
+    configs[0]["default"] = True
     head = {
         "pretty_name": facts["corpus"],
         "language": [facts["language"]],
         "license": facts["license"] or ["unknown"],
-        "size_categories": [size_category(rows[first])],
-        "source_datasets": ["extended|wikipedia" if sources.is_wikipedia else "original"],
+        "size_categories": [size_category(facts["rows"][first])],
+        "source_datasets": ["extended|wikipedia" if facts["is_wikipedia"] else "original"],
         "task_categories": ["text-generation", "fill-mask"],
         "configs": configs,
     }
-    if facts["settings"]["format"] != "parquet":
+    if form != "parquet":
         # Readers of JSON guess types, and take a date for a moment.
         head["dataset_info"] = [
-            {"config_name": _CONFIGS.get(level, level), "features": _features(schemas[level])} for level in rows
+            {"config_name": _names(level)[1], "features": [_feature(field) for field in schema]}
+            for level, schema in schemas.items()
         ]
     return f"---\n{yaml.safe_dump(head, sort_keys=False, allow_unicode=True)}---\n\n{_words(facts, schemas)}"
 
 
-def _features(schema: pa.Schema) -> list[dict[str, str]]:
-    kinds = {field.name: "list" if pa.types.is_list(field.type) else "dtype" for field in schema}
-    types = {field.name: field.type.value_type if kinds[field.name] == "list" else field.type for field in schema}
-    return [{"name": name, kind: str(types[name])} for name, kind in kinds.items()]
+def _feature(field: pa.Field) -> dict[str, str]:
+    if pa.types.is_list(field.type):
+        return {"name": field.name, "list": str(field.type.value_type)}
+    return {"name": field.name, "dtype": str(field.type)}
 
 
 def _words(facts: Mapping[str, Any], schemas: Mapping[Level, pa.Schema]) -> str:
-    files = [f"| `{one['name']}` | {one['bytes']:,} | `{one['sha256']}` |" for one in facts["sources"]]
-    pages = [f"| {what} | {num:,} |" for what, num in facts["pages"].items() if num]
+    date = f", of {facts['dump_date']}" if facts["dump_date"] else "; no file says its date"
+    license = f"Whoever made this data set says: {', '.join(facts['license'])}." if facts["license"] else _NO_LICENSE
     parts = [
         f"# {facts['corpus']}",
-        f"Texts in {facts['language']}, one document a row, from the files below"
-        + (f", of {facts['dump_date']}" if facts["dump_date"] else "; no file says its date")
-        + ". `provenance.json` has the same for programs, with a digest of each file of the data set.",
+        f"Texts in {facts['language']}, one document a row, from the files below{date}. {_SAME}",
         "## License",
-        _LICENSE_OF_WIKIPEDIA if {*WIKIPEDIA} <= {*facts["license"]} else _license(facts["license"]),
+        _LICENSE_OF_WIKIPEDIA if {*_WIKIPEDIA} <= {*facts["license"]} else license,
         "## Pages",
-        "\n".join(["| | pages |", "|---|---|", *pages]),
+        pipe_table(("", "pages"), *((what, f"{num:,}") for what, num in facts["pages"].items() if num)),
         "## Rows",
-        *(_level(level, facts["rows"][level], schema) for level, schema in schemas.items()),
-        "## Files that it was made of",
-        "\n".join(["| file | bytes | SHA-256 |", "|---|---|---|", *files]),
     ]
+    for level, schema in schemas.items():
+        title = f"`{_names(level)[1]}`: {facts['rows'][level]:,} {'documents' if level == 'documents' else 'sentences'}"
+        columns = ((f"`{one['name']}`", one["type"], one["description"]) for one in documentation(schema))
+        parts += [title, pipe_table(("column", "type", ""), *columns)]
+    files = ((f"`{one['name']}`", f"{one['bytes']:,}", f"`{one['sha256']}`") for one in facts["sources"])
+    parts += ["## Files that it was made of", pipe_table(("file", "bytes", "SHA-256"), *files)]
     return "\n\n".join(parts) + "\n"
-
-
-def _license(names: Sequence[str]) -> str:
-    return f"Whoever made this data set says: {', '.join(names)}." if names else _NO_LICENSE
-
-
-def _level(level: Level, num_rows: int, schema: pa.Schema) -> str:
-    fields = [f"| `{one['name']}` | {one['type']} | {one['description']} |" for one in documentation(schema)]
-    title = f"`{_CONFIGS.get(level, level)}`: {num_rows:,} {level if level == 'documents' else 'sentences'}"
-    return "\n".join([title, "", "| column | type | |", "|---|---|---|", *fields])

@@ -15,16 +15,17 @@ import pyarrow as pa
 from tiltmeter.cluster.work import Tables
 from tiltmeter.jobs.embedding.corpora import Tokens
 from tiltmeter.jobs.embedding.corpus_export.tables import (
-    OF_UNITS,
+    EXTENTS,
     Account,
     DocumentSlices,
     Level,
     Levels,
     Omitted,
     Samples,
-    level_schema,
+    Shards,
+    unit_schema,
 )
-from tiltmeter.jobs.embedding.pages import PageRow, PartPages, ReadPart, in_shards, left_out_table, page_row
+from tiltmeter.jobs.embedding.pages import PartPages, ReadPages
 from tiltmeter.jobs.runtime.table import Table, tables_of
 from tiltmeter.jobs.runtime.work import Work
 from tiltmeter.operators.compute import slicing
@@ -32,73 +33,46 @@ from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.compute.slicing import Slicing
 from tiltmeter.operators.text import sentences, wikitext
 from tiltmeter.operators.text.sentences import sentence_texts
-from tiltmeter.storage.corpora.corpora import Source
-from tiltmeter.storage.files.files import opened
+from tiltmeter.storage.corpora.cards import language_tag
+from tiltmeter.storage.corpora.corpora import Page
 from tiltmeter.storage.store.ledger import Store, TableRef
 
 _MOST_SAMPLES = 20
 _MOST_CHARACTERS = 200
-_OF_DOCUMENTS = [pa.field("key", pa.uint64()), pa.field("num_bytes", pa.int64())]
 
 
-class ReadWithSlices(ReadPart, unit="pages_with_slices/1"):
-    """The articles of a part in shards, each with the slices that it is in; and a row on its sources."""
+class ReadWithSlices(ReadPages, unit="pages_with_slices/2"):
+    """The same of a corpus with slices: each article with those that it is in."""
 
     slices: Slicing
     slicing: str = slicing.VERSION
 
     def tables(self, _: Store) -> Tables:
-        pages = PartPages(self.part, self.document_bytes, self.slices.field)
-        counts, names = Counter(article=0, redirect=0, other_namespace=0), list[list[str]]()
+        names: list[tuple[str, ...]] = []
 
-        def articles() -> Iterator[PageRow]:
-            for page in pages:
-                counts[page.kind] += 1
-                if page.kind != "article":
-                    continue
-                if self.slices.is_impossible(page.value):
-                    pages.bad.add(pages.file, "a date that does not exist", f"the document {page.id!r}")
-                names.append(self._names(page.value))
-                yield page_row(page)
+        def note(pages: PartPages, page: Page) -> None:
+            if self.slices.is_impossible(page.value):
+                pages.bad.add(pages.file, "a date that does not exist", f"the document {page.id!r}")
+            names.append(self.slices.names(page.value))
 
-        for name, shard in in_shards(articles(), self.shard_megabytes):
-            yield name, shard.append_column("slices", pa.array(names, pa.list_(pa.string())))
-            names.clear()
-        row = {f"num_{kind}": number for kind, number in counts.items()} | {"num_replaced": pages.num_replaced}
-        yield "source", self.part.described(row)
-        yield from left_out_table(pages.bad)
-
-    def _names(self, value: object) -> list[str]:
-        wanted = self.slices.values
-        return [name for name in self.slices.names(value) if not wanted or name in wanted]
-
-
-class DigestFile(Work, unit="file_digest/1", stage="digest files"):
-    """SHA-256 and SHA-1 of a file as it lies there; of its dumps, Wikimedia publishes the second."""
-
-    source: Source
-
-    def tables(self, _: Store) -> Tables:
-        sums = [hashlib.sha256(), hashlib.sha1(usedforsecurity=False)]
-        with opened(self.source.uri) as file:
-            while piece := file.read(2**20):
-                for one in sums:
-                    one.update(piece)
-        row = {"name": self.source.name, "bytes": self.source.num_bytes}
-        yield "digest", pa.Table.from_pylist([row | {one.name: one.hexdigest() for one in sums}])
+        for name, table in self.read(note, self.slices.field):
+            if name.startswith("shard_"):
+                yield name, table.append_column("slices", pa.array(names, pa.list_(pa.string())))
+                names.clear()
+            else:
+                yield name, table
 
 
 # --- rows -----------------------------------------------------------------------------------------------------------
 
 
-class MakeDocuments(Work, unit="export_documents/1", stage="documents", makes=[Omitted]):
+class MakeDocuments(Work, unit="export_documents/2", stage="documents", makes=[Omitted]):
     """The documents of a shard of pages; plain text as it is, of markup the running text (:mod:`.wikitext`).
 
-    ``language``: as the data set has it, ``code`` as tables do; ``only_in_slices``: whether others are left out.
+    ``only_in_slices``: whether others are left out.
     """
 
     language: str
-    code: str
     dump_date: str | None
     only_in_slices: bool
     repeated: Sequence[int]
@@ -108,128 +82,99 @@ class MakeDocuments(Work, unit="export_documents/1", stage="documents", makes=[O
     source: TableRef
 
     def tables(self, store: Store) -> Tables:
-        pages = store.read(self.pages)
-        [source] = store.read(self.source).to_pylist()
-        made, omitted = list[dict[str, Any]](), list[Omitted]()
+        pages, [source] = store.read(self.pages), store.read(self.source).to_pylist()
+        same = {"language": language_tag(self.language), "dump_date": self.dump_date}
+        made, extents, omitted = list[dict[str, Any]](), list[dict[str, int]](), list[Omitted]()
         repeated = set(self.repeated)
         for number, page in enumerate(pages.to_pylist()):
-            text, why, problem = "", "repeated", ""
-            if number not in repeated:
-                text, why, problem = self._text(page, source)
+            try:
+                text, why, problem = *self._text(page, source, is_repeated=number in repeated), ""
+            except Exception as error:
+                text, why, problem = "", "unreadable", f"{type(error).__name__}: {error}"
             if why:
-                omitted.append(
-                    Omitted(language=self.code, id=page["id"], title=page["title"], why=why, problem=problem)
-                )
-            else:
-                made.append(self._row(page, text, len(made)))
-        schema = level_schema("documents", sliced="slices" in pages.column_names)
-        yield "documents", pa.Table.from_pylist(made, pa.schema([*OF_UNITS, *_OF_DOCUMENTS, *schema]))
+                about = {"language": self.language, "id": page["id"], "title": page["title"]}
+                omitted.append(Omitted(**about, why=why, problem=problem))
+                continue
+            content = text.encode()
+            # As MediaWiki keeps it, 20260501123000; readers of JSON lines would change another form.
+            moment = re.sub("[^0-9]", "", page.get("timestamp") or "") or None
+            row = {"row": len(made), "size": len(text), "text": text, "timestamp": moment}
+            made.append(page | same | row | {"digest": hashlib.sha256(content).hexdigest()})
+            extents.append({"key": document_key(page["id"]), "num_bytes": len(content)})
+        schema = unit_schema("documents", sliced="slices" in pages.column_names)
+        yield "documents", pa.Table.from_pylist(made, schema)
+        yield "extents", pa.Table.from_pylist(extents, EXTENTS)
         yield from tables_of(omitted, self.makes)
 
-    def _text(self, page: Mapping[str, Any], source: Mapping[str, Any]) -> tuple[str, str, str]:
-        """The text, or why there is none and what is wrong with it."""
+    def _text(self, page: Mapping[str, Any], source: Mapping[str, Any], *, is_repeated: bool) -> tuple[str, str]:
+        """The text, or why there is none."""
+        if is_repeated:
+            return "", "repeated"
         if self.only_in_slices and not page["slices"]:
-            return "", "in no slice", ""
-        try:
-            text = page["text"]
-            if source["markup"] != "plain":
-                text = "\n".join(wikitext.plain_lines(text, source["media_prefixes"]))
-        except Exception as error:
-            return "", "unreadable", f"{type(error).__name__}: {error}"
-        return text, "" if text.strip() else "empty", ""
-
-    def _row(self, page: dict[str, Any], text: str, number: int) -> dict[str, Any]:
-        content = text.encode()
-        places = {"row": number, "size": len(text), "key": document_key(page["id"]), "num_bytes": len(content)}
-        same = {"language": self.language, "dump_date": self.dump_date, "digest": hashlib.sha256(content).hexdigest()}
-        row: dict[str, Any] = places | page | same | {"text": text, "timestamp": _compact(page.get("timestamp"))}
-        return row
+            return "", "in no slice"
+        text = page["text"]
+        if source["markup"] != "plain":
+            text = "\n".join(wikitext.plain_lines(text, source["media_prefixes"]))
+        return text, "" if text.strip() else "empty"
 
 
-def read_by_sentences(*, sliced: bool) -> list[str]:
-    """The columns of documents that sentences have too, and the text."""
-    return [name for name in level_schema("sentences", sliced=sliced).names if name not in ("line", "sentence")]
+class CutDocuments(Work, unit="export_sentences/2", stage="sentences"):
+    """The sentences of each line of a shard's documents: their texts, or with a tokeniser the words of those that have
+    any."""
 
-
-def _compact(moment: str | None) -> str | None:
-    """As MediaWiki keeps it, ``20260501123000``; readers of JSON lines would change another form."""
-    return re.sub("[^0-9]", "", moment) if moment else None
-
-
-class MakeSentences(Work, unit="export_sentences/1", stage="sentences"):
-    """The sentences of each line of a shard's documents."""
-
+    tokens: Tokens | None
     sentences: str = sentences.VERSION
     documents: TableRef
 
     def tables(self, store: Store) -> Tables:
+        level: Level = "tokens" if self.tokens else "sentences"
+        content, words_of = ("tokens", self.tokens.tokenizer()) if self.tokens else ("text", str)
         rows = [
-            document | {"line": line, "sentence": number, "text": text, "size": len(text)}
+            document | {"line": line, "sentence": number, content: words, "size": len(words)}
             for document in store.read(self.documents).to_pylist()
-            for line, content in enumerate(document["text"].split("\n"))
-            for number, text in enumerate(sentence_texts(content))
+            for line, text in enumerate(document["text"].split("\n"))
+            for number, sentence in enumerate(sentence_texts(text))
+            if (words := words_of(sentence))
         ]
-        yield "sentences", _rows_of("sentences", rows, self.documents)
-
-
-class MakeTokens(Work, unit="export_tokens/1", stage="tokens"):
-    """The words of each sentence that has any."""
-
-    tokens: Tokens
-    sentences: TableRef
-
-    def tables(self, store: Store) -> Tables:
-        words_of = self.tokens.tokenizer()
-        rows = [
-            sentence | {"tokens": words, "size": len(words)}
-            for sentence in store.read(self.sentences).to_pylist()
-            if (words := words_of(sentence["text"]))
-        ]
-        yield "tokens", _rows_of("tokens", rows, self.sentences)
-
-
-def _rows_of(level: Level, rows: Sequence[Mapping[str, Any]], read: TableRef) -> pa.Table:
-    schema = level_schema(level, sliced="slices" in read.columns)
-    return pa.Table.from_pylist(rows, pa.schema([*OF_UNITS, *schema]))
+        yield level, pa.Table.from_pylist(rows, unit_schema(level, sliced="slices" in self.documents.columns))
 
 
 # --- the account ----------------------------------------------------------------------------------------------------
 
 
-class SumUp(Work, unit="export_account/1", stage="sum up", makes=[Levels, Account, DocumentSlices, Samples]):
-    """What was exported and what was not; ``num_shards``: files of each level."""
+class SumUp(Work, unit="export_account/2", stage="sum up", makes=[Levels, Account, DocumentSlices, Samples, Shards]):
+    """What was exported, into which files, and what was not; ``sizes``: of every level, one after another."""
 
-    num_shards: int
-    levels: Sequence[str]
+    language: str
+    levels: Sequence[Level]
+    files: Sequence[Mapping[str, Any]]
     sizes: Sequence[TableRef]
-    slices: Sequence[TableRef]
+    documents: Sequence[TableRef]
     sources: Sequence[TableRef]
     omitted: Sequence[TableRef]
-    samples: Sequence[TableRef]
-    language: str
 
     def rows(self, store: Store) -> Iterator[Table]:
-        language, per_level = self.language, len(self.sizes) // len(self.levels)
-        for number, level in enumerate(self.levels):
-            refs = self.sizes[number * per_level : (number + 1) * per_level]
+        language, num = self.language, len(self.documents)
+        for place, level in enumerate(self.levels):
+            refs = self.sizes[place * num : (place + 1) * num]
             sizes = np.concatenate([store.read(ref)["size"].to_numpy() for ref in refs])
-            row = Levels(language=language, level=level, num_rows=sizes.size, num_shards=self.num_shards)
-            row.total = int(sizes.sum())
+            row = Levels(language=language, level=level, num_rows=sizes.size, total=int(sizes.sum()))
+            row.num_shards = sum(file["level"] == level for file in self.files)
             if sizes.size:
                 row.median, row.ninth_decile = np.quantile(sizes, [0.5, 0.9]).tolist()
                 row.largest = int(sizes.max())
             yield row
         yield from self._account(store)
-        slices = Counter(
-            name for ref in self.slices for names in store.read(ref)["slices"].to_pylist() for name in names
-        )
-        yield from (
-            DocumentSlices(language=language, slice=name, num_documents=slices[name]) for name in sorted(slices)
-        )
-        pages = (page for ref in self.samples for page in store.read(ref).to_pylist())
-        for page in islice(pages, _MOST_SAMPLES):
-            line = page["text"].strip().partition("\n")[0]
-            yield Samples(language=language, id=page["id"], title=page["title"], first_line=line[:_MOST_CHARACTERS])
+        sliced = [ref.select("slices") for ref in self.documents if "slices" in ref.columns]
+        slices = Counter(name for ref in sliced for names in store.read(ref)["slices"].to_pylist() for name in names)
+        for name, num_documents in sorted(slices.items()):
+            yield DocumentSlices(language=language, slice=name, num_documents=num_documents)
+        documents = (document for ref in self.documents for document in store.read(ref).to_pylist())
+        for one in islice(documents, _MOST_SAMPLES):
+            line = one["text"].strip().partition("\n")[0]
+            yield Samples(language=language, id=one["id"], title=one["title"], first_line=line[:_MOST_CHARACTERS])
+        for file in self.files:
+            yield Shards(language=language, **file)
 
     def _account(self, store: Store) -> Iterator[Account]:
         counts = pl.concat([pl.DataFrame(store.read(ref)) for ref in self.sources]).sum().row(0, named=True)

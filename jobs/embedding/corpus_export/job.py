@@ -1,62 +1,71 @@
 """Job `corpus_export`: a corpus as a data set of documents, sentences or words, with its card."""
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from tiltmeter.jobs.embedding.corpora import Tokens, pages_of_parts, read_parts
-from tiltmeter.jobs.embedding.corpus_export.config import CorpusExportRun, ExportSources, find_sources
-from tiltmeter.jobs.embedding.corpus_export.dataset import (
-    ListShards,
-    Rows,
-    card,
-    language_tag,
-    plan_shards,
-    provenance,
-    write_shards,
-)
-from tiltmeter.jobs.embedding.corpus_export.documents import (
-    DigestFile,
-    MakeDocuments,
-    MakeSentences,
-    MakeTokens,
-    ReadWithSlices,
-    SumUp,
-    read_by_sentences,
-)
-from tiltmeter.jobs.embedding.corpus_export.tables import TABLES, Account, Level, Omitted, Shards, level_schema
-from tiltmeter.jobs.embedding.pages import find_repeated
+from tiltmeter.jobs.embedding.corpus_export.config import CorpusExportRun, find_sources
+from tiltmeter.jobs.embedding.corpus_export.dataset import card, provenance, write_files
+from tiltmeter.jobs.embedding.corpus_export.documents import CutDocuments, MakeDocuments, ReadWithSlices, SumUp
+from tiltmeter.jobs.embedding.corpus_export.tables import TABLES, Account, Level, Omitted, level_schema
+from tiltmeter.jobs.embedding.pages import file_digests, find_repeated
+from tiltmeter.jobs.embedding.sources import Sources, Text
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.job import Job
-from tiltmeter.jobs.runtime.table import Table
 from tiltmeter.jobs.runtime.work import Done
+from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.store.ledger import TableRef
 
-ExportRun = Run[CorpusExportRun, ExportSources]
+_NO_ROWS: dict[Level, str] = {
+    "documents": "all pages are empty without their markup, unreadable, or in none of corpus.slice_values",
+    "sentences": "no document has a sentence: leave sentences out of export.levels",
+    "tokens": "no document has a word: leave tokens out of export.levels",
+}
+"""Of a data set without rows, which no reader opens."""
+
+ExportRun = Run[CorpusExportRun, Sources]
 
 
 def run(run: ExportRun) -> None:
-    """Read the corpus, make its rows on workers, say what became of every page, and write the files."""
-    text, store = run.sources.text, run.runner.store
-    digested = run.do(DigestFile(group=text.name, label=one.name, source=one) for one in text.sources)
-    documents, sources = _documents(run)
-    levels = _levels(run, documents.refs("documents"))
-    shards = plan_shards(store, documents.refs("documents"), run.config.export.shard_megabytes)
-    summed = run.do([_summing(run, levels, len(shards), documents, sources)], publish=False)
-    _publish(run, {table: summed.refs(table) for table in SumUp.makes} | {Omitted: documents.refs(Omitted)})
-    files = [row for ref in digested.refs("digest") for row in store.read(ref).to_pylist()]
-    _write(run, levels, shards, files, {row.what: row.num_pages for row in Account.read(store, summed.one(Account))})
+    """Read the corpus, make its rows on workers, write the files, and say what became of every page."""
+    [text], export, store, directory = run.sources.texts, run.config.export, run.runner.store, run.directory
+    sliced = ["slices"] if text.slicing else []
+    digests = file_digests(run.runner, text.sources, text.name)
+    made, sources = _documents(run, text)
+    documents = made.refs("documents")
+    levels = {level: _rows(run, text, level, documents, sliced) for level in export.ordered}
+    for level, refs in levels.items():
+        if not any(ref.num_rows for ref in refs):
+            raise InputError(f"{text.name}: there is nothing to export, as {_NO_ROWS[level]}")
+    schemas = {level: level_schema(level, sliced=bool(sliced)) for level in levels}
+    with directory.dataset() as folder:
+        files = write_files(store, folder, export, made.refs("extents"), levels, schemas)
+        account = SumUp(
+            group=text.name,
+            language=text.corpus.language,
+            levels=export.ordered,
+            files=[{name: file[name] for name in ("file", "level", "num_rows", "digest")} for file in files],
+            sizes=[ref.select("size") for refs in levels.values() for ref in refs],
+            documents=[ref.select("id", "title", *sliced, "text") for ref in documents],
+            sources=sources,
+            omitted=[ref.select("why") for ref in made.refs(Omitted)],
+        )
+        summed = run.do([account], publish=False)
+        pages = {row.what: row.num_pages for row in Account.read(store, summed.one(Account))}
+        facts = provenance(run.config, text, digests, files, pages, directory.record["git_commit"])
+        (folder / "README.md").write_text(card(facts, schemas), encoding="utf-8")
+        lines = json.dumps(facts, indent=2, ensure_ascii=False)
+        (folder / "provenance.json").write_text(f"{lines}\n", encoding="utf-8")
+    for table in TABLES:
+        refs = summed.refs(table) or made.refs(table)
+        run.publish(table, [ref.labelled(corpus=text.name) for ref in refs])
+    run.console.print(f"data set: {directory.path / 'dataset'}", soft_wrap=True, highlight=False)
 
 
-def _publish(run: ExportRun, tables: Mapping[type[Table], Sequence[TableRef]]) -> None:
-    for table, refs in tables.items():
-        run.publish(table.table_name, [ref.labelled(corpus=run.sources.text.name) for ref in refs])
-
-
-def _documents(run: ExportRun) -> tuple[Done[MakeDocuments], Sequence[TableRef]]:
+def _documents(run: ExportRun, text: Text) -> tuple[Done[MakeDocuments], Sequence[TableRef]]:
     """The documents of all shards of pages, and what describes the files' pages."""
-    config, text, runner = run.config, run.sources.text, run.runner
-    worker_bytes, name = config.cluster.worker_data_bytes, text.name
+    config, runner, name = run.config, run.runner, text.name
+    worker_bytes, date = config.cluster.worker_data_bytes, config.export.date(text.sources)
     parts = read_parts(runner, [text], config.reading, worker_bytes, ReadWithSlices)
     # A data set without some of its files would look like a whole one.
     runner.check()
@@ -68,9 +77,8 @@ def _documents(run: ExportRun) -> tuple[Done[MakeDocuments], Sequence[TableRef]]
             MakeDocuments(
                 group=name,
                 label=f"{name} shard {number}",
-                language=language_tag(text.corpus.language),
-                code=text.corpus.language,
-                dump_date=run.sources.dump_date and run.sources.dump_date.replace("-", ""),
+                language=text.corpus.language,
+                dump_date=date and date.replace("-", ""),
                 only_in_slices=bool(text.corpus.slice_values),
                 repeated=repeated[name].get(number, []),
                 pages=ref.select(*(one for one in ref.columns if one not in ("key", "content"))),
@@ -83,77 +91,16 @@ def _documents(run: ExportRun) -> tuple[Done[MakeDocuments], Sequence[TableRef]]
     return done, pages.sources
 
 
-def _levels(run: ExportRun, documents: Sequence[TableRef]) -> dict[Level, Sequence[TableRef]]:
-    """The tables of each level that is asked for, one for each of the documents'."""
-    text, wanted, sliced = run.sources.text, run.config.export.ordered, _is_sliced(run)
-    made: dict[Level, Sequence[TableRef]] = {"documents": documents}
-    if wanted != ["documents"]:
-        refs = [ref.select("row", *read_by_sentences(sliced=sliced)) for ref in documents]
-        cut = run.do(MakeSentences(group=text.name, label=f"{text.name} sentences", documents=ref) for ref in refs)
-        made["sentences"] = cut.refs("sentences")
-    if "tokens" in wanted:
-        tokens, names = Tokens(text.tokenizer.identity), level_schema("sentences", sliced=sliced).names
-        refs = [ref.select("row", *names) for ref in made["sentences"]]
-        works = (MakeTokens(group=text.name, label=f"{text.name} words", tokens=tokens, sentences=ref) for ref in refs)
-        made["tokens"] = run.do(works).refs("tokens")
-    return {level: made[level] for level in wanted}
-
-
-def _is_sliced(run: ExportRun) -> bool:
-    return run.sources.text.corpus.slices is not None
-
-
-def _summing(
-    run: ExportRun,
-    levels: Mapping[Level, Sequence[TableRef]],
-    num_shards: int,
-    documents: Done[MakeDocuments],
-    sources: Sequence[TableRef],
-) -> SumUp:
-    text, refs = run.sources.text, documents.refs("documents")
-    return SumUp(
-        group=text.name,
-        label=f"{text.name} account",
-        num_shards=num_shards,
-        levels=list(levels),
-        sizes=[ref.select("size") for tables in levels.values() for ref in tables],
-        slices=[ref.select("slices") for ref in refs] if _is_sliced(run) else [],
-        sources=sources,
-        omitted=[ref.select("why") for ref in documents.refs(Omitted)],
-        samples=[ref.select("id", "title", "text") for ref in refs],
-        language=text.corpus.language,
-    )
-
-
-def _write(
-    run: ExportRun,
-    levels: Mapping[Level, Sequence[TableRef]],
-    shards: Sequence[Rows],
-    files: Sequence[Mapping[str, Any]],
-    account: Mapping[str, int],
-) -> None:
-    """The folder ``dataset``, and the table of its files."""
-    config, directory, sliced = run.config, run.directory, _is_sliced(run)
-    schemas = {level: level_schema(level, sliced=sliced) for level in levels}
-    with directory.dataset() as folder:
-        written = write_shards(run.runner.store, folder, config.export.format, shards, levels, schemas)
-        facts = provenance(config, run.sources, files, written, account, directory.record["git_commit"])
-        (folder / "README.md").write_text(card(facts, run.sources, schemas), encoding="utf-8")
-        (folder / "provenance.json").write_text(
-            f"{json.dumps(facts, indent=2, ensure_ascii=False)}\n", encoding="utf-8"
-        )
-    listed = [
-        {"file": place, "level": level, "num_rows": file.num_rows, "digest": file.digest}
-        for level, places in written.items()
-        for place, file in places.items()
-    ]
-    done = run.do(
-        [ListShards(group=run.sources.text.name, label="files", language=config.corpora[0].language, files=listed)],
-        publish=False,
-        in_driver=True,
-    )
-    _publish(run, {Shards: done.refs(Shards)})
-    run.console.print(f"data set: {directory.path / 'dataset'}", soft_wrap=True, highlight=False)
+def _rows(
+    run: ExportRun, text: Text, level: Level, documents: Sequence[TableRef], sliced: Sequence[str]
+) -> Sequence[TableRef]:
+    """The tables of a level, one for each of the documents'."""
+    if level == "documents":
+        return documents
+    tokens = Tokens(text.tokenizer.identity) if level == "tokens" else None
+    read = [ref.select("row", "id", "title", "language", *sliced, "text") for ref in documents]
+    works = (CutDocuments(group=text.name, label=f"{text.name} {level}", tokens=tokens, documents=ref) for ref in read)
+    return run.do(works, stage=level).refs(level)
 
 
 JOB = Job(CorpusExportRun, find_sources, run, TABLES, "tiltmeter.jobs.embedding.corpus_export.page:page")

@@ -18,6 +18,7 @@ _ID = [
     column("language", _STRING, "of the corpus, as a BCP-47 code"),
 ]
 _PLACE = [
+    *_ID,
     column("line", pa.int32(), "of the document's text, from 0"),
     column("sentence", pa.int32(), "of the line, from 0"),
 ]
@@ -27,27 +28,29 @@ _COLUMNS = {
         column("dump_date", _STRING, "of the corpus, such as 20260501; null where it is not known"),
         column("timestamp", _STRING, "of the page's revision in a dump, such as 20260501123000; null elsewhere"),
         column("digest", _STRING, "SHA-256 of the text in UTF-8, in hexadecimal digits"),
+        column("text", _STRING, "of the document; of a dump without its markup, a line for each paragraph"),
     ],
-    "sentences": [*_ID, *_PLACE],
-    "tokens": [*_ID, *_PLACE],
+    "sentences": [*_PLACE, column("text", _STRING, "of the sentence")],
+    "tokens": [*_PLACE, column("tokens", pa.list_(_STRING), "words of the sentence, in order")],
 }
 _SLICES = column("slices", pa.list_(_STRING), "slices of the corpus that the document is in; none where it is in none")
-_CONTENT = {
-    "documents": column("text", _STRING, "of the document; of a dump without its markup, a line for each paragraph"),
-    "sentences": column("text", _STRING, "of the sentence"),
-    "tokens": column("tokens", pa.list_(_STRING), "words of the sentence, in order"),
-}
-
-OF_UNITS = [
+_OF_UNITS = [
     column("row", pa.int32(), "of the document among those of its unit"),
     column("size", pa.int64(), "characters of the text, or words"),
 ]
-"""Further columns of units, which order and sum up rows."""
+EXTENTS = pa.schema([("key", pa.uint64()), ("num_bytes", pa.int64())])
+"""Of each document: by its id, and in UTF-8."""
 
 
 def level_schema(level: Level, *, sliced: bool) -> pa.Schema:
     """Of a configuration; what a row is about comes last."""
-    return pa.schema([*_COLUMNS[level], *([_SLICES] if sliced else []), _CONTENT[level]])
+    *others, content = _COLUMNS[level]
+    return pa.schema([*others, *([_SLICES] if sliced else []), content])
+
+
+def unit_schema(level: Level, *, sliced: bool) -> pa.Schema:
+    """The same as units leave it, with columns by which rows are ordered and summed up."""
+    return pa.schema([*_OF_UNITS, *level_schema(level, sliced=sliced)])
 
 
 class Levels(OfCorpus, name="levels", has_status=False):

@@ -14,10 +14,10 @@ from huggingface_hub import DatasetCard
 
 from tests.jobs.test_layouts import survive
 from tiltmeter.cluster.stages import UnitsFailed
-from tiltmeter.jobs.embedding.corpus_export.config import dump_date
 from tiltmeter.operators.compute.keys import document_key, shard_starts
+from tiltmeter.storage.corpora.cards import dump_date
 from tiltmeter.storage.corpora.datasets import OtherSchema, write_dataset_file
-from tiltmeter.storage.errors import StorageError
+from tiltmeter.storage.errors import InputError, StorageError
 
 DOCUMENTS = [
     {"id": "a", "title": "Vela", "text": "Dr. Vela left. Why?\n\nShe\u2019s at home.", "year": 1990},
@@ -232,6 +232,36 @@ def test_a_dump_of_a_wikipedia_names_both_licenses_and_the_revisions(form, run_h
     assert [(row["id"], row["why"]) for row in run.rows("omitted")] == [("8", "empty")]
 
 
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("{{box|1}}", "all pages are empty without their markup, unreadable, or in none of corpus.slice_values"),
+        ("\u2026", "no document has a word: leave tokens out of export.levels"),
+    ],
+)
+def test_a_data_set_without_rows_is_refused_as_nobody_could_open_it(text, reason, run_here, one_corpus, tmp_path):
+    page = f"<page><title>A</title><ns>0</ns><id>7</id><revision><text>{text}</text></revision></page>"
+    (tmp_path / "a.xml").write_text(f"<mediawiki>{page}</mediawiki>")
+    settings = [*one_corpus("en", tmp_path / "a.xml"), ALL, f"store={tmp_path}/store", f"run_dir={tmp_path}/run"]
+    with pytest.raises(InputError) as refusal:
+        run_here("job=corpus_export", *settings)
+    assert str(refusal.value) == f"file: there is nothing to export, as {reason}"
+    assert not (tmp_path / "run/dataset").exists()
+
+
+@pytest.mark.parametrize("form", ["parquet", "jsonl"])
+def test_a_file_in_which_no_sentence_has_a_word_stops_no_reader(
+    form, run_here, write_lines, one_corpus, opened, tmp_path
+):
+    texts = ["One two three. Four five six.", *["\u2026 \u2026 \u2026 \u2026"] * 8, "Seven."]
+    path = write_lines(tmp_path / "a.jsonl", [{"id": str(num), "text": text} for num, text in enumerate(texts)])
+    cut = ["export.levels=[tokens]", f"export.format={form}", "export.shard_megabytes=2e-5", f"store={tmp_path}/store"]
+    run = run_here("job=corpus_export", *one_corpus("en", path), *cut)
+    assert 0 in [row["num_rows"] for row in run.rows("shards")]
+    words = [row["tokens"] for row in opened(run, "tokens")]
+    assert words == [["One", "two", "three"], ["Four", "five", "six"], ["Seven"]]
+
+
 def test_a_corpus_of_which_a_file_is_damaged_leaves_no_data_set(many, run_here, tmp_path):
     (tmp_path / "a.jsonl").write_text('{"id": "1", "text": "Whole."}\n')
     (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(b'{"id": "2", "text": "Half."}\n' * 500)[:40])
@@ -307,7 +337,7 @@ def test_shards_have_about_the_size_that_is_asked_and_a_new_document_moves_few_o
     ],
 )
 def test_a_date_is_told_from_other_numbers(name, date):
-    assert dump_date(name) == date
+    assert dump_date([name]) == date
 
 
 def test_each_table_of_the_page_is_a_file_of_each_format(exported):

@@ -1,11 +1,13 @@
 import functools
 
+import mwparserfromhell
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
+from mwparserfromhell.nodes import ExternalLink, Heading, HTMLEntity, Text, Wikilink
 
 from tiltmeter.operators.text.tokens import Tokenizer
-from tiltmeter.operators.text.wikitext import plain_lines, text_lines
+from tiltmeter.operators.text.wikitext import CANONICAL_MEDIA_PREFIXES, plain_lines, text_lines, unlinked
 from tiltmeter.storage.corpora.corpora import CorpusConfig, Span, find_sources, read_pages
 
 _GENSIM = "package://gensim/test/test_data/"
@@ -50,6 +52,7 @@ TABLE = ":{| class=wikitable\n! head !! head\n|-\n| cell\n{|\n| inner\n|}\n| mor
         ("[[de:Hund]]\n[[zh-min-nan:Káu]][[simple:Dog]]dog", ["dog"]),
         ("[[wikt:dog|dog]] [[doi:10.1/x|paper]] [[IV: a film]]", ["dog paper IV: a film"]),
         ("-{zh-hans:计算机;zh-hant:電腦}- -{A|zh-cn:甲;zh-tw:乙}- -{H|zh-cn:丙}- -{丁}-", ["计算机 甲 丁"]),
+        ("a {}}{b}{{} c", ["a b c"]),
         ("a {{unclosed\n| b = c\nd", ["a unclosed", "d"]),
         ("a [[unclosed b", ["a unclosed b"]),
         ("1 < 2 <unknown>x</unknown>", ["1 < 2 <unknown>x</unknown>"]),
@@ -108,6 +111,41 @@ def test_any_tangle_of_marks_gives_at_most_the_lines_of_its_source(pieces):
     lines = plain_lines(source, [])
     assert len(lines) <= source.count("\n") + 1
     assert all(line and line == " ".join(line.split()) for line in lines)
+
+
+MARKS = (
+    "[[ ]] [ ] | a B.png : Category: :de: http://a.org/b [http://c ://d &amp; &#38; &#x26; &x = == '' * # ; ---- {| |}"
+)
+
+
+def linked(inner):
+    forms = ["[[{}]]", "[[{}|{}]]", "[[File:{}|thumb|{}]]", "[http://x.org {}{}]", "\n== {} ==\n", "\n* {}", "'''{}'''"]
+    return st.tuples(st.sampled_from(forms), inner, inner).map(lambda one: one[0].format(*one[1:]))
+
+
+LINKS = st.lists(st.recursive(st.sampled_from([*MARKS.split(), " ", "\n", "{", "}"]), linked), max_size=9).map("".join)
+"""Links in links, files, lists and headings, whole and broken."""
+
+
+def of_tree(code):
+    """What a tree of mwparserfromhell's nodes shows."""
+    for node in code.nodes:
+        if isinstance(node, Text | HTMLEntity):
+            yield str(node)
+        elif isinstance(node, Wikilink):
+            target = str(node.title).strip()
+            if plain_lines(f"[[{target}|x]]", []) or not target.partition(":")[0]:
+                yield "".join(of_tree(node.text)) if node.text else target.removeprefix(":")
+        elif isinstance(node, ExternalLink | Heading) and node.title is not None:
+            yield from of_tree(node.title)
+
+
+@example("[[a|http://a.org/b]][[File:a|[[b]]]][http://a.org]")
+@given(LINKS.filter(lambda source: "{{" not in source))
+def test_links_read_from_tokens_are_those_of_the_tree(source):
+    tree = mwparserfromhell.parse(source, skip_style_tags=True)
+    has_links = "[" in source or "://" in source
+    assert unlinked(source, CANONICAL_MEDIA_PREFIXES) == ("".join(of_tree(tree)) if has_links else source)
 
 
 @given(st.text())

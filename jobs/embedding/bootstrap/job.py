@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import fs
 
+from tiltmeter.jobs.embedding.bootstrap.model_card import card
 from tiltmeter.jobs.embedding.config import BootstrapRun, EmbeddingsRun
 from tiltmeter.jobs.embedding.corpora import Corpus, read_corpora
-from tiltmeter.jobs.embedding.corpus_export.model_card import card
 from tiltmeter.jobs.embedding.replicas import TrainReplica, replica_label, train
 from tiltmeter.jobs.embedding.resources import embedding_requests
 from tiltmeter.jobs.embedding.sources import Sources, find_sources

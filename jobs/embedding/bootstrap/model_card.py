@@ -8,16 +8,14 @@ import numpy as np
 
 from tiltmeter.jobs.embedding.config import EmbeddingConfig, EmbeddingsRun
 from tiltmeter.jobs.embedding.corpora import Corpus
-from tiltmeter.jobs.embedding.corpus_export.config import dump_date, is_wikipedia
-from tiltmeter.jobs.embedding.corpus_export.dataset import language_tag
-from tiltmeter.jobs.embedding.corpus_export.documents import DigestFile
+from tiltmeter.jobs.embedding.pages import file_digests
 from tiltmeter.jobs.embedding.replicas import TrainReplica
 from tiltmeter.jobs.embedding.sources import Sources
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.work import Done
 from tiltmeter.operators.embedding.bootstrap import ORIGINAL
 from tiltmeter.operators.statistics.intervals import percentile_interval
-from tiltmeter.storage.files.redaction import redacted
+from tiltmeter.storage.corpora.cards import dump_date, is_wikipedia, language_tag, pipe_table
 from tiltmeter.storage.store.ledger import Store
 from tiltmeter.storage.vectors.files import ExportFormat
 
@@ -69,14 +67,15 @@ def card(
     from huggingface_hub import EvalResult, ModelCardData
 
     embedding, store = cast(EmbeddingConfig, run.config.embedding), run.runner.store
-    digests = _digests(run, [corpora[name] for name in trained.groups])
+    sources = [source for name in trained.groups for source in corpora[name].text.sources]
+    digests = file_digests(run.runner, sources, "files")
     results: list[Any] = []
     for name, replicas in trained.groups.items():
         corpus = corpora[name]
         drawn = not embedding.resampling.is_too_few(*corpus.extent(store))
-        read = [digests[source.uri] for source in corpus.text.sources]
-        dates = {dump_date(file["name"]) for file in read}
-        date = dates.pop() if len(dates) == 1 else None
+        files_read = [digests[source.uri] for source in corpus.text.sources]
+        read = [{"name": file["name"], "sha256": file["sha256"]} for file in files_read]
+        date = dump_date(file["name"] for file in read)
         results += (
             EvalResult(
                 task_type="feature-extraction",
@@ -103,17 +102,9 @@ def card(
         pipeline_tag="feature-extraction",
         tags=["word-embeddings", embedding.trainer.name, "bootstrap", "tiltmeter"],
     )
-    wikipedia = all(is_wikipedia(source) for name in trained.groups for source in corpora[name].text.sources)
-    words = _words(run.config, data.model_name or "", results, files, _WIKIPEDIA if wikipedia else _OTHER)
+    license = _WIKIPEDIA if all(map(is_wikipedia, sources)) else _OTHER
+    words = _words(run.config, data.model_name or "", results, files, license)
     return f"---\n{data.to_yaml()}\n---\n\n{words}"
-
-
-def _digests(run: Run[EmbeddingsRun, Sources], corpora: Sequence[Corpus]) -> dict[str, dict[str, Any]]:
-    """Name and SHA-256 of every file that was read, by where it lies; slices of a corpus share theirs."""
-    sources = {source.uri: source for corpus in corpora for source in corpus.text.sources}
-    done = run.do(DigestFile(group="files", label=source.name, source=source) for source in sources.values())
-    rows = {work.source.uri: run.runner.store.read(unit.tables["digest"]).to_pylist()[0] for work, unit in done.pairs}
-    return {uri: {"name": redacted(row["name"]), "sha256": row["sha256"]} for uri, row in rows.items()}
 
 
 def _measured(store: Store, replicas: Done[TrainReplica]) -> list[tuple[str, float, dict[str, Any] | None]]:
@@ -140,27 +131,24 @@ def _words(
     settings = {f"embedding.trainer.{name}": value for name, value in dataclasses.asdict(embedding.trainer).items()}
     more = ("min_count", "fold_case", "num_replicas", "num_starts")
     settings |= {f"embedding.{name}": getattr(embedding, name) for name in more} | {"seed": config.seed}
-    of_run = [f"| `{name}` | {value} |" for name, value in settings.items()]
-    read = {one.dataset_name: one for one in results}
     of_corpora = [
-        f"| {name} | `{file['name']}` | {one.dataset_revision or 'not known'} | `{file['sha256']}` |"
-        for name, one in read.items()
+        (name, f"`{file['name']}`", one.dataset_revision or "not known", f"`{file['sha256']}`")
+        for name, one in {one.dataset_name: one for one in results}.items()
         for file in one.dataset_args["files"]
     ]
-    measured = [
-        f"| {one.dataset_name} | {one.metric_name} | {one.metric_value:.6g} | {_between(one.metric_args)} |"
-        for one in results
-    ]
+    measured = (
+        (one.dataset_name, one.metric_name, f"{one.metric_value:.6g}", _between(one.metric_args)) for one in results
+    )
     loading = [f"```python\n{_LOADING[form].format(names[0])}\n```" for form, names in files.items()]
     parts = [
         f"# {title}",
         _REPLICAS,
-        "\n".join(["| corpus | file | date | SHA-256 |", "|---|---|---|---|", *of_corpora]),
+        pipe_table(("corpus", "file", "date", "SHA-256"), *of_corpora),
         "## Results",
-        "\n".join(["| corpus | | value | interval |", "|---|---|---|---|", *measured]),
+        pipe_table(("corpus", "", "value", "interval"), *measured),
         _INTERVALS,
         "## Settings",
-        "\n".join(["| setting | value |", "|---|---|", *of_run]),
+        pipe_table(("setting", "value"), *((f"`{name}`", str(value)) for name, value in settings.items())),
         "## Files",
         *loading,
         "## License",
