@@ -203,7 +203,11 @@ def _text_findings(row: Row, frames: Frames) -> Iterator[str]:
             f"{written(zipf['nominal'], 2)}; no pair loses more than {percent(zipf['ratio'])} of its own bound."
         )
     if zipf["named"] is not None:
-        guess = "The best guess names" if zipf["loss"] is not None else "Whoever sees the noisy vectors names at best"
+        guess = (
+            "The best guess names"
+            if zipf["loss"] is not None
+            else "Whoever sees the noisy vectors, and not their words alone, names at best"
+        )
         yield (
             f"{guess} {_share(zipf, 'named')} of words that are as frequent as their place in the file of vectors "
             f"says, and {percent(zipf['prior_rate'])} without any text; {_share(zipf, 'kept')} of them stay."

@@ -121,9 +121,11 @@ def _noisy(run: PrivateRun, texts: Texts) -> _Words:
     privacy = guessed_privacy(run, cast(TableRef, stretch.vocabulary), Noise(made, mechanism.map), known)
     guarantee = mechanism.guarantee
     if config.release.mechanism == "mahalanobis":
-        guarantee += f" In the metric of its noise it is at most {1 / made.scale:.3g} times that, for any two vectors."
+        guarantee += (
+            f" It is at most {1 / made.scale:.3g} times the distance in the metric of the noise, for any two vectors."
+        )
     if vickrey is not None:
-        guarantee += " That the second nearest word may be written adds no privacy that is stated."
+        guarantee += " That the second nearest word may be written adds nothing to it."
     return _Words(about, promise, guarantee, privacy, mechanism.map)
 
 

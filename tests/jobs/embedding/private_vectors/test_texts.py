@@ -298,8 +298,8 @@ def test_words_of_elliptic_noise_and_what_attackers_name_of_them(elliptic, texts
     assert row["kept"] == pytest.approx((written == flat)[known].mean())
     assert row["kept"] == pytest.approx(rate, abs=5 * (2 * rate * (1 - rate) / 4000) ** 0.5)
     assert row["guarantee"].endswith(
-        f"In the metric of its noise it is at most {EPSILON / delta:.3g} times that, for any two vectors. That the "
-        "second nearest word may be written adds no privacy that is stated."
+        f"It is at most {EPSILON / delta:.3g} times the distance in the metric of the noise, for any two vectors. That "
+        "the second nearest word may be written adds nothing to it."
     )
 
 
