@@ -222,8 +222,8 @@ def draw_maps(run: PrivateRun, vocabulary: TableRef, width: int, betas: Sequence
         maps[kind, beta] = PublicMap(kind, work.num_kept, beta if kind == "gaussian" else 0.0, unit.tables["map"])
     if "mahalanobis" in (*config.mechanisms, config.release.mechanism):
         public, weight = vocabulary.select("vector"), config.covariance_weight
-        work = ShapeNoise(label="mahalanobis", group="maps", weight=weight, vocabulary=public)
-        maps["mahalanobis", config.beta] = PublicMap("mahalanobis", width, 0.0, run.do([work]).one("map"))
+        shape = ShapeNoise(label="mahalanobis", group="maps", weight=weight, vocabulary=public)
+        maps["mahalanobis", config.beta] = PublicMap("mahalanobis", width, 0.0, run.do([shape]).one("map"))
     return maps
 
 

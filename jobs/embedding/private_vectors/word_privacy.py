@@ -143,7 +143,7 @@ def exact_privacy(run: PrivateRun) -> WordPrivacy:
         return refs, run.do(CompareLosses(normalisers=refs, **part, **common) for part in parts).refs(LossesOfBlock)
 
     def largest(epsilon: float, column: str = "loss") -> float:
-        return max(store.read(ref)[column][0].as_py() for ref in compared(epsilon)[1])
+        return max(float(store.read(ref)[column][0].as_py()) for ref in compared(epsilon)[1])
 
     epsilon, loss = chosen.epsilon, chosen.exact_loss
     if loss is not None:
@@ -168,7 +168,7 @@ def exact_privacy(run: PrivateRun) -> WordPrivacy:
 
 def undone(mechanism: str, projection: FloatArray) -> FloatArray | None:
     """Inverse of a map that is undone before the nearest word is looked for, as Xu et al. 2020 do; None of others."""
-    return np.linalg.inv(projection) if mechanism == "mahalanobis" else None
+    return np.asarray(np.linalg.inv(projection), np.float64) if mechanism == "mahalanobis" else None
 
 
 class GuessTexts(Work, unit=deniability.VERSION, stage="guess texts", makes=[WordPrivacy]):
