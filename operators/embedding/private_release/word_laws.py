@@ -158,8 +158,8 @@ def epsilon_of_loss(loss: float, reach: float, largest: Callable[[float], float]
     2.5
     """
     wanted, low = (1 - _CLOSE / 2) * loss, loss / reach
-    found = brentq(lambda epsilon: largest(epsilon) - wanted, low / 2, 2 * low, rtol=_CLOSE / 8)
-    return float(f"{found:.6g}")
+    epsilon = brentq(lambda value: largest(value) - wanted, low / 2, 2 * low, rtol=_CLOSE / 8)
+    return float(f"{epsilon:.6g}")
 
 
 def draw_words(rows: IntArray, uniforms: FloatArray, vectors: FloatArray, law: Law) -> IntArray:
