@@ -226,9 +226,10 @@ def test_nothing_of_the_texts_is_left_anywhere(released, folder, texts, words):
     assert "are not protected" in page
 
 
-def test_a_noisy_vector_gives_its_nearest_word_from_the_same_account(run_here, released, given, texts, plain):
+def test_a_noisy_vector_gives_its_nearest_word_from_the_same_account(run_here, released, given, folder, texts, plain):
     """Beside the share by as many draws of our own; of the word no exact loss is stated, nor any by normal noise."""
-    run = run_here(*given("exponential", "release.mechanism=M1", "release.name=other"))
+    other = ["release.mechanism=M1", "release.name=other", f"run_dir={folder}/texts_other_run"]
+    run = run_here(*given("exponential", *other))
     [row] = run.rows("text_releases")
     assert (row["spent"], row["num_releases"], row["gamma"]) == (2 * EPSILON, 2, None)
     flat = np.concatenate(texts)
