@@ -228,8 +228,8 @@ def test_nothing_of_the_texts_is_left_anywhere(released, folder, texts, words):
 
 def test_a_noisy_vector_gives_its_nearest_word_from_the_same_account(run_here, released, given, folder, texts, plain):
     """Beside the share by as many draws of our own; of the word no exact loss is stated, nor any by normal noise."""
-    other = ["release.mechanism=M1", "release.name=other", f"run_dir={folder}/texts_other_run"]
-    run = run_here(*given("exponential", *other))
+    elsewhere = f"run_dir={folder}/texts_other_run"
+    run = run_here(*given("exponential", elsewhere, "release.mechanism=M1", "release.name=other"))
     [row] = run.rows("text_releases")
     assert (row["spent"], row["num_releases"], row["gamma"]) == (2 * EPSILON, 2, None)
     flat = np.concatenate(texts)
@@ -247,7 +247,7 @@ def test_a_noisy_vector_gives_its_nearest_word_from_the_same_account(run_here, r
         f"a word and its nearest other have vectors with an exact epsilon of {told['near_loss']:.3g}"
     )
     with pytest.raises(Refusal, match=r"release.epsilon=3: .* more than release.max_epsilon=7"):
-        run_here(*given("exponential", "release.max_epsilon=7", "release.name=third", *EXPONENTIAL))
+        run_here(*given("exponential", elsewhere, "release.max_epsilon=7", "release.name=third", *EXPONENTIAL))
 
 
 def noise_of(num, width, scale=1 / EPSILON):
