@@ -17,6 +17,7 @@ from tiltmeter.jobs.embedding.private_vectors.audits import _checks, _named, _Su
 from tiltmeter.jobs.embedding.private_vectors.mechanisms import Noise
 from tiltmeter.jobs.embedding.private_vectors.sources import PrivateSources, Secret
 from tiltmeter.jobs.embedding.private_vectors.utility import GuessWords, ReadDistances
+from tiltmeter.jobs.embedding.private_vectors.word_privacy import GuessTexts
 from tiltmeter.jobs.embedding.vectors import vector_column
 from tiltmeter.jobs.runtime.work import Work
 from tiltmeter.operators.embedding.private_release import noise
@@ -117,6 +118,25 @@ def _given(num: int, scale: float, words: int, repetition: int) -> dict[str, Out
     return {"attacker": _holds({"attacker_low": share.low, "attacker_high": share.high}, "attacker", truth)}
 
 
+# --- texts ------------------------------------------------------------------------------------------------------------
+
+
+@cache
+def line(scale: float) -> tuple[NDArray[np.float64], float]:
+    """Words on a line, all alike beforehand: whoever sees noisy ones names those that stay; by sums over a grid."""
+    words, grid = 3 * np.random.default_rng(0).standard_normal((40, 1)), np.linspace(-30, 30, 600_001)
+    densities = np.exp(-np.abs(grid - words) / scale) / (2 * scale)
+    return words, float(densities.max(axis=0).mean()) * 60 / 40
+
+
+def _guessed(scale: float, draws: int, repetition: int) -> dict[str, Outcome]:
+    vectors, truth = line(scale)
+    known, mechanism = {"mechanism": "M1", "epsilon": 1 / scale}, Noise(Specification("norm", 1, 1.0, scale))
+    common: Any = {"draws": draws, "level": LEVEL, "seed": repetition, "vocabulary": VOCABULARY}
+    row = first_row(GuessTexts(known=known, mechanism=mechanism, vickrey=None, **common), vectors)
+    return {name: _holds(row, name, truth) for name in ("kept", "named")}
+
+
 def _holds(row: Mapping[str, Any], name: str, truth: float) -> bool | None:
     low, high = (row[f"{name}_{end}" if name else end] for end in ("low", "high"))
     return None if low is None or np.isnan(low) else bool(low <= truth <= high)
@@ -193,6 +213,12 @@ def _words(name: str, repetitions: int, run: Run, table: str = "deniability") ->
     return _covered(name, repetitions, run, table, "attacker", "word", _NAMED)
 
 
+def _guesses(name: str, scale: float, draws: int) -> Experiment:
+    about = ("word", "by sums over a grid")
+    claims = [Claim(column, "word_privacy", ends(column), "coverage", *about) for column in ("kept", "named")]
+    return Experiment(JOB, f"{JOB}: {name}", 1000, partial(_guessed, scale, draws), tuple(claims))
+
+
 EXPERIMENTS = [
     _audits("an honest release of one block", 1000, 300),
     _audits("an honest release of three blocks", 400, 2 * BLOCK_ROWS + 50),
@@ -202,6 +228,8 @@ EXPERIMENTS = [
     _words("draws of 40 words", 1000, partial(_denied, 400, 0.15, 40)),
     _words("draws of 200 words, few named", 200, partial(_denied, 500, 1.0, 200)),
     _words("40 words released anew", 1000, partial(_given, 400, 0.15, 40), "releases"),
+    _guesses("100 words of texts", 0.3, 100),
+    _guesses("2,000 words of texts, few named", 3.0, 2000),
     _used("three runs", 3, False, 0.03),
     _used("two runs that noise moves alike", 2, False, 0.0),
     _used("five random parts", 5, True, 0.03),

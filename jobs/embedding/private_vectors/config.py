@@ -106,7 +106,9 @@ class Release:
     unknown: Text = "_"
     mechanism: Name | Literal["exponential"] = "M1"
     gamma: _Positive | None = None
+    vickrey: _Share | None = None
     epsilon: _Positive | None = None
+    exact_loss: _Positive | None = None
     max_epsilon: _Positive = 10.0
     max_delta: Annotated[float, Field(ge=0, lt=1)] = 1e-5
     max_exact_epsilon: _Positive | None = None
@@ -142,13 +144,26 @@ class Release:
                 "release.mechanism=exponential: gives words and no vectors; name private texts in release.texts, or "
                 "choose another mechanism"
             )
-        if self.gamma is not None and self.mechanism != "exponential":
+        for name, value in {"gamma": self.gamma, "exact_loss": self.exact_loss}.items():
+            if value is not None and self.mechanism != "exponential":
+                raise ValueError(
+                    f"release.{name}={value:g}: is of the exponential mechanism alone; leave it out, or set "
+                    "release.mechanism=exponential"
+                )
+        if self.vickrey is not None and (self.mechanism == "exponential" or not self.texts):
             raise ValueError(
-                f"release.gamma={self.gamma:g}: is of the exponential mechanism alone; leave it out, or set "
-                "release.mechanism=exponential"
+                f"release.vickrey={self.vickrey:g}: chooses of the two words that a noisy vector is nearest to, in "
+                "private texts; leave it out, or name them in release.texts, with another mechanism than exponential"
             )
 
     def _check_epsilon(self) -> None:
+        if self.exact_loss is not None:
+            if self.epsilon is not None:
+                raise ValueError(
+                    f"release.epsilon={self.epsilon:g}: follows from release.exact_loss={self.exact_loss:g}; leave one "
+                    "of them out"
+                )
+            return
         if self.epsilon is None:
             raise ValueError(
                 "release.epsilon: is missing, and has no usual value: by what is given away, whoever wants to tell two "
@@ -199,6 +214,7 @@ class PrivateVectorsRun(CommonConfig):
     exact_epsilons: _Epsilons
     deltas: Annotated[_Shares, Field(min_length=1)]
     beta: _Share
+    covariance_weight: _Share
     dimensions: Count | None
     audit: Audit
     distances: Distances

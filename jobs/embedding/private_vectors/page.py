@@ -196,13 +196,21 @@ def _text_findings(row: Row, frames: Frames) -> Iterator[str]:
         f"{plural(row['num_texts'], 'text')} of {plural(row['num_words'], 'word')} by {row['mechanism']}, with epsilon "
         f"{row['epsilon']:g}. {row['guarantee']} {plural(row['num_unknown'], 'word')} without a vector became a symbol."
     )
-    if "word_privacy" in frames:
-        zipf = {one["prior"]: one for one in frames["word_privacy"].to_dicts()}["zipf"]
+    zipf = {one["prior"]: one for one in frames["word_privacy"].to_dicts()}["zipf"]
+    if zipf["loss"] is not None:
         yield (
             f"The largest loss of a word is exactly {written(zipf['loss'], 2)}, where its bound is "
-            f"{written(zipf['nominal'], 2)}; no pair loses more than {percent(zipf['ratio'])} of its own bound. The "
-            f"best guess names {percent(zipf['named'])} of words that are as frequent as their place in the file of "
-            f"vectors says, and {percent(zipf['prior_rate'])} without any text."
+            f"{written(zipf['nominal'], 2)}; no pair loses more than {percent(zipf['ratio'])} of its own bound."
+        )
+    if zipf["named"] is not None:
+        guess = (
+            "The best guess names"
+            if zipf["loss"] is not None
+            else "Whoever sees the noisy vectors, and not their words alone, names at best"
+        )
+        yield (
+            f"{guess} {_share(zipf, 'named')} of words that are as frequent as their place in the file of vectors "
+            f"says, and {percent(zipf['prior_rate'])} without any text; {_share(zipf, 'kept')} of them stay."
         )
     if row["kept"] is not None:
         yield (
@@ -215,14 +223,18 @@ def _text_findings(row: Row, frames: Frames) -> Iterator[str]:
     )
 
 
+def _share(row: Row, name: str) -> str:
+    ends = f" [{percent(row[f'{name}_low'])}, {percent(row[f'{name}_high'])}]"
+    return f"{percent(row[name])}{ends if row[f'{name}_low'] is not None else ''}"
+
+
 def _named(row: Row) -> Iterator[str]:
     yield (
         f"An attacker who knows the vocabulary names {percent(row['named'])} of "
         f"{plural(row['num_named'], 'vector')} that were given away"
     )
     if row["attacker"] is not None:
-        ends = f" [{percent(row['attacker_low'])}, {percent(row['attacker_high'])}]"
-        yield f", and {percent(row['attacker'])}{ends if row['attacker_low'] is not None else ''} of all words"
+        yield f", and {_share(row, 'attacker')} of all words"
     if row["cap_mean"] is not None:
         yield ". Whatever is published, nobody's belief in the right word, all being alike beforehand, rises above "
         yield f"{percent(row['cap_mean'])} in the mean of {plural(row['num_words'] or 0, 'word')}, nor above "
@@ -425,8 +437,8 @@ _TEXT_SECTIONS = [
         "How private a word is",
         Show(
             tables.WordPrivacy,
-            "Exact losses over all pairs of the vocabulary, and what the best guess names beside the guess without any "
-            "text.",
+            "Losses over all pairs of the vocabulary where they are exact, and what the best guess names beside the "
+            "guess without any text.",
             "prior num_words nominal loss ratio near_loss kept named prior_rate",
         ),
     ),

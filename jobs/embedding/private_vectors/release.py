@@ -50,7 +50,7 @@ from tiltmeter.operators.embedding.private_release.secrets import BLOCK_ROWS, Ro
 from tiltmeter.operators.embedding.private_release.sensitivity import spectral_sensitivity
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.store.accounts import Amount, enter
-from tiltmeter.storage.store.ledger import Store
+from tiltmeter.storage.store.ledger import Store, TableRef
 
 _BLOCKS_AT_ONCE = 16
 _SAMPLE = 200
@@ -139,6 +139,8 @@ class _Stretch(NamedTuple):
     kind: Sensitivity
     reach: float
     norm: float | None
+    map: TableRef | None = None
+    vocabulary: TableRef | None = None
 
 
 def _of_any_vectors(config: PrivateVectorsRun, width: int) -> _Stretch:
@@ -175,10 +177,11 @@ def of_words(run: PrivateRun) -> _Stretch:
             )
     projection = vectors_of(store, item.map.ref) if item.map.ref else None
     norm = float(np.linalg.norm(vectors, axis=1).max())
-    return _Stretch(projection, item.sensitivity, design.sensitivity, geometry.distances["largest"], norm)
+    largest = geometry.distances["largest"]
+    return _Stretch(projection, item.sensitivity, design.sensitivity, largest, norm, item.map.ref, vocabulary)
 
 
-class _Mechanism(NamedTuple):
+class ReleaseMechanism(NamedTuple):
     """What a release is made by, and what it promises."""
 
     projection: FloatArray | None
@@ -186,9 +189,10 @@ class _Mechanism(NamedTuple):
     made: Specification
     promise: Promise
     guarantee: str
+    map: TableRef | None
 
 
-def mechanism_of(config: PrivateVectorsRun, width: int, stretch: _Stretch) -> _Mechanism:
+def mechanism_of(config: PrivateVectorsRun, width: int, stretch: _Stretch) -> ReleaseMechanism:
     """A public map holds for its vocabulary or does not, which was looked at: no chance is left, and no delta."""
     # A release without an epsilon is refused with its settings.
     epsilon, delta = cast(float, config.release.epsilon), config.deltas[0]
@@ -200,10 +204,10 @@ def mechanism_of(config: PrivateVectorsRun, width: int, stretch: _Stretch) -> _M
     guarantee = _CHECKED if stretch.kind == "published" else GUARANTEES[stretch.kind]
     if made.law == "gaussian":
         promise, guarantee = Promise(epsilon, delta, made.sensitivity / made.scale, reach), _NORMAL
-    return _Mechanism(projection, stretch.norm, made, promise, guarantee)
+    return ReleaseMechanism(projection, stretch.norm, made, promise, guarantee, stretch.map)
 
 
-def check_grid(config: PrivateVectorsRun, mechanism: _Mechanism, vectors: FloatArray) -> None:
+def check_grid(config: PrivateVectorsRun, mechanism: ReleaseMechanism, vectors: FloatArray) -> None:
     """Refuse, before anything is spent, what can't be written on the grid that its noise asks for.
 
     Raises:
@@ -223,7 +227,7 @@ def check_grid(config: PrivateVectorsRun, mechanism: _Mechanism, vectors: FloatA
         )
 
 
-def _derivation(config: PrivateVectorsRun, content: str, mechanism: _Mechanism) -> dict[str, Any]:
+def _derivation(config: PrivateVectorsRun, content: str, mechanism: ReleaseMechanism) -> dict[str, Any]:
     """Everything that defines the release: no two of them share noise, not even of one name on changed rows."""
     made, chosen = mechanism.made, config.release
     rows = b"" if mechanism.projection is None else np.ascontiguousarray(mechanism.projection).tobytes()
@@ -241,7 +245,7 @@ def _derivation(config: PrivateVectorsRun, content: str, mechanism: _Mechanism) 
     }
 
 
-def _certificate(config: PrivateVectorsRun, mechanism: _Mechanism, num_rows: int, width: int) -> Row:
+def _certificate(config: PrivateVectorsRun, mechanism: ReleaseMechanism, num_rows: int, width: int) -> Row:
     """Columns of ``releases``, and the reach of normal noise.
 
     Rounding is by a public norm alone, as what private vectors really measure is not said.
@@ -271,7 +275,7 @@ def _certificate(config: PrivateVectorsRun, mechanism: _Mechanism, num_rows: int
 # --- how private it is, exactly, at its own vectors -----------------------------------------------------------------
 
 
-def privacy_of(config: PrivateVectorsRun, rows: Rows, mechanism: _Mechanism) -> Row:
+def privacy_of(config: PrivateVectorsRun, rows: Rows, mechanism: ReleaseMechanism) -> Row:
     """Columns of ``releases``: at the vocabulary's distances, or at those of the private vectors; none of one vector.
 
     Raises:

@@ -7,6 +7,7 @@ _EXACT = "smallest epsilon at which it is (epsilon, delta)-private for a pair at
 _BOUND = "nominal bound on the privacy loss per unit of distance"
 _OTHER_TEXTS = "the interval of the value for other texts and other noise"
 _OTHER_WORDS = "the interval of attacker for other words"
+_OTHER_DRAWS = "the interval, for other words and noise (null: it is exact),"
 _BELIEF = "most that anybody can believe in the right word, mean of words; null: there is no bound"
 
 
@@ -246,9 +247,10 @@ class PrivateTexts(Table, name="private_texts", has_status=False):
     num_unknown: int = doc("that the vocabulary lacks, of which it is no secret where they stand", "words")
     text: str = doc("that is given away")
     epsilon: float | None = doc(
-        "largest loss of the text against any other of as many words: that of a word, by word_privacy, times the words"
+        "largest loss of the text against any other of as many words, exactly: that of a word, by word_privacy, times "
+        "the words; null: not known"
     )
-    nominal_epsilon: float | None = doc("bound on it: epsilon times the largest distance, times the words")
+    nominal_epsilon: float | None = doc("bound on it: epsilon times the largest distance, times the words; null: none")
 
 
 class TextReleases(OfRelease, name="text_releases", has_status=False):
@@ -280,15 +282,29 @@ class WordPrivacy(Table, name="word_privacy", has_status=False):
     prior: str = key("of an attacker: 'uniform', or 'zipf': 1 / place of the word in the file of vectors")
     epsilon: float = doc(_BOUND, "1/distance")
     num_words: int = doc("of the vocabulary, no two with the same vector", "words")
-    nominal: float = doc("bound on the loss of a word: epsilon times the largest distance, gamma at most", digits=2)
-    loss: float = doc("largest loss of a word, exactly, over all pairs and outputs", digits=2)
-    first: str = doc("word of the pair that loses most")
-    second: str = doc("the other word")
-    ratio: float = doc("largest loss of a pair as a share of its own bound, exactly; at most 1", digits=3)
-    near_loss: float = doc("exact loss of a word and its nearest other, in the median", digits=2)
-    kept: float = doc("chance that a word comes out as it was, by the prior", show="percent")
-    named: float = doc("chance that the best guess names the word, who knows the prior and all else", show="percent")
+    nominal: float | None = doc(
+        "bound on the loss of a word: epsilon times the largest distance, gamma at most; null: none", digits=2
+    )
+    loss: float | None = doc(
+        "largest loss of a word, exactly, over all pairs and outputs; null of noisy vectors: not known", digits=2
+    )
+    first: str | None = doc("word of the pair that loses most")
+    second: str | None = doc("the other word")
+    ratio: float | None = doc("largest loss of a pair as a share of its own bound, exactly; at most 1", digits=3)
+    near_loss: float | None = doc(
+        "exact loss of a word and its nearest other, in the median; of noisy vectors exact epsilon, at the first delta",
+        digits=2,
+    )
+    kept: Estimate | None = doc(
+        "chance that a word comes out as it was, by the prior", show="percent", interval=f"{_OTHER_DRAWS} of kept"
+    )
+    named: Estimate | None = doc(
+        "chance that the best guess names the word, of one who knows all else, and sees the vector if it is noisy",
+        show="percent",
+        interval=f"{_OTHER_DRAWS} of named",
+    )
     prior_rate: float = doc("the same without any text", show="percent")
+    num_draws: int | None = doc("words that the prior drew; null: kept and named are exact", "words")
 
 
 TABLES = schemas(

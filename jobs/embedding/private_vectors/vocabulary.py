@@ -169,6 +169,17 @@ class DrawMap(Work, unit=projections.VERSION, stage="draw maps"):
         yield "map", pa.table({"vector": vector_column(rows)})
 
 
+class ShapeNoise(Work, unit="mahalanobis_map/1", stage="draw maps"):
+    """The table ``map`` of mahalanobis, by public vectors."""
+
+    weight: float
+    vocabulary: TableRef
+
+    def tables(self, store: Store) -> Tables:
+        rows = projections.mahalanobis_map(vectors_of(store, self.vocabulary), self.weight)
+        yield "map", pa.table({"vector": vector_column(rows)})
+
+
 def drawn_map(kind: Projection, num_kept: int, num_dimensions: int, seed: int) -> FloatArray:
     """A random map of a seed, ``[m, d]``, which anybody can draw again."""
     generator = keyed_generator(seed, Stream.PRIVATE_MAP, document_key(kind), num_kept, num_dimensions)
@@ -209,6 +220,10 @@ def draw_maps(run: PrivateRun, vocabulary: TableRef, width: int, betas: Sequence
     maps: dict[MapKey, PublicMap] = {("none", config.beta): PublicMap("none", width, 0.0, None)}
     for (kind, beta), (work, unit) in zip(keys, done.pairs, strict=True):
         maps[kind, beta] = PublicMap(kind, work.num_kept, beta if kind == "gaussian" else 0.0, unit.tables["map"])
+    if "mahalanobis" in (*config.mechanisms, config.release.mechanism):
+        public, weight = vocabulary.select("vector"), config.covariance_weight
+        shape = ShapeNoise(label="mahalanobis", group="maps", weight=weight, vocabulary=public)
+        maps["mahalanobis", config.beta] = PublicMap("mahalanobis", width, 0.0, run.do([shape]).one("map"))
     return maps
 
 

@@ -12,7 +12,7 @@ from tiltmeter.operators.embedding.private_release.projections import Projection
 
 VERSION = "mechanisms/2"
 
-Name = Literal["M1", "M2", "M2 exact", "M2 spectral", "haar", "public_pca", "gaussian"]
+Name = Literal["M1", "M2", "M2 exact", "M2 spectral", "haar", "public_pca", "mahalanobis", "gaussian"]
 Sensitivity = Literal["none", "published", "exact_vocabulary", "spectral"]
 
 
@@ -31,6 +31,7 @@ DESIGNS: dict[Name, Design] = {
     "M2 spectral": Design("gaussian", "norm", "spectral"),
     "haar": Design("haar", "norm", "exact_vocabulary"),
     "public_pca": Design("public_pca", "norm", "exact_vocabulary"),
+    "mahalanobis": Design("mahalanobis", "norm", "exact_vocabulary"),
     "gaussian": Design("none", "gaussian", "none"),
 }
 """Rows of haar and public_pca are orthonormal, so that no distance of any vectors grows; how far those of a public

@@ -9,8 +9,8 @@ from tiltmeter.operators.compute.arrays import FloatArray
 
 VERSION = "private_projections/1"
 
-Projection = Literal["none", "gaussian", "haar", "public_pca"]
-"""``gaussian`` is the paper's; rows of the last two are orthonormal, so that no distance grows."""
+Projection = Literal["none", "gaussian", "haar", "public_pca", "mahalanobis"]
+"""``gaussian`` is the paper's; rows of ``haar`` and ``public_pca`` are orthonormal, so that no distance grows."""
 
 
 def gaussian_projection(generator: np.random.Generator, num_kept: int, num_dimensions: int) -> FloatArray:
@@ -52,6 +52,28 @@ def principal_projection(public: FloatArray, num_kept: int) -> FloatArray:
     rows = directions[:, ::-1][:, :num_kept].T
     largest = np.take_along_axis(rows, np.abs(rows).argmax(axis=1)[:, None], axis=1)
     return np.ascontiguousarray(rows * np.sign(largest)) + 0.0
+
+
+def mahalanobis_map(public: FloatArray, weight: float) -> FloatArray:
+    """Sigma^(-1/2), symmetric: distances of images are those of the regularised Mahalanobis metric (Xu et al. 2020).
+
+    ``Sigma = weight C / v + (1 - weight) I`` with the covariance C of public vectors and the mean v of its diagonal. By
+    noise z of the norm on images, ``Sigma^(1/2) (Sigma^(-1/2) x + z) = x + r Sigma^(1/2) u`` is what the paper writes,
+    with r by Gamma and u uniform on the sphere. The density at x falls with the metric, so that no loss exceeds it by
+    more than 1 / scale; ``Sigma^(1/2) u`` must not be made a unit vector again.
+
+    Args:
+        public: ``[p, d]``, none of them private.
+        weight: of the covariance, between 0 and 1: Sigma is regular at any number of vectors.
+
+    >>> mahalanobis_map(np.array([[0.0, 3.0], [0.0, -3.0], [1.0, 0.0], [-1.0, 0.0]]), 0.5).round(3)
+    array([[1.291, 0.   ],
+           [0.   , 0.845]])
+    """
+    covariance = np.cov(public.T, ddof=0)
+    shape = weight * covariance / np.diag(covariance).mean() + (1 - weight) * np.eye(len(covariance))
+    values, directions = np.linalg.eigh(shape)
+    return np.asarray((directions / np.sqrt(values)) @ directions.T)
 
 
 def clipped(vectors: FloatArray, radius: float) -> FloatArray:

@@ -15,17 +15,20 @@ of which half the bound is certain, and the rest what the normalisers really dif
 computed, and so is what the best guess names: ``sum_y max_x pi(x) P(y | x)`` for a prior pi.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import inf
 from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import brentq
 
 from tiltmeter.operators.compute.arrays import FloatArray, IntArray
 
 VERSION = "word_laws/1"
 
 _ROWS, _COLUMNS = 256, 4096
+_CLOSE = 1e-3
+"""Share of a loss by which what is found for it may be less."""
 _NEAR = 1e-3
 """Squared distance, as a share of the sum of squared norms, below which products lose too many digits."""
 
@@ -139,6 +142,24 @@ def losses(vectors: FloatArray, start: int, end: int, law: Law, log_z: FloatArra
         nearest = np.minimum(nearest, closest)
     near = law.epsilon * np.minimum(nearest, law.gamma) / 2 + np.abs(z - log_z[neighbours])
     return Losses(most, pair, ratio, reach, near, np.exp(guesses).sum(axis=1))
+
+
+def epsilon_of_loss(loss: float, reach: float, largest: Callable[[float], float]) -> float:
+    """Epsilon whose largest loss is the one that is asked for, or less by a thousandth at most; to six digits.
+
+    The largest loss lies between a half and the whole of ``epsilon reach``, and never rises faster than with the reach.
+
+    Args:
+        loss: positive.
+        reach: largest ``min(d, gamma)``.
+        largest: loss of an epsilon, over all pairs.
+
+    >>> round(epsilon_of_loss(3.0, 2.0, lambda epsilon: 1.2 * epsilon), 2)
+    2.5
+    """
+    wanted, low = (1 - _CLOSE / 2) * loss, loss / reach
+    epsilon = brentq(lambda value: largest(value) - wanted, low / 2, 2 * low, rtol=_CLOSE / 8)
+    return float(f"{epsilon:.6g}")
 
 
 def draw_words(rows: IntArray, uniforms: FloatArray, vectors: FloatArray, law: Law) -> IntArray:

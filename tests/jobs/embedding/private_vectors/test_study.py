@@ -452,6 +452,27 @@ def test_units_of_tasks_name_the_tokens_that_they_are_made_of(configured, folder
     assert tokens == [Tokenizer("en").identity, Tokenizer("tr").identity]
 
 
+def test_elliptic_noise_is_made_for_the_metric_of_the_public_vectors(run_here, folder, plain, distances):
+    """Its map is the inverse root of Sigma: squared lengths of images are those of Mahalanobis."""
+    small = [f"audit.pairs=1 audit.draws={RELEASES} audit.batch=100 deniability.words=20 distances.epsilons=[]"]
+    asked = [*SETTINGS, *small[0].split(), "mechanisms=[mahalanobis]", "covariance_weight=0.7"]
+    run = run_here(*settings(folder, "elliptic_study", *asked))
+    covariance = np.cov(plain.T)
+    sigma = 0.7 * covariance / np.diag(covariance).mean() + 0.3 * np.eye(WIDTH)
+    apart = np.array([one - other for one, other in combinations(plain, 2)])
+    metric = np.sqrt(np.einsum("ni,ij,nj->n", apart, np.linalg.inv(sigma), apart))
+    stretch = metric / np.linalg.norm(apart, axis=1)
+    known = {"exact_vocabulary": stretch.max(), "spectral": np.linalg.eigvalsh(sigma)[0] ** -0.5}
+    rows = [row for row in run.rows("sensitivity") if row["projection"] == "mahalanobis"]
+    assert {row["sensitivity_kind"]: row["sensitivity"] for row in rows} == pytest.approx(known)
+    for row in run.rows("mechanisms"):
+        assert (row["dimensions"], row["sensitivity"]) == (WIDTH, pytest.approx(stretch.max()))
+        if row["compared_at"] == "nominal":
+            assert row["scale"] == pytest.approx(stretch.max() / row["epsilon"])
+    assert {row["verdict"] for row in run.rows("audits")} == {"within"}
+    assert {row["num_words"] for row in run.rows("deniability")} == {20}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("num_cpus", [1, 4])
 def test_layout_changes_no_table(run_job, study, folder, num_cpus):
