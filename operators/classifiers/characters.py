@@ -17,7 +17,7 @@ import regex
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
-from tiltmeter.operators.classifiers.adversary.victims import Reader
+from tiltmeter.operators.classifiers.adversary.victims import Pieces, Reader
 from tiltmeter.operators.compute.arrays import FloatArray
 
 VERSION = "characters/1"
@@ -169,6 +169,7 @@ def stress(
     """
     texts = _drawn(reader, tokens, config, draws)
     every = [changed for of_kind in texts.values() for changed in of_kind]
+    words = list(dict.fromkeys([*tokens, *(word for changed in every for word in changed.values())]))
     for defence in DEFENCES if texts else ():
         first, *rest = _read(reader, tokens, every, defence)
         if np.isnan(first).any():
@@ -176,10 +177,11 @@ def stress(
         shares = np.array(rest).reshape(len(texts), config.draws, 2, first.size)
         is_flip = ~np.isnan(shares).any(axis=-1) & (shares.argmax(axis=-1) != first.argmax())
         flips, unmoved = is_flip.mean(axis=1).tolist(), (np.abs(shares - first) <= _SAME).all(axis=-1).mean(axis=(1, 2))
+        sizes = dict(zip(words, reader.pieces([defended(word, defence) for word in words]), strict=True))
         for row, ((kind, number), of_kind) in enumerate(texts.items()):
             most, random = flips[row]
-            pieces = _pieces(reader, tokens, of_kind, defence)
-            yield Outcome(kind, number, defence, most, random, float(unmoved[row]), *pieces)
+            pieces, unknown, before = _pieces(tokens, of_kind, sizes)
+            yield Outcome(kind, number, defence, most, random, float(unmoved[row]), pieces, unknown, before)
 
 
 def _drawn(
@@ -219,11 +221,9 @@ def _read(reader: Reader, tokens: Sequence[str], texts: Sequence[_Changed], defe
     return reader.open([defended(token, defence) for token in tokens], [])(space)(choices[:, list(space)])
 
 
-def _pieces(
-    reader: Reader, tokens: Sequence[str], texts: Sequence[_Changed], defence: Defence
-) -> tuple[float, float, float]:
+def _pieces(tokens: Sequence[str], texts: Sequence[_Changed], sizes: Mapping[str, Pieces]) -> tuple[float, ...]:
+    """Of the changed words, as :class:`Outcome` has them."""
     pairs = [(tokens[place], word) for changed in texts for place, word in changed.items()]
-    counts = reader.pieces([defended(word, defence) for side in zip(*pairs, strict=True) for word in side])
     with np.errstate(divide="ignore", invalid="ignore"):
-        (before, lost), (after, unknown) = np.array(counts, np.float64).reshape(2, len(pairs), 2).sum(axis=1)
-        return float(after / before), float(unknown / after), float(lost / before)
+        before, after = (np.sum([sizes[pair[side]] for pair in pairs], axis=0, dtype=np.float64) for side in (0, 1))
+        return float(after[0] / before[0]), float(after[1] / after[0]), float(before[1] / before[0])
