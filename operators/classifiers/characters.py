@@ -225,5 +225,6 @@ def _pieces(tokens: Sequence[str], texts: Sequence[_Changed], sizes: Mapping[str
     """Of the changed words, as :class:`Outcome` has them."""
     pairs = [(tokens[place], word) for changed in texts for place, word in changed.items()]
     with np.errstate(divide="ignore", invalid="ignore"):
-        before, after = (np.sum([sizes[pair[side]] for pair in pairs], axis=0, dtype=np.float64) for side in (0, 1))
-        return float(after[0] / before[0]), float(after[1] / after[0]), float(before[1] / before[0])
+        counts = np.array([[sizes[word] for word in pair] for pair in pairs], dtype=np.float64)
+        (before, lost), (after, unknown) = counts.sum(axis=0)
+        return float(after / before), float(unknown / after), float(lost / before)

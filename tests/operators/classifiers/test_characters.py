@@ -26,7 +26,7 @@ CHANGEABLE = ["dreary", "film,", "years", "before", "Tuesday"]
 """Words that every kind can change with their ends kept; "seen" with its inner letters swapped stays as it is."""
 
 
-def reader(word="dreary", fold=str.lower):
+def reader(word="before", fold=str.lower):
     """Texts with a word are of the second class, for sure; all others of the first, a little."""
 
     def read(texts):
@@ -92,6 +92,12 @@ def test_a_classifier_of_one_word_loses_it_to_what_its_tokenizer_does_not_fold_a
             assert (one.unknown_before, one.unknown > 0.0) == (0.0, kind in ("homoglyph", "invisible"))
         assert (one.pieces < 1.0) == (kind == "drop")
         assert (one.pieces > 1.0) == (kind == "insert" or (kind == "invisible" and defence == "none"))
+
+
+def test_a_defence_reads_the_text_itself_too():
+    config = CharacterConfig(kinds=("capital",), numbers=(1,))
+    made = stress(reader("film"), ["f\u200bilm"], config, np.random.default_rng(0))
+    assert {one.defence: (one.flips, one.unmoved) for one in made} == dict.fromkeys(DEFENCES, (0.0, 1.0))
 
 
 def test_more_changes_hold_fewer_and_draws_are_those_of_the_generator():
