@@ -29,6 +29,7 @@ from benchmarks.calibration.registry import Claim, Experiment, Kind, Outcome, Ru
 from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.jobs.adversary import job, tables
 from tiltmeter.jobs.adversary.attacks import AttackTexts
+from tiltmeter.jobs.adversary.characters import EvaluateCharacters
 from tiltmeter.jobs.adversary.config import AdversaryRun, GenderAdversaryRun
 from tiltmeter.jobs.adversary.job import WholeVectors
 from tiltmeter.jobs.adversary.retraining import COPIES, FOUND, SWAPS, EvaluateRetraining
@@ -327,24 +328,26 @@ def _summary_of(
 
 # --- trainings whose effects are known --------------------------------------------------------------------------------
 
-RETRAINING = "retraining"
+RETRAINING, NEAR = "retraining", 0.97
 
 
-def retrained(repetition: int, lead: float = 0.0) -> dict[str, Outcome]:
+def trainings(repetition: int, lead: float = 0.0) -> dict[tuple[str, str, str], tables.Retraining]:
     """What the last stage makes of trainings of arms: found texts flip less by ``lead``, and no arm differs else.
 
     A draw of 10 trainings and 20 groups of 6 held-out texts; each training and each group moves an arm by itself.
     """
-    draws = np.random.default_rng([repetition, round(100.0 * lead), 8])
+    draws, beside = (np.random.default_rng([repetition, round(100.0 * lead), 8 + part]) for part in (0, 2))
     num_trainings, groups = 10, np.repeat(np.arange(20), 6)
     rows = []
     for arm in (COPIES, SWAPS, FOUND):
         moved = draws.normal(0.0, 0.05, (num_trainings, 1)) + draws.normal(0.0, 0.05, 20)[groups]
         chances = np.clip(0.4 + moved - (lead if arm == FOUND else 0.0), 0.02, 0.98)
         flips, right = (draws.random(chances.shape) < of_one for of_one in (chances, np.clip(0.7 + moved, 0.02, 0.98)))
+        old = beside.random(chances.shape) < NEAR + moved / 5.0
         rows += [
             {"victim": "linear", "row": row, "arm": arm, "number": number}
             | {"is_flip": bool(flips[number, row]), "is_correct": bool(right[number, row]), "num_added": 9}
+            | {"transfer": float(old[number, row])}
             for number in range(num_trainings)
             for row in range(groups.size)
         ]
@@ -355,15 +358,53 @@ def retrained(repetition: int, lead: float = 0.0) -> dict[str, Outcome]:
         retrained=[held.put(pa.Table.from_pylist(rows, tables.Retrained.schema()))],
         attacked=[held.put(pa.Table.from_pylist(texts, tables.Part.schema()))],
     )
-    made = {(row.arm, row.against, row.measure): row for row in work.rows(cast(Any, held))}
-    flip, level = made[FOUND, SWAPS, "flip_rate"], made[COPIES, "", "accuracy"]
+    return {(row.arm, row.against, row.measure): row for row in work.rows(cast(Any, held))}
+
+
+def retrained(repetition: int, lead: float = 0.0) -> dict[str, Outcome]:
+    """Of these, whether intervals hold what was drawn, and p-values."""
+    made = trainings(repetition, lead)
+    flip, level, near = made[FOUND, SWAPS, "flip_rate"], made[COPIES, "", "accuracy"], made[COPIES, "", "transfer"]
     differing = [row.p_adjusted for row in made.values() if row.against and row.measure in ("accuracy", "flip_rate")]
     return {
         "value": flip.value.low <= -lead <= flip.value.high,
         "level": level.value.low <= 0.7 <= level.value.high,
+        "near": near.value.low <= NEAR <= near.value.high,
         "p_value": flip.p_value,
         "p_adjusted": flip.p_adjusted if lead else min(differing),
     }
+
+
+# --- changed characters whose chances are known ----------------------------------------------------------------------
+
+CHARACTERS = "characters"
+RATES = ("flip_rate", "random_rate", "excess", "averted")
+
+
+def misspelt(num_groups: int, group_size: int, chance: float, repetition: int) -> dict[str, Outcome]:
+    """What the last stage makes of flips in 4 draws of each text: half as many with a defence, a third at random."""
+    draws = np.random.default_rng([repetition, num_groups, round(1000.0 * chance), 9])
+    groups = np.repeat(np.arange(num_groups), group_size)
+    moved = 1.0 + np.clip(draws.normal(0.0, 0.3, num_groups), -0.9, 0.9)[groups]
+    random = draws.binomial(4, chance / 3.0 * moved) / 4.0
+    rows = [
+        {"victim": "linear", "row": row, "kind": "drop", "number": 1, "defence": defence}
+        | {"flips": flip, "random_flips": random[row]}
+        for defence, of_it in (("none", chance), ("normal_form", chance / 2.0))
+        for row, flip in enumerate((draws.binomial(4, of_it * moved) / 4.0).tolist())
+    ]
+    held, named = Held(), [None if group_size == 1 else f"group {group}" for group in groups]
+    texts = [{"row": row, "text": f"text {row}", "label": "a", "group": group} for row, group in enumerate(named)]
+    work = EvaluateCharacters(
+        level=0.95,
+        made=[held.put(pa.Table.from_pylist(rows, tables.Misspellings.schema()))],
+        attacked=[held.put(pa.Table.from_pylist(texts, tables.Part.schema()))],
+    )
+    bare, defended = work.rows(cast(Any, held))
+    numbers = bare.flip_rate, bare.random_rate, bare.excess, defended.averted
+    truths = chance, chance / 3.0, chance * 2.0 / 3.0, chance / 2.0
+    parts = zip(RATES, numbers, truths, strict=True)
+    return {name: number.low <= truth <= number.high for name, number, truth in parts}
 
 
 # --- what is claimed ------------------------------------------------------------------------------------------------
@@ -399,6 +440,12 @@ def _stage(name: str, repetitions: int, run: Run, claims: tuple[Claim, ...]) -> 
     return Experiment(JOB, f"{JOB}: {name}", repetitions, run, claims)
 
 
+def _misspelt(name: str, num_groups: int, group_size: int, chance: float) -> Experiment:
+    unit = "text" if group_size == 1 else "group"
+    claims = [Claim(rate, CHARACTERS, ends(rate), "coverage", unit, "chances that were drawn") for rate in RATES]
+    return _stage(f"changed characters, {name}", 400, partial(misspelt, num_groups, group_size, chance), (*claims,))
+
+
 TRAINED, HELD, NO_ARM = "group and training", "chances that were drawn", "no arm flips or errs more than another"
 # At equal size, to which a line through controls of nearly one size leads, there is little to find.
 _KNOWN = tuple(
@@ -421,7 +468,7 @@ EXPERIMENTS = [
         400,
         retrained,
         (
-            *(Claim(name, RETRAINING, ends("value"), "coverage", TRAINED, HELD) for name in ("value", "level")),
+            *(Claim(name, RETRAINING, ends("value"), "coverage", TRAINED, HELD) for name in ("value", "level", "near")),
             *(Claim(name, RETRAINING, (name,), "size", TRAINED, NO_ARM) for name in ("p_value", "p_adjusted")),
         ),
     ),
@@ -434,6 +481,9 @@ EXPERIMENTS = [
             for name in ("p_value", "p_adjusted")
         ),
     ),
+    _misspelt("texts alone", 100, 1, 0.3),
+    _misspelt("20 groups of 5", 20, 5, 0.3),
+    _misspelt("few flips", 100, 1, 0.06),
     _rated("20 groups, 8 replicas", "group", Case(20, 5.0, 8)),
     _stage(
         "20 groups, more flips to women",

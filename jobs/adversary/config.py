@@ -18,6 +18,7 @@ from tiltmeter.jobs.runtime.files import Files, find_table
 from tiltmeter.jobs.runtime.settings.fields import Count, Least0, Least2, Text, settings
 from tiltmeter.operators.classifiers.adversary.ladder import SearchConfig
 from tiltmeter.operators.classifiers.adversary.words import Gender, GenderedWords, gendered_words
+from tiltmeter.operators.classifiers.characters import CharacterConfig
 from tiltmeter.operators.embedding.counter_fitting import CounterFittingConfig
 from tiltmeter.operators.statistics.designs.controls import controls_needed
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
@@ -174,6 +175,7 @@ class GenderAdversaryRun(EmbeddingsRun):
     search: SearchConfig
     controls: Controls
     augmentation: AugmentationConfig
+    characters: CharacterConfig
     report: ReportConfig
     max_texts: Count | None
     unit_texts: Count | None

@@ -11,11 +11,12 @@ from tiltmeter.jobs.adversary import candidates, victims
 from tiltmeter.jobs.adversary.attacks import AttackTexts
 from tiltmeter.jobs.adversary.augmentation import KEY, CollectTexts, export_sample
 from tiltmeter.jobs.adversary.candidates import FindCandidates, FindControls
+from tiltmeter.jobs.adversary.characters import ChangeCharacters, EvaluateCharacters
 from tiltmeter.jobs.adversary.config import AdversaryRun, AdversarySources, GenderAdversaryRun, find_sources
 from tiltmeter.jobs.adversary.retraining import EvaluateRetraining, Retrain
 from tiltmeter.jobs.adversary.spaces import PART, CutTexts, FindSpaces
 from tiltmeter.jobs.adversary.summary import READ, EvaluateAttacks
-from tiltmeter.jobs.adversary.tables import TABLES, Augmentation, Candidates, Near, Pairs, Retrained
+from tiltmeter.jobs.adversary.tables import TABLES, Augmentation, Candidates, Misspellings, Near, Pairs, Retrained
 from tiltmeter.jobs.classifiers.labelled_data import read_labelled_data
 from tiltmeter.jobs.classifiers.networks import Encoders
 from tiltmeter.jobs.classifiers.resources import training_requests
@@ -58,6 +59,8 @@ def run(run: AdversaryRun) -> None:
     collected = collect_texts(run, attacked, texts, vectors)
     if run.config.augmentation.retrain:
         retrain(run, attacked, collected, texts, spaces)
+    if run.config.characters.kinds:
+        change_characters(run, attacked)
     evaluate(run, attacked, near.refs(Pairs), vectors)
 
 
@@ -262,6 +265,26 @@ def retrain(
     run.do(
         [EvaluateRetraining(label="arms", level=run.config.job.level, retrained=made.refs(Retrained), attacked=parts)]
     )
+
+
+def change_characters(run: AdversaryRun, attacked: Done[AttackTexts]) -> None:
+    """What changes of single characters do to all victims, on the texts that are attacked."""
+    config = run.config
+    made = run.do(
+        ChangeCharacters(
+            label=work.label,
+            group=work.group,
+            victim=work.victim,
+            characters=config.characters,
+            seed=config.seed,
+            part=work.part,
+            span=work.span,
+        )
+        for work, _ in attacked.pairs
+    )
+    parts = list({work.part.unit + work.part.name: work.part for work, _ in attacked.pairs}.values())
+    level = run.config.job.level
+    run.do([EvaluateCharacters(label="rates", level=level, made=made.refs(Misspellings), attacked=parts)])
 
 
 def evaluate(

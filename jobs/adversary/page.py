@@ -14,6 +14,7 @@ from tiltmeter.jobs.adversary.tables import (
     GENDERS,
     LADDER,
     Attacks,
+    Characters,
     Controls,
     Substitutions,
     Summary,
@@ -61,19 +62,18 @@ def page(run: Run[GenderAdversaryRun, Any], frames: Frames) -> Body:
         _facts(config),
         Lead(
             [Paragraph(_ASKED)],
-            [
-                Bullets(
-                    [*excesses, *asymmetries(summary), *released(summary), *unfairness(summary), *_retrained(frames)]
-                )
-            ],
+            [Bullets([*excesses, *asymmetries(summary), *released(summary), *unfairness(summary), *_beside(frames)])],
             [Bullets([*doubts(summary, config.controls.number), _how_sure(config)])],
         ),
         list(shown(_sections(config, frames), frames)),
     )
 
 
-def _retrained(frames: Frames) -> Iterator[str]:
-    return retrained(frames["retraining"]) if "retraining" in frames else iter(())
+def _beside(frames: Frames) -> Iterator[str]:
+    """Of studies that a run may leave out."""
+    for name, sentences in (("retraining", retrained), ("characters", spelling)):
+        if name in frames:
+            yield from sentences(frames[name])
 
 
 def _facts(config: GenderAdversaryRun) -> dict[str, str]:
@@ -232,6 +232,18 @@ def unfairness(summary: pl.DataFrame) -> Iterator[str]:
         )
 
 
+def spelling(rows: pl.DataFrame) -> Iterator[str]:
+    """Of each victim, what the fewest changes of characters flip, by kind."""
+    bare = rows.filter(defence="none", number=rows["number"].min())
+    for [victim], part in bare.group_by("victim", maintain_order=True):
+        columns = part.select("kind", "flip_rate", "random_rate").iter_rows()
+        rates = (f"{percent(most)} by {kind} ({percent(random)})" for kind, most, random in columns)
+        yield (
+            f"{victim}, misspelt by {plural(part['number'][0], 'character')} where it matters most (at random): of "
+            f"{plural(part['num_texts'][0], 'verdict')} flip {', '.join(rates)}. That says nothing of gender."
+        )
+
+
 def doubts(summary: pl.DataFrame, num_controls: int) -> Iterator[str]:
     """What to take with care."""
     rows = _overall(summary)
@@ -266,6 +278,7 @@ def _sections(config: GenderAdversaryRun, frames: Frames) -> Iterator[Part]:
     yield section("searches", "What is proven", Draw(Attacks, _searches))
     yield section("words", "What words were replaced by", Draw(Substitutions, partial(_words, config.report)))
     yield from sections()
+    yield section("characters", "When it is misspelt", _RATES, _DEFENCES)
 
 
 _OVERALL = Show(
@@ -296,6 +309,22 @@ _KINDS = Show(
     "replacements that lean to one as few controls do, and on others. A flip on others is no evidence of bias.",
     "victim direction definitional_share associated_share other_share",
     _overall,
+)
+_RATES = Show(
+    Characters,
+    "Verdicts that flip when single characters change, all kinds in the same words: in those whose deletion lowers the "
+    "verdict's probability most, or in words at random; the excess is what the first flip more. No probability moves "
+    "where the tokenizer folds a change away, as most fold capitals. Each interval stands for itself, over texts.",
+    "victim kind number num_texts flip_rate random_rate excess unmoved pieces? unknown? unknown_before?",
+    lambda rows: rows.filter(defence="none"),
+)
+_DEFENCES = Show(
+    Characters,
+    "The same changes of the words that matter most, read in normal forms (NFKC, nothing invisible), or as skeletons "
+    "(look-alikes as the letters that they look like too). Averted is how many flip less. Nobody looked for changes "
+    "that pass these.",
+    "victim kind number defence num_texts flip_rate averted",
+    lambda rows: rows.filter(pl.col("defence") != "none"),
 )
 
 

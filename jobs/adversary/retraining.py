@@ -33,8 +33,10 @@ from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.compute.philox import Stream
 from tiltmeter.operators.statistics import differences, means
 from tiltmeter.operators.statistics.differences import noncentrality
+from tiltmeter.operators.statistics.intervals import LINEAR, LOGIT, Scale
 from tiltmeter.operators.statistics.means import mean
 from tiltmeter.operators.statistics.multiplicity import holm
+from tiltmeter.operators.statistics.text_intervals import cut
 from tiltmeter.operators.statistics.units import Inferred, units_of
 from tiltmeter.storage.store.ledger import Store, TableRef
 
@@ -186,7 +188,7 @@ def _verdict(reader: LinearReader, tokens: Sequence[str]) -> int:
     return int(reader.open(tokens, [])({})(np.zeros((1, 0), dtype=np.int64))[0].argmax())
 
 
-class EvaluateRetraining(Work, unit="adversary_retraining_summary/1", stage="compare trainings", makes=[Retraining]):
+class EvaluateRetraining(Work, unit="adversary_retraining_summary/2", stage="compare trainings", makes=[Retraining]):
     """Of all victims: the numbers of each arm, and found texts less those that they are compared with.
 
     Attributes:
@@ -231,7 +233,7 @@ class EvaluateRetraining(Work, unit="adversary_retraining_summary/1", stage="com
             return row.fail("no_texts", _NO_TEXTS)
         parts = [_matrix(part, measure) for part in arms]
         values = parts[0] - parts[1] if against else parts[0]
-        result = two_way(values, groups, self.level)
+        result = two_way(values, groups, self.level, cut(-1.0, 1.0) if against else LOGIT)
         row.num_texts, row.num_seeds = int((~np.isnan(values[0])).sum()), len(values)
         counts = arms[0].select(pl.col("num_added", "found_share").mean()).row(0)
         row.num_added, row.found_share = counts
@@ -244,7 +246,7 @@ class EvaluateRetraining(Work, unit="adversary_retraining_summary/1", stage="com
         return row
 
 
-def two_way(values: FloatArray, groups: Sequence[str | None], level: float) -> Inferred:
+def two_way(values: FloatArray, groups: Sequence[str | None], level: float, scale: Scale = LINEAR) -> Inferred:
     """The mean over trainings and texts, with an interval over both.
 
     The variance of the texts' averages, by group, and that of the trainings' averages add up; what a training does to
@@ -254,11 +256,12 @@ def two_way(values: FloatArray, groups: Sequence[str | None], level: float) -> I
         values: ``[trainings, texts]``; NaN where a text has none.
         groups: of the texts; None for a text alone.
         level: nominal coverage.
+        scale: of the mean; a share's interval is that of a score test, which holds no number beyond 0 and 1.
     """
     known = ~np.isnan(values).any(axis=0)
     averages: NDArray[np.float64] = np.where(known, np.nan_to_num(values).mean(axis=0), np.nan)
     seeds = values[:, known].mean(axis=1) if known.any() else None
-    return mean(averages, units_of(groups, "group"), level=level, seeds=seeds)
+    return mean(averages, units_of(groups, "group"), level=level, scale=scale, seeds=seeds)
 
 
 def _matrix(rows: pl.DataFrame, measure: str) -> FloatArray:

@@ -9,6 +9,7 @@ FLIPPED = ("flipped", "flipped_minimal")
 """Statuses of attacks that change the verdict."""
 
 GENDERS = {"female": "women", "male": "men"}
+_TEXTS = "its interval over other texts, by group"
 _SEARCH = "'ladder', 'greedy' (the released pass) or 'swap' (all words at once)"
 
 
@@ -217,7 +218,34 @@ class Retraining(OfVictim, name="retraining"):
     detectable: float = doc("smallest difference that is found with a chance of 80 % so", digits=3)
 
 
-TABLES = schemas(Texts, Candidates, Attacks, Substitutions, Controls, Summary, Augmentation, Retraining)
+class OfCharacters(OfVictim):
+    kind: str = key("'swap', 'drop', 'insert', 'neighbour', 'homoglyph', 'invisible' or 'capital'")
+    number: Int32 = key("characters that change, each in another word", heading="characters")
+    defence: str = key(
+        "what reads the text: 'none', 'normal_form' (NFKC, nothing invisible) or 'skeleton' (look-alikes too)",
+        show="phrase",
+    )
+    unmoved: float = doc("share of changed texts of which no probability changes", show="percent")
+    pieces: float = doc(
+        "pieces that changed words are read as, for each before; null where that can't be told", digits=2
+    )
+    unknown: float = doc("share of these pieces that the victim does not know; null likewise", show="percent")
+    unknown_before: float = doc("the same of these words before", show="percent")
+
+
+class Characters(OfCharacters, name="characters"):
+    num_texts: int = doc("that have so many words that can change", "texts")
+    flip_rate: Estimate = doc(
+        "share of verdicts that flip by changes in the words that matter most, of all draws",
+        heading="flipped, words that matter",
+        interval=_TEXTS,
+    )
+    random_rate: Estimate = doc("the same in words drawn at random", heading="words at random", interval=_TEXTS)
+    excess: Estimate = doc("flip_rate less random_rate", interval=_TEXTS)
+    averted: Estimate = doc("flip_rate without a defence less that with it; null without one", interval=_TEXTS)
+
+
+TABLES = schemas(Texts, Candidates, Attacks, Substitutions, Controls, Summary, Augmentation, Retraining, Characters)
 
 # --- between units --------------------------------------------------------------------------------------------------
 
@@ -271,3 +299,8 @@ class Retrained(OfVictim, OfRow, name="retrained", public=False, has_status=Fals
     transfer: float = doc("share of the texts found of it before that flip it; null without any")
     num_added: Int32 = doc("texts that were added")
     found_share: float = doc("of these, found ones")
+
+
+class Misspellings(OfCharacters, OfRow, name="misspellings", public=False, has_status=False):
+    flips: float = doc("share of draws that flip the verdict")
+    random_flips: float = doc("the same in words at random")

@@ -24,8 +24,10 @@ from tiltmeter.jobs.sentiment.rating.systems import Score, System, find_system
 from tiltmeter.operators.classifiers.adversary import fitting, victims
 from tiltmeter.operators.classifiers.adversary.fitting import LinearConfig, analyser, fitted
 from tiltmeter.operators.classifiers.adversary.linear import LinearModel
-from tiltmeter.operators.classifiers.adversary.victims import LinearReader, Reader, TextReader, class_weights
+from tiltmeter.operators.classifiers.adversary.victims import LinearReader, Pieces, Reader, TextReader, class_weights
 from tiltmeter.operators.classifiers.attribution.attribute import Networked
+from tiltmeter.operators.classifiers.attribution.records import TextClassifier
+from tiltmeter.operators.text.tokenised import NO_WORD
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.models.described_weights import parse_weights
 from tiltmeter.storage.store.identity import digest
@@ -227,7 +229,13 @@ def _load_linear(store: Store, made: TableRef | None, _: str) -> Reader:
 
 def _load_network(source: Source[Networked], store: Store, made: TableRef | None, device: str) -> Reader:
     network = source.load(store, made, device)
-    return TextReader(network.classes, network.probabilities)
+    return TextReader(network.classes, network.probabilities, partial(_cut, network.network))
+
+
+def _cut(network: TextClassifier, tokens: Sequence[str]) -> list[Pieces]:
+    read = [np.array(one.inputs["input_ids"])[one.word_of != NO_WORD] for one in network.tokenise(tokens)]
+    unknown = network.unknown
+    return [(ids.size, np.nan if unknown is None else int((ids == unknown).sum())) for ids in read]
 
 
 def _load_system(

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from tiltmeter.operators.classifiers.attribution.records import TextClassifier
 from tiltmeter.operators.classifiers.records import Head, Pooling
-from tiltmeter.operators.classifiers.small import PADDING, SmallEncoderConfig, Vocabulary, initial_vectors
+from tiltmeter.operators.classifiers.small import PADDING, UNKNOWN, SmallEncoderConfig, Vocabulary, initial_vectors
 from tiltmeter.operators.compute.batching import length_batches
 from tiltmeter.operators.compute.generators import torch_random
 from tiltmeter.operators.compute.philox import Stream
@@ -135,7 +135,8 @@ def text_classifier(network: HeadedNetwork, tokenise: Tokenise, heads: Mapping[s
         logits: Tensor = network.heads[network.main](encoder.attended(convolved, attention_mask))
         return logits
 
-    return TextClassifier(network, tokenise, encoder.padding, classes, (encoder.convolved, rest), _SMALL_MAX_TOKENS)
+    parts = encoder.convolved, rest
+    return TextClassifier(network, tokenise, encoder.padding, classes, parts, _SMALL_MAX_TOKENS, unknown=UNKNOWN)
 
 
 def _head(size: int, head: Head) -> nn.Module:

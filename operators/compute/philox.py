@@ -58,6 +58,7 @@ class Stream(IntEnum):
     GROUP_LABEL = 40
     ONE_PER_UNIT = 41
     AUGMENTATION = 42
+    CHARACTER_CHANGE = 43
     EXCHANGE = 47
 
 

@@ -18,6 +18,9 @@ Read = Callable[[Sequence[str]], FloatArray]
 """Texts in, ``[texts, classes]`` probabilities out; NaN for a text that can't be read."""
 
 
+Pieces = tuple[float, float]
+
+
 class Reader(Protocol):
     """A classifier of texts.
 
@@ -34,6 +37,9 @@ class Reader(Protocol):
     def knows(self, token: str, /) -> bool | None:
         """Whether it has a word at all; None where that can't be told."""
 
+    def pieces(self, tokens: Sequence[str], /) -> Sequence[Pieces]:
+        """Of each token, how many pieces it is read as, and how many of these are unknown; NaN: that can't be told."""
+
 
 class TextReader(NamedTuple):
     """A classifier that reads texts; each text is read once, and single changes all together.
@@ -41,10 +47,12 @@ class TextReader(NamedTuple):
     Attributes:
         classes: in the order of the probabilities.
         read: the system.
+        cut: tokens into pieces, where it tells; see :class:`Reader`.
     """
 
     classes: tuple[str, ...]
     read: Read
+    cut: Callable[[Sequence[str]], Sequence[Pieces]] | None = None
 
     def open(self, tokens: Sequence[str], spaces: Sequence[Space]) -> Callable[[Space], Victim]:
         known: dict[str, FloatArray] = {}
@@ -73,6 +81,9 @@ class TextReader(NamedTuple):
 
     def knows(self, _: str) -> bool | None:
         return None
+
+    def pieces(self, tokens: Sequence[str]) -> Sequence[Pieces]:
+        return self.cut(tokens) if self.cut else [(np.nan, np.nan)] * len(tokens)
 
 
 def _changed(tokens: Sequence[str], changes: Mapping[int, str]) -> str:
@@ -112,6 +123,10 @@ class LinearReader:
 
     def knows(self, token: str) -> bool | None:
         return bool(self._of(token))
+
+    def pieces(self, tokens: Sequence[str]) -> Sequence[Pieces]:
+        terms = map(self._analyse, tokens)
+        return [(len(one), sum(term not in self._vocabulary for term in one)) for one in terms]
 
     def _of(self, token: str) -> tuple[int, ...]:
         if token not in self._features:

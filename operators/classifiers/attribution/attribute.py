@@ -204,4 +204,5 @@ def transformers_classifier(model: "PreTrainedModel", tokenizer: "PreTrainedToke
 
     labels = {int(number): str(label) for number, label in (model.config.id2label or {}).items()}
     classes = tuple(label for _, label in sorted(labels.items()))
-    return TextClassifier(model, read, int(tokenizer.pad_token_id), classes, mask=tokenizer.mask_token)
+    named = {"mask": tokenizer.mask_token, "unknown": tokenizer.unk_token_id}
+    return TextClassifier(model, read, int(tokenizer.pad_token_id), classes, **named)

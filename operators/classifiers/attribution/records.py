@@ -63,6 +63,7 @@ class TextClassifier(NamedTuple):
             first once, and not at every step.
         max_tokens: that suit the network at a time: many for a small one, few for one that takes much memory.
         mask: what its texts have in place of a word that is hidden; None: it has learnt none.
+        unknown: number of the token of what it does not know; None: it has none, or that can't be told.
     """
 
     network: "nn.Module"
@@ -72,3 +73,4 @@ class TextClassifier(NamedTuple):
     parts: "tuple[Callable[[Tensor], Tensor], Callable[..., Tensor]] | None" = None
     max_tokens: int = 2048
     mask: str | None = None
+    unknown: int | None = None

@@ -138,7 +138,8 @@ def every_victim(adversary, write_bert, tmp_path_factory):
         *("victim.small_encoder.training.max_tokens=64", "victim.small_encoder.training.max_epochs=2"),
         *("direction.kinds=[pair]", "controls.kind=sphere", "controls.number=1", "language_model.ratio=null"),
         *("max_texts=6", "candidates.top=1", "candidates.max_vocabulary=20", "search.max_share=0.05"),
-        "search.greedy=false",
+        *("search.greedy=false", "characters.kinds=[drop, capital]", "characters.numbers=[1]"),
+        *("characters.draws=1", "characters.keep_ends=false"),
     ]
 
 

@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from benchmarks.calibration.adversary import retrained
-from tiltmeter.jobs.adversary import augmentation_page
+from benchmarks.calibration.adversary import retrained, trainings
+from tiltmeter.jobs.adversary import augmentation_page, page
 from tiltmeter.jobs.adversary.retraining import ARMS, MEASURES, is_source, two_way
 from tiltmeter.jobs.adversary.tables import Part
 from tiltmeter.operators.classifiers.adversary.words import folded
@@ -20,14 +20,25 @@ from tiltmeter.operators.classifiers.augmentation import (
     random_positions,
     random_swaps,
 )
+from tiltmeter.operators.classifiers.characters import DEFENCES, stress
+from tiltmeter.operators.compute.generators import keyed_generator
+from tiltmeter.operators.compute.keys import document_key
+from tiltmeter.operators.compute.philox import Stream
+from tiltmeter.operators.statistics.intervals import FISHER, LOGIT
+from tiltmeter.operators.statistics.means import mean
 from tiltmeter.operators.statistics.multiplicity import holm
+from tiltmeter.operators.statistics.units import units_of
 from tiltmeter.operators.text.perplexity import KneserNey
 
 from .by_hand import ByHand
 from .conftest import words_and_vectors
 from .planted_weakness import trained_again
 
-SETTINGS = ["augmentation.sample=true", "augmentation.retrain=true", "augmentation.seeds=2"]
+SETTINGS = [
+    *("augmentation.sample=true", "augmentation.retrain=true", "augmentation.seeds=2"),
+    "characters.kinds=[swap, drop, insert, neighbour, homoglyph, invisible, capital]",
+    *("characters.numbers=[1, 2]", "characters.draws=3"),
+]
 KEY = ("row", "victim", "direction", "search")
 
 
@@ -123,6 +134,18 @@ def test_an_interval_over_both_is_as_wide_as_resamples_of_both():
     assert grouped.num_units == 10
 
 
+def test_intervals_of_rates_end_at_their_borders_and_those_of_differences_lie_around_them():
+    """By Student's t those of shares are as wide to either side, and may end beyond 1."""
+    for number in range(3):
+        made = trainings(number)
+        rate, difference = made["copies", "", "transfer"].value, made["found", "copies", "transfer"].value
+        assert 0.0 < rate.low < rate.value < rate.high <= 1.0
+        assert rate.value - rate.low > 1.05 * (rate.high - rate.value), "further from the border"
+        assert difference.value - difference.low == pytest.approx(difference.high - difference.value)
+    [one] = {two_way(np.ones((3, 9)), [None] * 9, 0.95, LOGIT)[1:3]}
+    assert 0.5 < one[0] < one[1] == 1.0
+
+
 def test_sources_and_held_out_texts_share_no_group(augmented):
     texts = {row["row"]: row for row in augmented.rows("texts", victim="linear")}
     parts = [Part(row=row["row"], text=row["text"], label=row["label"], group=row["group"]) for row in texts.values()]
@@ -179,6 +202,49 @@ def test_a_difference_that_is_planted_is_told_and_one_that_is_not_is_none():
         found = retrained(0, lead)
         assert found["value"]
         assert (found["p_value"] < 0.01) == (found["p_adjusted"] < 0.04) == (lead > 0.0)
+
+
+def test_rates_of_changed_characters_are_means_over_texts_of_each_victim(augmented, adversary, configured, labelled):
+    config = configured(*adversary, *SETTINGS)
+    hand = ByHand(config, labelled)
+    about = {row["row"]: row for row in augmented.rows("texts", victim="linear")}
+    rows = {(row["victim"], row["kind"], row["number"], row["defence"]): row for row in augmented.rows("characters")}
+    for name in hand.linear:
+        made, reader = {}, hand.reader(name)
+        for row, text in about.items():
+            draws = keyed_generator(3, Stream.CHARACTER_CHANGE, document_key(text["text"]))
+            for one in stress(reader, text["text"].split(), config.characters, draws):
+                made.setdefault((name, one.kind, one.number, one.defence), []).append((row, one))
+        for key, of_texts in made.items():
+            row, units = rows.pop(key), units_of([about[text]["group"] for text, _ in of_texts], "group")
+            bare = dict(made[*key[:3], "none"])
+            flips, random = (
+                np.array([getattr(one, part) for _, one in of_texts]) for part in ("flips", "random_flips")
+            )
+            averted = np.array([bare[text].flips for text, _ in of_texts]) - flips
+            expected = {"flip_rate": (flips, LOGIT), "random_rate": (random, LOGIT), "excess": (flips - random, FISHER)}
+            expected |= {} if key[3] == "none" else {"averted": (averted, FISHER)}
+            for column, (values, scale) in expected.items():
+                number = mean(values, units, level=0.9, scale=scale)
+                ends = [row[f"{column}{end}"] for end in ("", "_low", "_high")]
+                assert ends == pytest.approx([number.value, number.low, number.high]), (key, column)
+            assert (row["num_texts"], row["status"]) == (len(of_texts), "ok")
+            for column in ("unmoved", "pieces", "unknown", "unknown_before"):
+                assert row[column] == pytest.approx(np.mean([getattr(one, column) for _, one in of_texts]))
+    assert not rows
+    assert {row["averted"] for row in augmented.rows("characters", defence="none")} == {None}
+
+
+def test_what_a_linear_victim_folds_away_moves_nothing_and_a_skeleton_undoes_what_cannot_be_seen(augmented):
+    rows = {(row["kind"], row["defence"]): row for row in augmented.rows("characters", victim="linear", number=1)}
+    assert {rows["capital", defence]["unmoved"] for defence in DEFENCES} == {1.0}
+    assert {rows[key]["flip_rate"] for key in (("invisible", "normal_form"), ("homoglyph", "skeleton"))} == {0.0}
+    assert rows["homoglyph", "none"]["flip_rate"] == rows["homoglyph", "normal_form"]["flip_rate"] > 0.0
+    assert rows["homoglyph", "none"]["unknown"] > rows["homoglyph", "none"]["unknown_before"]
+    assert rows["invisible", "none"]["pieces"] > 1.0 == rows["invisible", "normal_form"]["pieces"]
+    said = [*page.spelling(pl.DataFrame(augmented.rows("characters")))]
+    assert [one.partition(",")[0] for one in said] == ["linear", "linear_masked"]
+    assert said[0].endswith("0.0% by capital (0.0%). That says nothing of gender.")
 
 
 def beats_swaps(rows):
