@@ -158,13 +158,13 @@ def permutation_importance(
         ``[repeats]`` falls of AUROC for each part.
     """
     forest = forest.first(_IMPORTANCE_TREES)
-    before = auroc(forest.scores(features), errors)
-    falls = {}
+    scores, falls = forest.scores(features), {}
+    before = auroc(scores, errors)
     for place, (name, columns) in enumerate(parts.items()):
         orders = keyed_generator(seed, Stream.ERROR_CHARACTERISATION, IMPORTANCE, about * 100_000 + place)
         falls[name] = np.array(
             [
-                before - auroc(forest.scores(_shuffled(features, columns, order)), errors)
+                before - auroc(_rescored(forest, features, scores, list(columns), order), errors)
                 for order in _orders(orders, len(errors), num_repeats)
             ]
         )
@@ -175,11 +175,17 @@ def _orders(generator: np.random.Generator, size: int, num: int) -> Iterable[Int
     return (generator.permutation(size) for _ in range(num))
 
 
-def _shuffled(features: FloatArray, columns: Sequence[int], order: IntArray) -> FloatArray:
-    """The columns of other texts, all of one other text together."""
-    shuffled = features.copy()
-    shuffled[:, list(columns)] = features[order][:, list(columns)]
-    return shuffled
+def _rescored(
+    forest: Forest, features: FloatArray, scores: FloatArray, columns: list[int], order: IntArray
+) -> FloatArray:
+    """Scores with the columns of other texts, all of one other text together; most texts have what that one has."""
+    others = features[order][:, columns]
+    moved = np.flatnonzero((others != features[:, columns]).any(axis=1))
+    changed, made = features[moved], scores.copy()
+    changed[:, columns] = others[moved]
+    if moved.size:
+        made[moved] = forest.scores(changed)
+    return made
 
 
 def correlated_parts(features: FloatArray, names: Sequence[str], limit: float = 0.8) -> dict[str, list[int]]:
