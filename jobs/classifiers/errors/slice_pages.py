@@ -80,7 +80,8 @@ def version_sentences(versions: pl.DataFrame) -> Iterator[str]:
 
 def retest_sentences(retests: pl.DataFrame) -> Iterator[str]:
     """Of slices of an earlier run, what these rows show of them."""
-    joint = f", by Holm over {plural(retests.height, 'slice')}" if retests.height > 1 else ""
+    num = retests["holm_p"].count()
+    joint = f", by Holm over {plural(num, 'slice')}" if num > 1 else ""
     for row in retests.head(_MOST_SENTENCES).to_dicts():
         if row["holm_p"] is None:
             yield f"Tested again, {row['words']}: {row['reason']}."
