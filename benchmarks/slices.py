@@ -29,7 +29,7 @@ from tiltmeter.operators.classifiers.errors.slices.search import SliceConfig, ca
 from tiltmeter.operators.compute.arrays import FloatArray, IntArray, LossArray
 from tiltmeter.operators.statistics.units import each
 
-ALPHA, LEVEL, SEEDS, DRAWS = 0.95, 0.05, 10, 39
+ALPHA, LEVEL, SEEDS, DRAWS = 0.95, 0.05, 20, 39
 PLANTED = ["c0 = 0", "c1 = 0", "c2 = 0"]
 PEER = """
 import json, sys, time

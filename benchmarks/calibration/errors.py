@@ -222,25 +222,19 @@ def retested(texts: Texts, errors: NDArray[np.bool_], losses: NDArray[np.float64
 def _retests(group_size: int, num_texts: int, has_losses: bool, repetition: int) -> dict[str, Outcome]:
     """Errors, or squared ones, go with the group alone; then they are more where a feature of the text is."""
     texts = texts_of(repetition, num_texts, group_size)
-    inside, drawn, losses = texts.features[:, 12], texts.rng.random(len(texts.groups)), None
-    null_rate, effect = _MEAN, _EFFECT
-    everything = [drawn < texts.rates, drawn < texts.rates + PLANTED * inside]
+    inside, drawn = texts.features[:, 12], texts.rng.random(len(texts.groups))
     if has_losses:
         shared = texts.rng.standard_normal(texts.groups.max() + 1)[texts.groups]
-        losses = 0.7 * shared + texts.rng.standard_normal(len(shared))
-        null_rate, effect = 1.49, 1.49 * (1.7**2 - 1.0)
-    scales = [1.0, np.where(inside, 1.7, 1.0)]
-    null, planted = (
-        retested(texts, errors, None if losses is None else (losses * scale) ** 2)
-        for errors, scale in zip(everything, scales, strict=True)
-    )
-    holms = [row["holm_p"] for row in null.values() if row["holm_p"] is not None]
+        squares = (0.7 * shared + texts.rng.standard_normal(len(shared))) ** 2
+        null, planted = (retested(texts, drawn < 0, one) for one in (squares, squares * np.where(inside, 1.7**2, 1.0)))
+    else:
+        null, planted = (retested(texts, drawn < texts.rates + more * inside, None) for more in (0.0, PLANTED))
+    known = [row["holm_p"] for row in null.values() if row["holm_p"] is not None]
     return {
         "p_value": null["t2"]["p_value"],
-        "holm_p": min(holms, default=None),
-        "rate": holds(null["g0"], "", null_rate),
+        "holm_p": min(known, default=None),
         "difference": holds(null["g0"], "difference", 0.0),
-        "effect": holds(planted["t2"], "difference", effect),
+        "effect": holds(planted["t2"], "difference", 1.49 * (1.7**2 - 1.0) if has_losses else _EFFECT),
         "power": planted["t2"]["p_value"],
         "holm_power": planted["t2"]["holm_p"],
     }
@@ -251,7 +245,6 @@ def _of_retests(unit: str, power: float) -> tuple[Claim, ...]:
     return (
         Claim("p_value", "retests", ("p_value",), "size", unit, f"{null}; a slice of the text"),
         Claim("holm_p", "retests", ("holm_p",), "size", unit, f"{null}; any of two"),
-        Claim("rate", "retests", ("low", "high"), "coverage", unit, "rate of the generator", bound=0.9),
         Claim("difference", "retests", ("difference_*",), "coverage", unit, f"{null}; a slice of the group"),
         Claim("effect", "retests", ("difference_*",), "coverage", unit, more),
         Claim("power", "retests", ("p_value",), "power", unit, more, bound=power),

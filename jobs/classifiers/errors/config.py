@@ -347,10 +347,10 @@ def check_slices(known: SliceFile, config: ErrorCharacterisationRun, uri: str) -
     )
     if ours != theirs:
         raise ConfigError(f"data.slices={path}: is about {theirs}, and this run has {ours}: that is another hypothesis")
-    of_columns = list(known.conditions("column"))
-    if lacking := sorted({part.name for _, part in of_columns} - {*data.columns}):
+    parts = [(one.slice, part) for one in known.slices for part in one.conditions]
+    if lacking := sorted({part.name for _, part in parts if part.of == "column"} - {*data.columns}):
         raise ConfigError(f"data.columns: lacks {', '.join(lacking)}, which slices of {path} are about; add it there")
-    if features := {part.name for _, part in known.conditions("feature")}:
+    if features := {part.name for _, part in parts if part.of == "feature"}:
         if data.text is None:
             raise ConfigError(f"data.text: is null, and slices of {path} are about texts; name their column")
         if "confidence" in features and data.probabilities is None and config.base.path is None:
@@ -358,13 +358,13 @@ def check_slices(known: SliceFile, config: ErrorCharacterisationRun, uri: str) -
         if known.features is not None:
             _check_features(known.features, config, f"data.slices={path}")
     rows = read_records(uri, [*data.columns, *([data.prediction] if data.prediction else [])], header=data.header)
-    cells = {name: cells_of(rows, name) for name in data.columns}
-    for name, part in of_columns:
-        _check_value(part, cells[part.name], f"slice {name!r} of {path}: column {part.name!r} of {redacted(uri)}")
+    cells = {("column", name): cells_of(rows, name) for name in data.columns}
     if data.prediction is not None:
-        predicted = labels(rows[data.prediction]).replace(data.classes or {})
-        for name, part in known.conditions("prediction"):
-            _check_value(part, predicted, f"slice {name!r} of {path}: column {data.prediction!r} of {redacted(uri)}")
+        cells["prediction", ""] = labels(rows[data.prediction]).replace(data.classes or {})
+    for name, part in parts:
+        if (column := cells.get((part.of, part.name))) is not None:
+            called = part.name or data.prediction
+            _check_value(part, column, f"slice {name!r} of {path}: column {called!r} of {redacted(uri)}")
 
 
 def _check_value(condition: Condition, cells: pl.Series, column: str) -> None:

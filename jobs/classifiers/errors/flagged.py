@@ -24,7 +24,7 @@ from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.table import Estimate
 from tiltmeter.operators.classifiers.errors.slices import columns, confirmation
 from tiltmeter.operators.classifiers.errors.slices.columns import rows_of
-from tiltmeter.operators.classifiers.errors.slices.confirmation import rates_of, retested
+from tiltmeter.operators.classifiers.errors.slices.confirmation import retested
 from tiltmeter.operators.statistics.multiplicity import holm
 from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.store.ledger import Store, TableRef
@@ -52,16 +52,9 @@ class FlagRows(OfTexts, unit="flagged_rows/2", stage="flagged rows", makes=[Flag
         for known in known_slices(Kept.read(store, self.kept)):
             for row in every.rows[rows_of(known.conditions, every)].tolist():
                 why[row].append(known.words)
-        names = {"row": "row", "predicted": "predicted"} | ({"loss": "loss"} if "loss" in every.table.columns else {})
-        about = {
-            row["row"]: row
-            for row in every.table.select(**{name: pl.col(column) for name, column in names.items()}).to_dicts()
-        }
-        scores = {}
-        if self.scores is not None:
-            table = store.read(self.scores).to_pydict()
-            scores = dict(zip(table["row"], table["error_score"], strict=True))
-        rows = []
+        about = {row["row"]: row for row in every.table.select("^(row|predicted|loss)$").to_dicts()}
+        ranked = {} if self.scores is None else store.read(self.scores).to_pydict()
+        scores, rows = dict(zip(ranked.get("row", ()), ranked.get("error_score", ()), strict=True)), []
         for row in store.read(self.data.texts).select(["row", "id", "label", "status", "reason"]).to_pylist():
             number = row["row"]
             made = Flagged(**row | about.get(number, {}), score=scores.get(number), reasons=why.get(number))
@@ -98,14 +91,13 @@ class RetestSlices(OfTexts, unit="slice_retests/1", stage="retests", makes=[Rete
         data = self.data.load(store)
         about = data.losses, data.strata, data.units
         inside = [rows_of(known.conditions, data) for known in self.slices]
-        rates = rates_of(inside, data.losses, data.units, self.level)
         made = [retested(rows, *about, self.level) for rows in inside]
         p_values = np.array([one.p for one in made], dtype=np.float64)
         adjusted = holm(p_values)
         for place, (known, one) in enumerate(zip(self.slices, made, strict=True)):
             row = Retests(slice=known.slice, words=known.words or known.slice, size=int(inside[place].sum()))
             row.num_groups, row.difference_before = data.units.part(inside[place]).num, known.difference
-            row.error_rate = Estimate(float(rates.rate[place]), float(rates.low[place]), float(rates.high[place]))
+            row.error_rate = float(data.losses[inside[place]].mean()) if row.size else np.nan
             row.difference = Estimate(one.value, one.low, one.high)
             if self.is_same:
                 row.fail("same_rows", "the slice was found in these very rows, which show nothing anew")
@@ -123,21 +115,10 @@ def export_slices(run: Run[Any, Any], kept: TableRef, data: DataSet) -> None:
         files = {name: _file_name(getattr(config.features, name)) for name in ("lexicon", "conllu")}
         features = CountedFeatures(tags=config.features.tags, readable_words=config.readable_words, **files)
     if slices:
-        file = SliceFile(
-            format=FORMAT,
-            slices=tuple(slices),
-            data={
-                "name": str(_file_name(config.data.path)),
-                "digest": data.digest,
-                "rows": data.texts.num_rows,
-                "seed": config.seed,
-            },
-            loss=config.data.loss,
-            high_is_good=config.data.high_is_good,
-            by_prediction=config.data.by_prediction,
-            level=config.job.level,
-            features=features,
-        )
+        rows: dict[str, str | int] = {"digest": data.digest, "rows": data.texts.num_rows, "seed": config.seed}
+        about = {name: getattr(config.data, name) for name in ("loss", "high_is_good", "by_prediction")}
+        about |= {"data": {"name": str(_file_name(config.data.path))} | rows, "level": config.job.level}
+        file = SliceFile(format=FORMAT, slices=tuple(slices), features=features, **about)
         run.directory.export_bytes(_SLICES, as_json(file))
 
 

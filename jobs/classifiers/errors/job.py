@@ -38,7 +38,7 @@ def run(run: ErrorRun) -> None:
     run.do([texts.HalveTexts(label="halves", **of_halves)])
     data = DataSet(read["data"], predicted, _count_features(run, read["data"]), columns, config.data.cuts)
     if (known := run.sources.slices) is not None:
-        about: dict[str, Any] = {"slices": known.slices, "is_same": known.digest == data.digest}
+        about: dict[str, Any] = {"slices": known.slices, "is_same": (known.data or {}).get("digest") == data.digest}
         run.do([flagged.RetestSlices(label="slices of an earlier run", data=data, level=config.job.level, **about)])
     if config.data.loss is not None:
         flagged.export_flagged(run, _flag_rows(run, data, _find_slices(run, data, None), None))

@@ -1,8 +1,6 @@
 """Confirmed slices as a file, which a later run or another program applies to other rows: ``exports/slices.json``."""
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Final, Literal
 
 import numpy as np
@@ -52,6 +50,9 @@ class KnownSlice:
     confirmed_p: Number = None
 
 
+_OF_SLICE = pydantic.TypeAdapter(KnownSlice)
+
+
 @settings
 class CountedFeatures:
     """Settings by which features of texts were counted, under their names in a run."""
@@ -87,15 +88,6 @@ class SliceFile:
         if not names or len({*names}) < len(names):
             raise ValueError("slices must be one or more, each with a name of its own")
         return self
-
-    @property
-    def digest(self) -> str:
-        """Of the rows that slices were found in; empty if unknown."""
-        return str((self.data or {}).get("digest", ""))
-
-    def conditions(self, of: str) -> Iterator[tuple[str, Condition]]:
-        """Those on columns, on features or on predictions, each with the name of its slice."""
-        return ((one.slice, part) for one in self.slices for part in one.conditions if part.of == of)
 
 
 def read_slices(uri: str) -> SliceFile:
@@ -134,7 +126,7 @@ def kept_slices(
         numbers = {"difference": made.value, "difference_low": made.low, "difference_high": made.high}
         numbers |= {"loss": row.confirmed_rate.value, "p_value": row.p_value, "confirmed_p": row.confirmed_p}
         known |= {name: value for name, value in numbers.items() if np.isfinite(value)}
-        yield Kept(slice=row.slice, record=json.dumps(asdict(KnownSlice(**known)), ensure_ascii=False))
+        yield Kept(slice=row.slice, record=_OF_SLICE.dump_json(KnownSlice(**known)).decode())
 
 
 def confirmed(rows: Sequence[Slices]) -> list[Slices]:
@@ -145,15 +137,9 @@ def confirmed(rows: Sequence[Slices]) -> list[Slices]:
 
 def known_slices(rows: Sequence[Kept]) -> list[KnownSlice]:
     """Of the records."""
-    return [pydantic.TypeAdapter(KnownSlice).validate_json(row.record) for row in rows]
+    return [_OF_SLICE.validate_json(row.record) for row in rows]
 
 
 def as_json(file: SliceFile) -> bytes:
-    """As it is written: what is not known, or as usual, is left out."""
-    return (json.dumps(_without_nothing(asdict(file)), indent=2, ensure_ascii=False) + "\n").encode()
-
-
-def _without_nothing(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {name: _without_nothing(item) for name, item in value.items() if item is not None and item != ""}
-    return [_without_nothing(item) for item in value] if isinstance(value, list | tuple) else value
+    """As it is written: what is not known is left out."""
+    return pydantic.TypeAdapter(SliceFile).dump_json(file, indent=2, exclude_none=True) + b"\n"

@@ -1,6 +1,7 @@
 """What pages of `error_characterisation` say of slices: of errors, of losses, between versions, and tested again."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import polars as pl
 
@@ -16,6 +17,8 @@ from tiltmeter.jobs.report.views import Draw, Frames, Show, section
 from tiltmeter.jobs.report.wording import SIGNIFICANCE, listed, number, p_equals, percent, plural, verb
 
 _MOST_SENTENCES, _MOST = 8, 40
+_PERCENT = partial(percent, digits=0)
+_WORSE = "is wrong more often than what the model says of its texts lets expect"
 _KEPT = {True: "", False: " That is not confirmed.", None: " That can't be confirmed: too few groups have such texts."}
 
 
@@ -46,17 +49,15 @@ def slice_sentences(slices: pl.DataFrame) -> Iterator[str]:
         yield f"{plural(num, 'more slice')} {verb(num, 'be')} in the table."
 
 
-def _no_slice(slices: pl.DataFrame) -> str:
+def _no_slice(slices: pl.DataFrame, worse: str = _WORSE) -> str:
     """That no slice leads; what could not be tested is no evidence that there is none."""
     tested = slices.drop_nulls("p_value")
     few = slices.filter(status="too_few_units")
     untested = f"{plural(few.height, 'slice')} got no test: {few['reason'][0]}" if few.height else ""
     sentence = "No slice could be tested"
     if tested.height:
-        sentence = (
-            f"Of {plural(tested.height, 'slice')}, none is wrong more often than what the model says of its texts lets "
-            f"expect, beyond chance; the least p is {number(float(tested['p_value'].to_numpy().min()), 3)}"
-        )
+        least = number(float(tested["p_value"].to_numpy().min()), 3)
+        sentence = f"Of {plural(tested.height, 'slice')}, none {worse}, beyond chance; the least p is {least}"
     return f"{sentence}. {untested}" if untested else sentence
 
 
@@ -83,14 +84,15 @@ def retest_sentences(retests: pl.DataFrame) -> Iterator[str]:
     num = retests["holm_p"].count()
     joint = f", by Holm over {plural(num, 'slice')}" if num > 1 else ""
     for row in retests.head(_MOST_SENTENCES).to_dicts():
+        slice_, before = f"{capital(row['words'])}, tested again", row["difference_before"]
         if row["holm_p"] is None:
-            yield f"Tested again, {row['words']}: {row['reason']}."
+            yield f"{slice_}: {row['reason']}."
         else:
-            verdict = "are" if row["holm_p"] < SIGNIFICANCE else "are not"
+            verdict = "shown" if row["holm_p"] < SIGNIFICANCE else "not shown"
+            earlier = "" if before is None else f"; {number(before, 3)} before"
             yield (
-                f"Tested again, {row['words']} {verdict} shown to be worse: a difference of "
-                f"{wording.estimate(row, 'difference')} to other rows of the same prediction "
-                f"({p_equals(row['holm_p'])}{joint}; {number(row['difference_before'], 3)} before)."
+                f"{slice_}: {verdict} to be worse, with a difference of {wording.estimate(row, 'difference')} to other "
+                f"rows of the same prediction ({p_equals(row['holm_p'])}{joint}{earlier})."
             )
 
 
@@ -120,14 +122,7 @@ def losses_lead(frames: Frames, config: ErrorCharacterisationRun) -> Lead:
             f"{plural(row['confirmed_size'], 'row')}, {more} from what others of the same prediction have.{kept}"
         )
     if rows.is_empty():
-        tested = slices.drop_nulls("p_value")
-        sentence = f"No slice of {slices.height:,} could be tested."
-        if tested.height:
-            least = number(float(tested["p_value"].to_numpy().min()), 3)
-            sentence = (
-                f"Of {plural(tested.height, 'slice')}, none has larger losses beyond chance; the least p is {least}."
-            )
-        sentences.append(sentence)
+        sentences.append(f"{_no_slice(slices, 'has larger losses')}.")
     if "versions" in frames:
         worse = frames["versions"].drop_nulls("leading").sort("leading").head(_MOST_SENTENCES).to_dicts()
         sentences += [
@@ -146,26 +141,13 @@ def losses_lead(frames: Frames, config: ErrorCharacterisationRun) -> Lead:
 
 def _loss_grid(slices: pl.DataFrame) -> Iterator[Block]:
     rows = slices.filter((pl.col("leading") > 0) | (pl.col("p_value") < SIGNIFICANCE)).sort("leading", nulls_last=True)
-    means = grids.cell("mean loss", _confirmed_mean, is_numeric=True)
-    columns = (
-        "leading",
-        "predicates=slice",
-        means,
-        grids.number("confirmed_difference", "difference"),
-        "confirmed_size",
-    )
+    means = grids.cell("mean loss", partial(_confirmed, written=partial(number, digits=3)), is_numeric=True)
+    difference, confirmed = grids.number("confirmed_difference", "difference"), grids.p_value("confirmed_p", "p (Holm)")
     caption = (
         "Slices of larger losses, those first that lead. Means are of rows that did not choose them, p of the others."
     )
-    others = ("p_value=p_(max-T)", grids.p_value("confirmed_p", "p (Holm)"))
-    yield Show(tables.Slices, caption, (*columns, *others), most=_MOST).grid(rows)
-
-
-def _confirmed_mean(row: Row) -> str:
-    if row["confirmed_rate"] is None:
-        return ""
-    rate, low, high = (number(row[f"confirmed_{end}"], 3) for end in ("rate", "low", "high"))
-    return f"{rate} [{low}, {high}]"
+    columns = ("leading predicates=slice", means, difference, "confirmed_size p_value=p_(max-T)", confirmed)
+    yield Show(tables.Slices, caption, columns, most=_MOST).grid(rows)
 
 
 def _version_grid(versions: pl.DataFrame) -> Iterator[Block]:
@@ -195,15 +177,15 @@ def _slice_grid(caption: str, rows: pl.DataFrame) -> Grid:
         "slices; p (max-T) is of those that did."
     )
     wrong, confirmed = grids.cell("wrong", _confirmed, is_numeric=True), grids.p_value("confirmed_p", "p (Holm)")
-    columns = ("predicates=slice", wrong, "confirmed_difference=difference", "confirmed_size", "p_value=p_(max-T)")
-    others = (grids.optional(confirmed), "suspected_share=suspected_labels")
-    return Show(tables.Slices, caption, (*columns, *others), most=_MOST).grid(rows)
+    shown = "confirmed_difference=difference confirmed_size p_value=p_(max-T)"
+    columns = ("predicates=slice", wrong, shown, grids.optional(confirmed), "suspected_share=suspected_labels")
+    return Show(tables.Slices, caption, columns, most=_MOST).grid(rows)
 
 
-def _confirmed(row: Row) -> str:
+def _confirmed(row: Row, written: Callable[[float], str] = _PERCENT) -> str:
     if row["confirmed_rate"] is None:
         return ""
-    rate, low, high = (percent(row[f"confirmed_{end}"], 0) for end in ("rate", "low", "high"))
+    rate, low, high = (written(row[f"confirmed_{end}"]) for end in ("rate", "low", "high"))
     return f"{rate} [{low}, {high}]"
 
 

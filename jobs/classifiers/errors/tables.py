@@ -301,21 +301,12 @@ class Retests(Table, name="retests"):
     words: str = doc("the same in words", heading="slice")
     size: int = doc("rows that are in it", "texts", heading="rows")
     num_groups: int = doc("units that these are of")
-    error_rate: Estimate = doc(
-        "share of errors among these; the mean loss, with data.loss",
-        heading="error rate or mean loss",
-        interval="the interval of the error rate, by groups",
-        ends=("low", "high"),
-    )
+    error_rate: float = doc("share of errors among these; the mean loss, with data.loss", heading="error rate or loss")
     difference: Estimate = doc(
-        "the error rate less that of other rows of the same prediction",
-        interval="the interval of the difference, by groups",
+        "the error rate less that of other rows of the same prediction", interval="the interval of the difference"
     )
     difference_before: float | None = doc("the same of the rows that confirmed it in the earlier run")
-    p_value: float = doc(
-        "that errors are no more likely inside, given the class: one-sided t of groups' scores, of this slice alone",
-        show="p_value",
-    )
+    p_value: float = doc("that it has no more errors, given the class: one-sided t by groups", show="p_value")
     holm_p: float = doc("the same, by Holm over the slices of the file", show="p_value", heading="p (Holm)")
 
 

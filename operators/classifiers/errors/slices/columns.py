@@ -148,7 +148,7 @@ def holds(condition: Condition, cells: pl.Series) -> BoolArray:
 
 def rows_of(conditions: Sequence[Condition], data: Examples) -> BoolArray:
     """``[rows]``: of which all of some conditions hold."""
-    return _all([np.ones(data.table.height, dtype=np.bool_), *(_holds_of(one, data) for one in conditions)])
+    return _all(_holds_of(one, data) for one in conditions)
 
 
 def _holds_of(condition: Condition, data: Examples) -> BoolArray:
@@ -186,7 +186,7 @@ def _days(cells: pl.Series) -> pl.Series:
     return cells.str.slice(0, 10).str.to_date("%Y-%m-%d", strict=False)
 
 
-def part_of(cells: pl.Series, part: str) -> pl.Series:
+def part_of(cells: pl.Series, part: str | None) -> pl.Series:
     """Year, month or weekday of each cell, in words; the cells themselves, for no part."""
     if not part:
         return cells

@@ -97,19 +97,17 @@ class Condition:
     operator: Operator
     name: str = ""
     value: str | Annotated[float, Field(allow_inf_nan=False)] | None = None
-    part: Literal["", "day", "year", "month", "weekday"] = ""
+    part: Literal["day", "year", "month", "weekday"] | None = None
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        is_equal, is_missing = self.operator == "=", self.operator == "missing"
-        kind = type(None) if is_missing else str if is_equal or self.part == "day" else float
-        if not isinstance(self.value, kind):
-            raise ValueError(f"value={self.value!r} does not go with operator {self.operator!r}")
-        allowed = {"prediction": is_equal, "feature": not (is_equal or is_missing), "column": True}
-        if not allowed[self.of] or bool(self.name) == (self.of == "prediction"):
-            raise ValueError(f"operator {self.operator!r} and name {self.name!r} do not go with a {self.of}")
-        if self.part and (self.of != "column" or is_missing or (self.part == "day") == is_equal):
-            raise ValueError(f"part {self.part!r} does not go with operator {self.operator!r} of a {self.of}")
+        kinds = {"missing": type(None), "=": str}
+        fits = isinstance(self.value, kinds.get(self.operator, str if self.part == "day" else float))
+        of_texts = "=" if self.of == "prediction" else ("<", "<=", ">", ">=")
+        fits &= self.of == "column" or (self.operator in of_texts and not self.part)
+        fits &= not self.part or (self.operator != "missing" and (self.part == "day") == (self.operator != "="))
+        if not fits or bool(self.name) == (self.of == "prediction"):
+            raise ValueError("of, name, operator, value and part do not go together")
         if self.part == "day":
             date.fromisoformat(str(self.value))
         return self
@@ -194,7 +192,7 @@ def conditions_of(predicate: Predicate, known: Examples | None = None) -> list[C
         case "missing":
             return [Condition("column", "missing", predicate.column)]
         case "equal":
-            return [Condition("column", "=", predicate.column, value, predicate.part)]  # type: ignore[arg-type]
+            return [Condition("column", "=", predicate.column, value, predicate.part or None)]  # type: ignore[arg-type]
         case "interval":
             ends = {">=": predicate.low, "<": predicate.high}
         case "quarter" if known is not None:
@@ -206,7 +204,7 @@ def conditions_of(predicate: Predicate, known: Examples | None = None) -> list[C
             raise ValueError(f"{predicate.name}: is no condition without what it is made of")
     is_day = value == "day"
     return [
-        Condition(of, operator, name, predicate.written(end) if is_day else end, "day" if is_day else "")
+        Condition(of, operator, name, predicate.written(end) if is_day else end, "day" if is_day else None)
         for operator, end in ends.items()
         if np.isfinite(end)
     ]

@@ -165,7 +165,7 @@ def test_slices_of_errors_are_tested_on_new_texts_among_those_of_the_same_predic
     assert row["p_value"] == row["holm_p"] == pytest.approx(made.p)
     assert row["p_value"] < 0.001
     assert (
-        "Tested again, texts with a greeting and a number are shown to be worse"
+        "Texts with a greeting and a number, tested again: shown to be worse"
         in (later.path / "report.html").read_text()
     )
 
