@@ -123,7 +123,7 @@ class CharacterisedData(LabelledFile):
         if self.label is None and self.scored_by is None and self.loss is None:
             raise ValueError("data.label: null is for texts that an earlier run scores; name the column of labels")
         if self.label is None and self.loss is None and self.slices is not None:
-            raise ValueError("data.slices: are tested by errors or losses; name the column data.label")
+            raise ValueError("data.slices: needs errors or losses; set data.label to the column of labels")
         return self
 
     @pydantic.model_validator(mode="after")

@@ -109,17 +109,16 @@ class RetestSlices(OfTexts, unit="slice_retests/1", stage="retests", makes=[Rete
 
 
 def export_slices(run: Run[Any, Any], kept: TableRef, data: DataSet) -> None:
-    """Write ``exports/slices.json``, where a slice is confirmed."""
+    """Write ``exports/slices.json``: the confirmed slices, of which there may be none."""
     slices, config, features = known_slices(Kept.read(run.runner.store, kept)), run.config, None
     if any(part.of == "feature" for one in slices for part in one.conditions):
         files = {name: _file_name(getattr(config.features, name)) for name in ("lexicon", "conllu")}
         features = CountedFeatures(tags=config.features.tags, readable_words=config.readable_words, **files)
-    if slices:
-        rows: dict[str, str | int] = {"digest": data.digest, "rows": data.texts.num_rows, "seed": config.seed}
-        about = {name: getattr(config.data, name) for name in ("loss", "high_is_good", "by_prediction")}
-        about |= {"data": {"name": str(_file_name(config.data.path))} | rows, "level": config.job.level}
-        file = SliceFile(format=FORMAT, slices=tuple(slices), features=features, **about)
-        run.directory.export_bytes(_SLICES, as_json(file))
+    rows: dict[str, str | int] = {"digest": data.digest, "rows": data.texts.num_rows, "seed": config.seed}
+    about = {name: getattr(config.data, name) for name in ("loss", "high_is_good", "by_prediction")}
+    about |= {"data": {"name": str(_file_name(config.data.path))} | rows, "level": config.job.level}
+    file = SliceFile(format=FORMAT, slices=tuple(slices), features=features, **about)
+    run.directory.export_bytes(_SLICES, as_json(file))
 
 
 def _file_name(path: str | None) -> str | None:

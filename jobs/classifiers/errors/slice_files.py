@@ -84,9 +84,8 @@ class SliceFile:
 
     @pydantic.model_validator(mode="after")
     def _names_each_once(self) -> "SliceFile":
-        names = [one.slice for one in self.slices]
-        if not names or len({*names}) < len(names):
-            raise ValueError("slices must be one or more, each with a name of its own")
+        if len({one.slice for one in self.slices}) < len(self.slices):
+            raise ValueError("each slice must have a name of its own")
         return self
 
 

@@ -200,7 +200,7 @@ def test_another_forest_or_other_features_are_refused(users, place, run_here):
     column = "data.path: .* has no column 'guess'; its columns are 'text', 'label'"
     known = f"data.slices={place}/run/exports/slices.json"
     words = "readable_words: are not those of data.slices=.*; choose the same with readable_words=..."
-    labels = "data.slices: are tested by errors or losses; name the column data.label"
+    labels = "data.slices: needs errors or losses; set data.label to the column of labels"
     for changed, error, message in (
         ([scored, "features.tags=true"], ConfigError, tags),
         ([known, "features.tags=true"], ConfigError, tags.replace("scored_by", "slices")),

@@ -242,7 +242,11 @@ REFUSED = [
     ("", "{path} is not JSON: Expecting value: line 1 column 1 (char 0)"),
     ([], FORMAT.replace("{}", "None")),
     ({"format": "tiltmeter.slices/2"}, FORMAT.replace("{}", "'tiltmeter.slices/2'")),
-    ({"slices": []}, FORM + "it: Value error, slices must be one or more, each with a name of its own, and not {"),
+    (
+        {"slices": 2 * [{"slice": "a", "conditions": [OLD]}]},
+        FORM + "it: Value error, each slice must have a name of its own, and not {",
+    ),
+    ({"slices": [{"slice": "a", "conditions": []}]}, FORM + "slices.0.conditions: Tuple should have at least 1 item"),
     ({"colour": 1}, FORM + "colour: Unexpected keyword argument, and not 1"),
     ({"loss": "squared"}, ANOTHER.replace("{}", "squared", 1).replace("{}", "true", 1).replace("{}", "no")),
     ({"high_is_good": False}, ANOTHER.replace("{}", "score", 1).replace("{}", "false", 1).replace("{}", "no")),
