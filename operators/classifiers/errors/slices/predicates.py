@@ -101,7 +101,7 @@ class Condition:
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        kinds = {"missing": type(None), "=": str}
+        kinds: dict[str, type] = {"missing": type(None), "=": str}
         fits = isinstance(self.value, kinds.get(self.operator, str if self.part == "day" else float))
         of_texts = "=" if self.of == "prediction" else ("<", "<=", ">", ">=")
         fits &= self.of == "column" or (self.operator in of_texts and not self.part)

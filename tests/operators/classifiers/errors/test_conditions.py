@@ -12,7 +12,7 @@ from tiltmeter.operators.classifiers.errors.slices.predicates import Condition, 
 from tiltmeter.operators.statistics.units import each, units_of
 
 
-def column(operator, value=None, part=""):
+def column(operator, value=None, part=None):
     return Condition("column", operator, "c", value, part)
 
 
@@ -39,15 +39,15 @@ def test_conditions_hold_of_cells_that_say_something_they_can_be_asked(condition
 
 WRONG = [
     *(
-        ("column", operator, "c", value, "")
+        ("column", operator, "c", value, None)
         for operator, value in (("=", 3.0), ("<", "x"), ("missing", "x"), (">", None))
     ),
     *(("column", operator, "c", value, part) for operator, value, part in (("<", 1.0, "year"), ("=", "x", "day"))),
-    *(("feature", operator, "c", value, "") for operator, value in (("=", "x"), ("missing", None))),
-    *(("prediction", operator, name, "x", "") for operator, name in (("=", "c"), ("<", ""))),
-    *(("column", "=", "", "x", ""), ("feature", ">", "c", 1.0, "day"), ("prediction", "=", "", "x", "year")),
+    *(("feature", operator, "c", value, None) for operator, value in (("=", "x"), ("missing", None))),
+    *(("prediction", operator, name, "x", None) for operator, name in (("=", "c"), ("<", ""))),
+    *(("column", "=", "", "x", None), ("feature", ">", "c", 1.0, "day"), ("prediction", "=", "", "x", "year")),
     *(("column", "<", "c", "2024-13-01", "day"), ("column", "missing", "c", None, "year")),
-    *(("column", "<", "c", float(value), "") for value in ("nan", "inf")),
+    *(("column", "<", "c", float(value), None) for value in ("nan", "inf")),
 ]
 
 
