@@ -184,7 +184,7 @@ def conditions_of(predicate: Predicate, known: Examples | None = None) -> list[C
     [('>=', 18.0), ('<', 30.0)]
     """
     name, value = predicate.feature, predicate.value
-    of: Of = "column"
+    subject: Of = "column"
     ends: dict[Operator, float]
     match predicate.kind:
         case "predicted":
@@ -197,14 +197,14 @@ def conditions_of(predicate: Predicate, known: Examples | None = None) -> list[C
             ends = {">=": predicate.low, "<": predicate.high}
         case "quarter" if known is not None:
             cuts, place = [-np.inf, *_cuts_of(values_of(known, name)), np.inf], int(value)
-            of, ends = "feature", {">": float(cuts[place - 1]), "<=": float(cuts[place])}
+            subject, ends = "feature", {">": float(cuts[place - 1]), "<=": float(cuts[place])}
         case "present" | "absent":
             return [Condition("feature", ">" if predicate.kind == "present" else "<=", name, 0.0)]
         case _:
             raise ValueError(f"{predicate.name}: is no condition without what it is made of")
     is_day = value == "day"
     return [
-        Condition(of, operator, name, predicate.written(end) if is_day else end, "day" if is_day else None)
+        Condition(subject, operator, name, predicate.written(end) if is_day else end, "day" if is_day else None)
         for operator, end in ends.items()
         if np.isfinite(end)
     ]
