@@ -3,8 +3,8 @@
 As conditions, each with an operator and a value, they can be asked of rows that nobody has seen.
 """
 
+import re
 from collections.abc import Mapping, Sequence
-from datetime import date
 from typing import Annotated, Literal, NamedTuple, Self
 
 import numpy as np
@@ -106,10 +106,11 @@ class Condition:
         of_texts = "=" if self.of == "prediction" else ("<", "<=", ">", ">=")
         fits &= self.of == "column" or (self.operator in of_texts and not self.part)
         fits &= not self.part or (self.operator != "missing" and (self.part == "day") == (self.operator != "="))
+        fits &= self.part != "day" or re.fullmatch(r"\d{4}-\d\d-\d\d", str(self.value)) is not None
         if not fits or bool(self.name) == (self.of == "prediction"):
             raise ValueError("of, name, operator, value and part do not go together")
         if self.part == "day":
-            date.fromisoformat(str(self.value))
+            np.datetime64(str(self.value), "D")  # a ValueError, if there is no such day
         return self
 
 

@@ -46,7 +46,11 @@ WRONG = [
     *(("feature", operator, "c", value, None) for operator, value in (("=", "x"), ("missing", None))),
     *(("prediction", operator, name, "x", None) for operator, name in (("=", "c"), ("<", ""))),
     *(("column", "=", "", "x", None), ("feature", ">", "c", 1.0, "day"), ("prediction", "=", "", "x", "year")),
-    *(("column", "<", "c", "2024-13-01", "day"), ("column", "missing", "c", None, "year")),
+    *(
+        ("column", "<", "c", "2024-13-01", "day"),
+        ("column", "<", "c", "nat", "day"),
+        ("column", "missing", "c", None, "year"),
+    ),
     *(("column", "<", "c", float(value), None) for value in ("nan", "inf")),
 ]
 
