@@ -15,15 +15,17 @@ from numpy.typing import NDArray
 from benchmarks.calibration.registry import Claim, Experiment, Held, Outcome, holds
 from tiltmeter.jobs.classifiers.errors.config import Promises
 from tiltmeter.jobs.classifiers.errors.features import DataSet
+from tiltmeter.jobs.classifiers.errors.flagged import RetestSlices
 from tiltmeter.jobs.classifiers.errors.forests import checks, promises, threshold_of
 from tiltmeter.jobs.classifiers.errors.ranking import SumUpRounds, SumUpSplits, _coverage, _measures, _precision
+from tiltmeter.jobs.classifiers.errors.slice_files import KnownSlice
 from tiltmeter.jobs.classifiers.errors.slices import DrawPermutations, FindSlices, version_rows
-from tiltmeter.jobs.classifiers.errors.tables import Features, Predicted, Read, Versions
+from tiltmeter.jobs.classifiers.errors.tables import Features, Predicted, Read, Retests, Versions
 from tiltmeter.jobs.classifiers.errors.texts import halves
 from tiltmeter.jobs.runtime import table
 from tiltmeter.jobs.runtime.work import Work
 from tiltmeter.operators.classifiers.errors.ranking import auroc, first_weights, units_of_both
-from tiltmeter.operators.classifiers.errors.slices.predicates import shared_predicates
+from tiltmeter.operators.classifiers.errors.slices.predicates import Condition, shared_predicates
 from tiltmeter.operators.classifiers.errors.slices.search import SliceConfig
 from tiltmeter.operators.statistics.designs.thresholds import one_per_unit
 from tiltmeter.operators.statistics.units import Units, each, units_of
@@ -31,7 +33,9 @@ from tiltmeter.operators.statistics.units import Units, each, units_of
 JOB = "error_characterisation"
 LEVEL, SEED, DRAWS = 0.95, 0, 499
 BASE, PLANTED = 0.3, 0.25
-_MEAN = float(np.clip(BASE + 0.2 * np.random.default_rng(0).standard_normal(1_000_000), 0.0, 1.0).mean())
+_RATES = np.clip(BASE + 0.2 * np.random.default_rng(0).standard_normal(1_000_000), 0.0, 1.0)
+_MEAN = float(_RATES.mean())
+_EFFECT = float(np.minimum(_RATES + PLANTED, 1.0).mean()) - _MEAN
 NAMES = tuple(f"g{number}" for number in range(10)) + tuple(f"t{number}" for number in range(5))
 
 
@@ -197,6 +201,55 @@ def _losses(group_size: int, num_texts: int, repetition: int) -> dict[str, Outco
     row = row_of(planted, "t2")
     power = None if row is None else row["p_value"]
     return outcome | {"power": power, "confirmed_power": least(planted, "confirmed_p")}
+
+
+# --- slices that are named beforehand ---------------------------------------------------------------------------------
+
+_KNOWN = [KnownSlice(slice=name, conditions=(Condition("feature", ">", name, 0.0),)) for name in ("t2", "g0")]
+
+
+def retested(texts: Texts, errors: NDArray[np.bool_], losses: NDArray[np.float64] | None) -> dict[str, dict[str, Any]]:
+    """Rows of the table of slices tested again, by slice; of losses, where there are some."""
+    tables, data = tables_of(texts, errors, None), _DATA
+    if losses is not None:
+        tables["columns"] = pa.table({"row": np.arange(len(losses)), "loss": losses})
+        data = dataclasses.replace(_DATA, columns=cast(Any, "columns"))
+    rows = RetestSlices(data=data, slices=_KNOWN, is_same=False, level=LEVEL).rows(cast(Any, Held(tables)))
+    made: list[dict[str, Any]] = dict(table.tables_of(rows, [Retests]))["retests"].to_pylist()
+    return {row["slice"]: row for row in made}
+
+
+def _retests(group_size: int, num_texts: int, has_losses: bool, repetition: int) -> dict[str, Outcome]:
+    """Errors, or squared ones, go with the group alone; then they are more where a feature of the text is."""
+    texts = texts_of(repetition, num_texts, group_size)
+    inside, drawn = texts.features[:, 12], texts.rng.random(len(texts.groups))
+    if has_losses:
+        shared = texts.rng.standard_normal(texts.groups.max() + 1)[texts.groups]
+        squares = (0.7 * shared + texts.rng.standard_normal(len(shared))) ** 2
+        null, planted = (retested(texts, drawn < 0, one) for one in (squares, squares * np.where(inside, 1.7**2, 1.0)))
+    else:
+        null, planted = (retested(texts, drawn < texts.rates + more * inside, None) for more in (0.0, PLANTED))
+    known = [row["holm_p"] for row in null.values() if row["holm_p"] is not None]
+    return {
+        "p_value": null["t2"]["p_value"],
+        "holm_p": min(known, default=None),
+        "difference": holds(null["g0"], "difference", 0.0),
+        "effect": holds(planted["t2"], "difference", 1.49 * (1.7**2 - 1.0) if has_losses else _EFFECT),
+        "power": planted["t2"]["p_value"],
+        "holm_power": planted["t2"]["holm_p"],
+    }
+
+
+def _of_retests(unit: str, power: float) -> tuple[Claim, ...]:
+    null, more = "errors go with the group alone", "25 points more, or 1.7 times as large, in a feature of the text"
+    return (
+        Claim("p_value", "retests", ("p_value",), "size", unit, f"{null}; a slice of the text"),
+        Claim("holm_p", "retests", ("holm_p",), "size", unit, f"{null}; any of two"),
+        Claim("difference", "retests", ("difference_*",), "coverage", unit, f"{null}; a slice of the group"),
+        Claim("effect", "retests", ("difference_*",), "coverage", unit, more),
+        Claim("power", "retests", ("p_value",), "power", unit, more, bound=power),
+        Claim("holm_power", "retests", ("holm_p",), "power", unit, more, bound=power),
+    )
 
 
 def _of_losses(unit: str) -> tuple[Claim, ...]:
@@ -465,6 +518,10 @@ EXPERIMENTS = [
     _stage("slices: groups of 20", 400, partial(_slices, 20, 1200), _of_slices("group", 0.5)),
     # Or about so: the fewest that get a test.
     _stage("slices: eight groups that explore", 400, partial(_slices, 20, 340), _of_slices("group", 0.06)),
+    _stage("retests: texts alone", 1000, partial(_retests, 1, 400, False), _of_retests("text", 0.5)),
+    _stage("retests: groups of 5", 1000, partial(_retests, 5, 500, False), _of_retests("group", 0.5)),
+    _stage("retests: seventeen groups", 1000, partial(_retests, 20, 340, False), _of_retests("group", 0.5)),
+    _stage("retests of losses: groups of 5", 1000, partial(_retests, 5, 500, True), _of_retests("group", 0.5)),
     _stage("versions: texts alone", 400, partial(_versions, 1), _of_versions("text", 0.5)),
     _stage("versions: groups of 10", 400, partial(_versions, 10), _of_versions("group", 0.5)),
     _stage("promises: texts alone", 2000, partial(_promises, 1, 1200), _of_promises("text")),

@@ -1,6 +1,5 @@
 """Settings of this job; what each means and usually is stands in ``conf/job/error_characterisation.yaml``."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -13,22 +12,25 @@ import yaml
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from tiltmeter.jobs.classifiers.config import EncoderSources, TrainedModels, find_encoder
+from tiltmeter.jobs.classifiers.errors.slice_files import CountedFeatures, SliceFile, read_slices
 from tiltmeter.jobs.classifiers.errors.tables import ErrorForest, Guarantees
+from tiltmeter.jobs.classifiers.errors.texts import cells_of
 from tiltmeter.jobs.runtime.config import CommonConfig, ConfigError, each_once
 from tiltmeter.jobs.runtime.files import Files, find_table
 from tiltmeter.jobs.runtime.settings.fields import Count, Least2, Share, Text, UniqueWords, settings
 from tiltmeter.operators.classifiers.errors.examples import probability_classes
 from tiltmeter.operators.classifiers.errors.forest import ForestConfig
 from tiltmeter.operators.classifiers.errors.rounds import RoundsConfig
-from tiltmeter.operators.classifiers.errors.slices.columns import days_since
+from tiltmeter.operators.classifiers.errors.slices.columns import OPERATORS, days_since, holds, numbers_of, part_of
+from tiltmeter.operators.classifiers.errors.slices.predicates import Condition
 from tiltmeter.operators.classifiers.errors.slices.search import SliceConfig
 from tiltmeter.operators.text.normalisation import as_labels
 from tiltmeter.storage.bad_records import note
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
-from tiltmeter.storage.errors import InputError
+from tiltmeter.storage.errors import InputError, choices
 from tiltmeter.storage.files.files import file_state
 from tiltmeter.storage.files.redaction import redacted
-from tiltmeter.storage.records import numbers, read_records
+from tiltmeter.storage.records import labels, numbers, read_records
 from tiltmeter.storage.records.cells import LABEL, TEXT, Rules, between, spelled
 
 Part = Annotated[float, Field(gt=0.0, lt=1.0)]
@@ -74,6 +76,7 @@ class CharacterisedData(LabelledFile):
     group: Text | None
     id: Text | None
     scored_by: Text | None
+    slices: Text | None
     columns: UniqueWords
     edges: dict[Text, Edges] | None
     loss: Text | None
@@ -85,6 +88,11 @@ class CharacterisedData(LabelledFile):
         """Columns of losses, by what tables call them."""
         named = {"loss": self.loss, "previous_loss": self.previous_loss}
         return {name: called for name, called in named.items() if called is not None}
+
+    @property
+    def by_prediction(self) -> bool:
+        """Whether rows are compared with those of the same prediction."""
+        return self.loss is None or self.prediction is not None
 
     @property
     def cuts(self) -> dict[str, tuple[float, ...]]:
@@ -114,6 +122,8 @@ class CharacterisedData(LabelledFile):
     def _of_labels(self) -> Self:
         if self.label is None and self.scored_by is None and self.loss is None:
             raise ValueError("data.label: null is for texts that an earlier run scores; name the column of labels")
+        if self.label is None and self.loss is None and self.slices is not None:
+            raise ValueError("data.slices: needs errors or losses; set data.label to the column of labels")
         return self
 
     @pydantic.model_validator(mode="after")
@@ -220,12 +230,14 @@ class ErrorSources:
         others: the lexicon and the parses, by the name of their setting.
         encoder: what a base model starts from.
         earlier: tables of an earlier run that scores texts; none without one.
+        slices: of an earlier run, that are tested again.
     """
 
     texts: Files
     others: Files
     encoder: EncoderSources
     earlier: Files
+    slices: SliceFile | None
 
     def record(self) -> dict[str, Any]:
         """Every file with its version, for ``run.json``."""
@@ -251,12 +263,19 @@ def find_sources(config: ErrorCharacterisationRun) -> ErrorSources:
     if base.path is not None:
         columns, rules = list(base.names.values()), {base.text: [TEXT], base.label: [LABEL]}
         files["base"] = find_table(base.path, "base.path", columns, header=base.header, rules=rules)
-    others = {"lexicon": config.features.lexicon, "conllu": config.features.conllu}
-    more = {name: _readable(path, f"features.{name}") for name, path in others.items() if path is not None}
+    others = {
+        "features.lexicon": config.features.lexicon,
+        "features.conllu": config.features.conllu,
+        "data.slices": data.slices,
+    }
+    more = {name.split(".")[1]: _readable(path, name) for name, path in others.items() if path is not None}
+    slices = read_slices(more["slices"].uri) if "slices" in more else None
+    if slices is not None:
+        check_slices(slices, config, files["data"].uri)
     uses_encoder = base.path is not None and base.model == "encoder"
     encoder = find_encoder(config.models) if uses_encoder else EncoderSources(None, None)
     earlier = Files({}) if data.scored_by is None else _find_earlier(data.scored_by, config)
-    return ErrorSources(Files(files), Files(more), encoder, earlier)
+    return ErrorSources(Files(files), Files(more), encoder, earlier, slices)
 
 
 def check_probabilities(data: CharacterisedData, uri: str, rules: Rules) -> None:
@@ -313,6 +332,53 @@ def check_losses(data: CharacterisedData, uri: str, *, is_share: bool) -> None:
             raise InputError(f"slices.score=sliceline: is for losses of 0 and more; data.{name} has others: use max_t")
 
 
+def check_slices(known: SliceFile, config: ErrorCharacterisationRun, uri: str) -> None:
+    """Whether a file has what slices of an earlier run are about, by the same loss.
+
+    Raises:
+        ConfigError: if the loss is another, or a column or feature is not asked for.
+        InputError: if no row has a value that a slice is about, or a number where it compares numbers.
+    """
+    data, path = config.data, redacted(str(config.data.slices))
+    ours, theirs = (
+        f"data.loss={one.loss or 'null'}, data.high_is_good={str(one.high_is_good).lower()} and "
+        f"{'a' if one.by_prediction else 'no'} prediction"
+        for one in (data, known)
+    )
+    if ours != theirs:
+        raise ConfigError(f"data.slices={path}: is about {theirs}, and this run has {ours}: that is another hypothesis")
+    parts = [(one.slice, part) for one in known.slices for part in one.conditions]
+    if lacking := sorted({part.name for _, part in parts if part.of == "column"} - {*data.columns}):
+        raise ConfigError(f"data.columns: lacks {', '.join(lacking)}, which slices of {path} are about; add it there")
+    if features := {part.name for _, part in parts if part.of == "feature"}:
+        if data.text is None:
+            raise ConfigError(f"data.text: is null, and slices of {path} are about texts; name their column")
+        if "confidence" in features and data.probabilities is None and config.base.path is None:
+            raise ConfigError(f"data.probabilities: slices of {path} are about the largest; name the columns")
+        if known.features is not None:
+            _check_features(known.features, config, f"data.slices={path}")
+    rows = read_records(uri, [*data.columns, *([data.prediction] if data.prediction else [])], header=data.header)
+    cells = {("column", name): cells_of(rows, name) for name in data.columns}
+    if data.prediction is not None:
+        cells["prediction", ""] = labels(rows[data.prediction]).replace(data.classes or {})
+    for name, part in parts:
+        if (column := cells.get((part.of, part.name))) is not None:
+            called = part.name or data.prediction
+            _check_value(part, column, f"slice {name!r} of {path}: column {called!r} of {redacted(uri)}")
+
+
+def _check_value(condition: Condition, cells: pl.Series, column: str) -> None:
+    """Whether a condition is about something that a column has."""
+    if condition.operator == "=" and not holds(condition, cells).any():
+        known = part_of(cells, condition.part).drop_nulls().unique().sort().to_list()
+        names = choices(str(condition.value), known, repr)
+        raise InputError(
+            f"data.slices: {column} has no {condition.part or 'value'} {condition.value!r}; it has {names}"
+        )
+    if condition.operator in OPERATORS and np.isnan(numbers_of(cells, is_date=condition.part == "day")).all():
+        raise InputError(f"data.slices: {column} has no {'day' if condition.part else 'number'}")
+
+
 def _readable(path: str, setting: str) -> FoundFile:
     file = find_file(path, setting)
     file_state(file.uri)
@@ -326,7 +392,7 @@ def _find_earlier(path: str, config: ErrorCharacterisationRun) -> Files:
         table.table_name: find_table(str(run / f"{table.table_name}.parquet"), _SCORED_BY, table.schema().names)
         for table in (ErrorForest, Guarantees)
     }
-    _check_features(run, config.readable_words, config.features)
+    _check_features(_features_of(run), config, f"{_SCORED_BY}={run}")
     if config.base.path is None:
         seen = read_records(files["error_forest"].uri, ["feature"])["feature"].drop_nulls().unique().sort()
         if missing := sorted({*probability_classes(seen.to_list())} - {*(config.data.probabilities or {})}):
@@ -337,21 +403,20 @@ def _find_earlier(path: str, config: ErrorCharacterisationRun) -> Files:
     return Files(files)
 
 
-def _check_features(run: Path, words: Mapping[str, Sequence[str]], features: FeatureSettings) -> None:
+def _features_of(run: Path) -> CountedFeatures:
     try:
         before = yaml.safe_load((run / "config.yaml").read_text(encoding="utf-8"))
         known = {name: before["features"][name] for name in ("tags", "lexicon", "conllu")}
-        lists = {name: list(values) for name, values in before["readable_words"].items()}
-    except (OSError, KeyError, TypeError, AttributeError, yaml.YAMLError) as error:
+        return CountedFeatures(**known, readable_words=before["readable_words"])
+    except (OSError, KeyError, TypeError, ValueError, yaml.YAMLError) as error:
         raise ConfigError(f"{_SCORED_BY}={run}: is no run of error_characterisation with a config.yaml") from error
-    for name, theirs in known.items():
-        ours, is_switch = getattr(features, name), name == "tags"
-        if (ours != theirs) if is_switch else ((ours is None) != (theirs is None)):
-            raise ConfigError(
-                f"features.{name}={ours}: the forest of {_SCORED_BY}={run} was trained with features.{name}={theirs}; "
-                "set it so"
-            )
-    if lists != {name: list(values) for name, values in words.items()}:
-        raise ConfigError(
-            f"readable_words: are not those of {_SCORED_BY}={run}; choose the same with readable_words=..."
-        )
+
+
+def _check_features(known: CountedFeatures, config: ErrorCharacterisationRun, origin: str) -> None:
+    """Whether features are counted as in the run of an origin, a setting with its value."""
+    for name in ("tags", "lexicon", "conllu"):
+        ours, theirs = getattr(config.features, name), getattr(known, name)
+        if (ours != theirs) if name == "tags" else ((ours is None) != (theirs is None)):
+            raise ConfigError(f"features.{name}={ours}: {origin} has features.{name}={theirs}; set it so")
+    if known.readable_words != config.readable_words:
+        raise ConfigError(f"readable_words: are not those of {origin}; choose the same with readable_words=...")

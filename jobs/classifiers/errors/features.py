@@ -18,6 +18,7 @@ from tiltmeter.operators.classifiers.errors.readable import DENSE, ReadableFeatu
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.files import opened
 from tiltmeter.storage.files.redaction import redacted
+from tiltmeter.storage.store.identity import digest
 from tiltmeter.storage.store.ledger import Store, TableRef
 
 
@@ -134,6 +135,12 @@ class DataSet(Subject):
         """All of them."""
         always = {"texts": [self.texts], "predicted": [self.predicted], "features": self.features}
         return always if self.columns is None else always | {"columns": [self.columns]}
+
+    @property
+    def digest(self) -> str:
+        """Of what was read: rows, and losses."""
+        losses = {} if self.columns is None else {"loss": self.columns.columns.get("loss", "")}
+        return digest(dict(self.texts.columns) | losses)
 
     def load(self, store: Store, *statuses: str) -> Examples:
         """Side by side, of texts with one of these statuses, which is usually ok; there may be none."""

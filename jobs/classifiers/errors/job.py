@@ -13,7 +13,7 @@ from tiltmeter.jobs.classifiers.errors.config import (
     find_sources,
 )
 from tiltmeter.jobs.classifiers.errors.features import DataSet
-from tiltmeter.jobs.classifiers.errors.tables import TABLES, Features, Flagged, Predicted, Predictions, Read, Slices
+from tiltmeter.jobs.classifiers.errors.tables import TABLES, Features, Flagged, Kept, Predicted, Predictions, Read
 from tiltmeter.jobs.classifiers.models import TextModel, TrainedSource
 from tiltmeter.jobs.classifiers.networks import Encoders
 from tiltmeter.jobs.classifiers.resources import training_requests
@@ -37,6 +37,9 @@ def run(run: ErrorRun) -> None:
     of_halves: dict[str, Any] = {"texts": read["data"], "predicted": predicted, "seed": None if is_scored else seed}
     run.do([texts.HalveTexts(label="halves", **of_halves)])
     data = DataSet(read["data"], predicted, _count_features(run, read["data"]), columns, config.data.cuts)
+    if (known := run.sources.slices) is not None:
+        about: dict[str, Any] = {"slices": known.slices, "is_same": (known.data or {}).get("digest") == data.digest}
+        run.do([flagged.RetestSlices(label="slices of an earlier run", data=data, level=config.job.level, **about)])
     if config.data.loss is not None:
         flagged.export_flagged(run, _flag_rows(run, data, _find_slices(run, data, None), None))
     elif is_scored:
@@ -143,8 +146,8 @@ def _characterise(run: ErrorRun, data: DataSet) -> TableRef:
     scores = run.do(forests.ScoreFold(label=f"fold {fold}", fold=fold, **forest) for fold in folds)
     judge = forests.JudgeTexts(label="texts", scores=scores.refs("scores"), num_folds=len(folds), **about)
     judged = run.do([judge]).one(Predictions)
-    slice_table = _find_slices(run, data, judged.select("row", "is_label_suspected"))
-    rows = _flag_rows(run, data, slice_table, judged.select("row", "error_score"))
+    kept = _find_slices(run, data, judged.select("row", "is_label_suspected"))
+    rows = _flag_rows(run, data, kept, judged.select("row", "error_score"))
     level = config.job.level
     parts = ranking.Parts(config.splits.test, config.splits.balance)
     done = run.do(
@@ -169,26 +172,25 @@ def _characterise(run: ErrorRun, data: DataSet) -> TableRef:
     return rows
 
 
-def _sought(run: ErrorRun, data: DataSet) -> dict[str, Any]:
-    config = run.config
-    return {"data": data, "seed": config.seed, "slices": config.slices.searched, "tags": config.slices.tags}
-
-
 def _find_slices(run: ErrorRun, data: DataSet, judged: TableRef | None) -> TableRef:
-    """Of errors, with what is known of their labels, or of losses."""
-    config, sought = run.config, _sought(run, data)
+    """Of errors, with what is known of their labels, or of losses; those that are confirmed."""
+    config = run.config
+    sought: dict[str, Any] = {"data": data, "seed": config.seed, "slices": config.slices.searched}
+    sought["tags"] = config.slices.tags
     size, total = config.job.unit_permutations, config.slices.num_permutations
     drawn = run.do(
         slices.DrawPermutations(label=f"permutations from {start}", draws=(start, min(start + size, total)), **sought)
         for start in range(0, total, size)
     )
     find = slices.FindSlices(hits=drawn.refs("hits"), judged=judged, level=config.job.level, **sought)
-    return run.do([find]).one(Slices)
+    kept = run.do([find]).one(Kept)
+    flagged.export_slices(run, kept, data)
+    return kept
 
 
-def _flag_rows(run: ErrorRun, data: DataSet, slice_table: TableRef, scores: TableRef | None) -> TableRef:
+def _flag_rows(run: ErrorRun, data: DataSet, kept: TableRef, scores: TableRef | None) -> TableRef:
     """Every row with its score and the slices that it is in."""
-    flag = flagged.FlagRows(label="flagged rows", slice_table=slice_table, scores=scores, **_sought(run, data))
+    flag = flagged.FlagRows(label="flagged rows", data=data, kept=kept, scores=scores)
     return run.do([flag]).one(Flagged)
 
 

@@ -8,24 +8,36 @@ import polars as pl
 
 from tiltmeter.jobs.classifiers.errors import tables
 from tiltmeter.jobs.classifiers.errors.config import ErrorCharacterisationRun
-from tiltmeter.jobs.classifiers.errors.tables import STRATEGIES, in_words
+from tiltmeter.jobs.classifiers.errors.slice_pages import (
+    COLUMNS,
+    LOSS_SECTIONS,
+    RETESTS,
+    capital,
+    leading,
+    leaks,
+    losses_lead,
+    retest_sentences,
+    slice_blocks,
+    slice_sentences,
+    version_sentences,
+)
+from tiltmeter.jobs.classifiers.errors.tables import STRATEGIES
 from tiltmeter.jobs.report import grids, wording
 from tiltmeter.jobs.report.findings import measured
-from tiltmeter.jobs.report.html.elements import Block, Bullets, Chart, Details, Grid, Paragraph
+from tiltmeter.jobs.report.html.elements import Block, Bullets, Chart, Grid, Paragraph
 from tiltmeter.jobs.report.lead import Lead
 from tiltmeter.jobs.report.page import Body
 from tiltmeter.jobs.report.plots.curves import curves
-from tiltmeter.jobs.report.plots.dots import dots
 from tiltmeter.jobs.report.plots.figure import Figure
 from tiltmeter.jobs.report.plots.style import FEMALE, FIRST, INK, MALE, NEUTRAL, SECOND, Look, Row, lines
 from tiltmeter.jobs.report.sides import Lean
 from tiltmeter.jobs.report.views import Draw, Frames, Show, section, shown
-from tiltmeter.jobs.report.wording import SIGNIFICANCE, listed, number, p_equals, percent, plural, verb
+from tiltmeter.jobs.report.wording import listed, number, p_equals, percent, plural, verb
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.operators.statistics.designs.splits import ADVISED_SPLITS
 from tiltmeter.storage.files.redaction import redacted
 
-_MOST_SENTENCES, _MOST = 8, 40
+_MOST = 40
 _UNLIKE = 0.01
 _SCORES = {
     "published": "features of the paper",
@@ -39,7 +51,6 @@ _SCORES = {
     "in_domain_disagreement": "in-domain disagreement",
     "random": "chance",
 }
-_KEPT = {True: "", False: " That is not confirmed.", None: " That can't be confirmed: too few groups have such texts."}
 _DRAWS = {False: "permutations of errors within predicted classes", True: "draws of a sign for each group of texts"}
 
 
@@ -57,7 +68,7 @@ def page(run: Run[ErrorCharacterisationRun, Any], frames: Frames) -> Body:
         facts["rows"] = f"{texts.filter(status='ok').height:,} of {texts.height:,}"
         shown_facts = {name: fact for name, fact in facts.items() if fact}
         return Body(
-            "Where losses are large", shown_facts, _losses_lead(frames, config), list(shown(_OF_LOSSES, frames))
+            "Where losses are large", shown_facts, losses_lead(frames, config), list(shown(LOSS_SECTIONS, frames))
         )
     predictions = frames["predictions"]
     if config.data.scored_by is not None:
@@ -67,7 +78,7 @@ def page(run: Run[ErrorCharacterisationRun, Any], frames: Frames) -> Body:
         body = list(shown(_SECTIONS, frames))
         return Body("Which texts the model gets wrong", facts, _scored_lead(frames, num), body)
     if alike := predictions.filter(status="one_kind")["reason"].to_list():
-        findings = [Paragraph(f"{_capital(alike[0])}.")]
+        findings = [Paragraph(f"{capital(alike[0])}.")]
         return Body(title, facts, Lead([Paragraph("Where does the model go wrong, and why?")], findings), [])
     facts["texts"] = f"{measured(predictions).height:,} of {predictions.height:,}"
     facts["splits"] = f"{config.splits.number}{', balanced' if config.splits.balance else ''}"
@@ -93,15 +104,10 @@ def lead(frames: Frames, config: ErrorCharacterisationRun) -> Lead:
         "readable words, and what ranks its errors best?"
     )
     sentences = [
-        *_leaks(frames),
+        *leaks(frames),
         *(one for name, made in _FINDINGS.items() if name in frames for one in made(frames[name])),
     ]
     return Lead([Paragraph(asked)], [Bullets(sentences)], [Bullets(list(_doubts(frames, config)))])
-
-
-def leading(slices: pl.DataFrame) -> pl.DataFrame:
-    """The slices that lead, the first first."""
-    return slices.drop_nulls("leading").sort("leading")
 
 
 def _overall(predictions: pl.DataFrame) -> Iterator[str]:
@@ -116,60 +122,6 @@ def _overall(predictions: pl.DataFrame) -> Iterator[str]:
 
 def _share(rows: pl.DataFrame, name: str) -> float | None:
     return None if rows.is_empty() else float(rows[name].cast(pl.Float64).to_numpy().mean())
-
-
-def _capital(words: str) -> str:
-    """At the beginning of a sentence."""
-    return f"{words[:1].upper()}{words[1:]}"
-
-
-def _of_slices(slices: pl.DataFrame) -> Iterator[str]:
-    rows = leading(slices)
-    if rows.is_empty():
-        yield f"{_no_slice(slices)}."
-    for row in rows.head(_MOST_SENTENCES).to_dicts():
-        kept = _KEPT[None if row["confirmed_p"] is None else row["confirmed_p"] < SIGNIFICANCE]
-        points = round(100 * row["confirmed_difference"])
-        more = f"{plural(points, 'point')} more than" if points > 0 else "no more than"
-        yield (
-            f"{_capital(in_words(row['predicates']))} are wrong in {percent(row['confirmed_rate'], 0)} "
-            f"[{percent(row['confirmed_low'], 0)}, {percent(row['confirmed_high'], 0)}] of "
-            f"{plural(row['confirmed_size'], 'text')}, {more} its predictions let expect.{kept}"
-        )
-    if (num := rows.height - _MOST_SENTENCES) > 0:
-        yield f"{plural(num, 'more slice')} {verb(num, 'be')} in the table."
-
-
-def _no_slice(slices: pl.DataFrame) -> str:
-    """That no slice leads; what could not be tested is no evidence that there is none."""
-    tested = slices.drop_nulls("p_value")
-    few = slices.filter(status="too_few_units")
-    untested = f"{plural(few.height, 'slice')} got no test: {few['reason'][0]}" if few.height else ""
-    sentence = "No slice could be tested"
-    if tested.height:
-        sentence = (
-            f"Of {plural(tested.height, 'slice')}, none is wrong more often than what the model says of its texts lets "
-            f"expect, beyond chance; the least p is {number(float(tested['p_value'].to_numpy().min()), 3)}"
-        )
-    return f"{sentence}. {untested}" if untested else sentence
-
-
-def _of_versions(versions: pl.DataFrame) -> Iterator[str]:
-    everything, *others = versions.to_dicts()
-    yield (
-        f"Against the version before, the error rate goes from {percent(everything['before'], 1)} to "
-        f"{percent(everything['after'], 1)}."
-    )
-    worse = [row for row in others if row["leading"]]
-    for row in worse[:_MOST_SENTENCES]:
-        yield (
-            f"{_capital(in_words(row['predicates']))} got worse: from {percent(row['before'], 0)} to "
-            f"{percent(row['after'], 0)} of {plural(row['size'], 'text')} ({p_equals(row['p_value'])})."
-        )
-    if not worse:
-        tested = [row for row in others if row["p_value"] is not None]
-        untested = f"{_capital(others[0]['reason'])}." if others else "None has texts enough."
-        yield "No slice got worse beyond chance." if tested else f"No slice could be tested. {untested}"
 
 
 def _of_ranking(models: pl.DataFrame) -> Iterator[str]:
@@ -195,8 +147,9 @@ def _of_rounds(rows: pl.DataFrame) -> Iterator[str]:
 
 _FINDINGS = {
     "predictions": _overall,
-    "slices": _of_slices,
-    "versions": _of_versions,
+    "retests": retest_sentences,
+    "slices": slice_sentences,
+    "versions": version_sentences,
     "error_models": _of_ranking,
     "rounds": _of_rounds,
 }
@@ -237,6 +190,8 @@ def _scored_lead(frames: Frames, num: int) -> Lead:
     for row in frames["checks"].filter(promise="missed").to_dicts():
         share = percent(row["flagged_share"], 0)
         sentences.append(f"To miss at most {percent(row['level'], 0)} of the errors, {share} of them are flagged.")
+    if "retests" in frames:
+        sentences += retest_sentences(frames["retests"])
     return Lead([Paragraph(asked)], [Bullets(sentences)], [Bullets([_like_before(frames["checks"])])])
 
 
@@ -253,145 +208,7 @@ def _like_before(checks: pl.DataFrame) -> str:
 # --- losses -----------------------------------------------------------------------------------------------------------
 
 
-def _leaks(frames: Frames) -> Iterator[str]:
-    if "columns" in frames and (names := frames["columns"].filter("is_leak")["column"].to_list()):
-        are = "tells" if len(names) == 1 else "tell"
-        yield (
-            f"{_capital(listed(names))} {are} alone which losses are large (AUROC above 0.99): slices of "
-            f"{'it' if len(names) == 1 else 'them'} may say no more than that."
-        )
-
-
-def _losses_lead(frames: Frames, config: ErrorCharacterisationRun) -> Lead:
-    """What stands first on the page of losses."""
-    slices, asked = frames["slices"], config.slices
-    rows, sentences = leading(slices), [*_leaks(frames)]
-    for row in rows.head(_MOST_SENTENCES).to_dicts():
-        kept = _KEPT[None if row["confirmed_p"] is None else row["confirmed_p"] < SIGNIFICANCE]
-        rate, low, high, more = (number(row[f"confirmed_{end}"], 3) for end in ("rate", "low", "high", "difference"))
-        sentences.append(
-            f"{_capital(in_words(row['predicates']))}: a mean loss of {rate} [{low}, {high}] over "
-            f"{plural(row['confirmed_size'], 'row')}, {more} from what others of the same prediction have.{kept}"
-        )
-    if rows.is_empty():
-        tested = slices.drop_nulls("p_value")
-        sentence = f"No slice of {slices.height:,} could be tested."
-        if tested.height:
-            least = number(float(tested["p_value"].to_numpy().min()), 3)
-            sentence = (
-                f"Of {plural(tested.height, 'slice')}, none has larger losses beyond chance; the least p is {least}."
-            )
-        sentences.append(sentence)
-    if "versions" in frames:
-        worse = frames["versions"].drop_nulls("leading").sort("leading").head(_MOST_SENTENCES).to_dicts()
-        sentences += [
-            f"{_capital(in_words(row['predicates']))} got worse: mean loss {number(row['before'], 3)} before, "
-            f"{number(row['after'], 3)} now ({p_equals(row['p_value'])})."
-            for row in worse
-        ] or ["No slice got worse beyond chance, as far as could be tested."]
-    sign = " The loss is the score of the file with its sign changed." if config.data.high_is_good else ""
-    doubt = (
-        f"{plural(slices.height, 'slice')} of at most {asked.max_predicates} predicates were tested on one half of the "
-        f"rows, by max-T at {percent(asked.alpha, 0)}; means are of the other half, with intervals by groups.{sign}"
-    )
-    question = "Of which rows are losses larger than those of others of the same prediction?"
-    return Lead([Paragraph(question)], [Bullets(sentences)], [Bullets([doubt])])
-
-
-def _loss_grid(slices: pl.DataFrame) -> Iterator[Block]:
-    rows = slices.filter((pl.col("leading") > 0) | (pl.col("p_value") < SIGNIFICANCE)).sort("leading", nulls_last=True)
-    means = grids.cell("mean loss", _confirmed_mean, is_numeric=True)
-    columns = (
-        "leading",
-        "predicates=slice",
-        means,
-        grids.number("confirmed_difference", "difference"),
-        "confirmed_size",
-    )
-    caption = (
-        "Slices of larger losses, those first that lead. Means are of rows that did not choose them, p of the others."
-    )
-    others = ("p_value=p_(max-T)", grids.p_value("confirmed_p", "p (Holm)"))
-    yield Show(tables.Slices, caption, (*columns, *others), most=_MOST).grid(rows)
-
-
-def _confirmed_mean(row: Row) -> str:
-    if row["confirmed_rate"] is None:
-        return ""
-    rate, low, high = (number(row[f"confirmed_{end}"], 3) for end in ("rate", "low", "high"))
-    return f"{rate} [{low}, {high}]"
-
-
-def _version_grid(versions: pl.DataFrame) -> Iterator[Block]:
-    columns = ("predicates=slice", "size", grids.number("before"), grids.number("after"), grids.estimate("change"))
-    caption = "Mean losses of both versions on the same rows; p is adjusted for all slices."
-    yield Show(tables.Versions, caption, (*columns, "p_value=p_(max-T)"), most=_MOST).grid(versions)
-
-
 # --- slices -----------------------------------------------------------------------------------------------------------
-
-
-def _slices(slices: pl.DataFrame) -> Iterator[Block]:
-    first, others = leading(slices), slices.filter(pl.col("leading").is_null())
-    if first.is_empty():
-        yield Paragraph(f"{_no_slice(slices)}.")
-    else:
-        yield _rates(first.head(20))
-        caption = "Slices that say what all significant ones say: each as short as it can be, none a shadow of another."
-        yield _slice_grid(caption, first)
-    significant = others.filter(pl.col("p_value") < SIGNIFICANCE)
-    yield Details("All other significant slices", [_slice_grid("Parts and shadows of the slices above.", significant)])
-
-
-def _slice_grid(caption: str, rows: pl.DataFrame) -> Grid:
-    caption += (
-        " Rates, and by how much they exceed that of the same predictions, are of texts that did not choose the "
-        "slices; p (max-T) is of those that did."
-    )
-    wrong, confirmed = grids.cell("wrong", _confirmed, is_numeric=True), grids.p_value("confirmed_p", "p (Holm)")
-    columns = ("predicates=slice", wrong, "confirmed_difference=difference", "confirmed_size", "p_value=p_(max-T)")
-    others = (grids.optional(confirmed), "suspected_share=suspected_labels")
-    return Show(tables.Slices, caption, (*columns, *others), most=_MOST).grid(rows)
-
-
-def _confirmed(row: Row) -> str:
-    if row["confirmed_rate"] is None:
-        return ""
-    rate, low, high = (percent(row[f"confirmed_{end}"], 0) for end in ("rate", "low", "high"))
-    return f"{rate} [{low}, {high}]"
-
-
-def _rates(rows: pl.DataFrame) -> Chart:
-    shown = rows.with_columns(
-        pl.Series("name", [in_words(names).removeprefix("texts ") for names in rows["predicates"]]),
-        rate=pl.col("confirmed_rate"),
-        rate_low=pl.col("confirmed_low"),
-        rate_high=pl.col("confirmed_high"),
-    )
-    figure = dots(
-        shown,
-        "rate",
-        "name",
-        title="error rate of texts that confirm",
-        hover=lambda row: lines(row["name"], _confirmed(row)),
-        label=_wrapped,
-        row_height=56,  # pixels, for a label of three lines
-    )
-    return Chart(
-        "Dot plot of the error rates of slices on texts that did not choose them.",
-        "Error rates on the half of the texts that did not choose the slices, with intervals by their groups.",
-        {"": figure},
-    )
-
-
-def _wrapped(name: str, width: int = 34) -> str:
-    """A label of several lines, as plotly breaks them."""
-    broken, length = [], 0
-    for word in wording.isolated(name).replace("&", "&amp;").replace("<", "&lt;").split():
-        length += len(word) + 1
-        broken.append(f"<br>{word}" if length > width else word)
-        length = len(word) if length > width else length
-    return " ".join(broken)
 
 
 # --- what ranks errors ------------------------------------------------------------------------------------------------
@@ -502,23 +319,10 @@ class _LikelyErrors:
         return [Show(tables.Predictions, caption, columns).grid(known.sort("rank").head(_MOST // 2))]
 
 
-_COLUMNS = section(
-    "columns",
-    "Columns",
-    Show(
-        tables.OwnColumns,
-        "What each of data.columns is taken for, and whether it tells losses alone.",
-        "column type num_values num_missing num_predicates auroc is_leak reason",
-    ),
-)
-_OF_LOSSES = [
-    section("slices", "Slices", Draw(tables.Slices, _loss_grid)),
-    section("versions", "What moved between two versions", Draw(tables.Versions, _version_grid)),
-    _COLUMNS,
-]
 _SECTIONS = [
-    section("slices", "Slices", Draw(tables.Slices, _slices)),
-    _COLUMNS,
+    section("slices", "Slices", Draw(tables.Slices, slice_blocks)),
+    RETESTS,
+    COLUMNS,
     section(
         "versions",
         "What moved between two versions",

@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from tiltmeter.cluster.work import Tables
 from tiltmeter.jobs.classifiers.errors.features import DataSet
-from tiltmeter.jobs.classifiers.errors.tables import OwnColumns, Slices, Versions
+from tiltmeter.jobs.classifiers.errors.slice_files import kept_slices
+from tiltmeter.jobs.classifiers.errors.tables import Kept, OwnColumns, Slices, Versions
 from tiltmeter.jobs.classifiers.errors.texts import OfTexts, halves
 from tiltmeter.jobs.runtime.table import Estimate, tables_of
 from tiltmeter.operators.classifiers.errors.examples import Examples
@@ -75,7 +76,7 @@ class DrawPermutations(OfSlices, unit="slice_draws/2", stage="permutations"):
         yield "hits", pa.table({"hits": hits_of(candidates, self.seed, range(*self.draws))})
 
 
-class FindSlices(OfSlices, unit="slices/2", stage="slices", makes=[Slices, Versions, OwnColumns]):
+class FindSlices(OfSlices, unit="slices/3", stage="slices", makes=[Slices, Kept, Versions, OwnColumns]):
     """Slices and, of two versions of a model, what moved between them.
 
     Attributes:
@@ -100,7 +101,9 @@ class FindSlices(OfSlices, unit="slices/2", stage="slices", makes=[Slices, Versi
             known = store.read(self.judged).to_pydict()
             doubts = dict(zip(known["row"], known["is_label_suspected"], strict=True))
             suspected = np.array([bool(doubts[row]) for row in data.column("row")], dtype=np.bool_)
-        yield from tables_of(slice_rows(data, made, confirming, hits, suspected, self.slices, self.level), [Slices])
+        rows = slice_rows(data, made, confirming, hits, suspected, self.slices, self.level)
+        yield from tables_of(rows, [Slices])
+        yield from tables_of(kept_slices(rows, made.predicates, data, confirming, self.level), [Kept])
         if columns:
             yield from tables_of(column_rows(columns, made), [OwnColumns])
         if data.losses_before is not None:

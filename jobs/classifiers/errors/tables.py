@@ -289,6 +289,27 @@ class Slices(Table, name="slices"):
     )
 
 
+class Kept(Table, name="kept", public=False, has_status=False):
+    """What ``exports/slices.json`` is made of."""
+
+    slice: str = key("its predicates, joined by 'and'")
+    record: str = doc("as JSON; see slice_files.KnownSlice")
+
+
+class Retests(Table, name="retests"):
+    slice: str = key("of data.slices: its name there")
+    words: str = doc("the same in words", heading="slice")
+    size: int = doc("rows that are in it", "texts", heading="rows")
+    num_groups: int = doc("units that these are of")
+    error_rate: float = doc("share of errors among these; the mean loss, with data.loss", heading="error rate or loss")
+    difference: Estimate = doc(
+        "the error rate less that of other rows of the same prediction", interval="the interval of the difference"
+    )
+    difference_before: float | None = doc("the same of the rows that confirmed it in the earlier run")
+    p_value: float = doc("that it has no more errors, given the class: one-sided t by groups", show="p_value")
+    holm_p: float = doc("the same, by Holm over the slices of the file", show="p_value", heading="p (Holm)")
+
+
 class Flagged(OfText, name="flagged"):
     id: str = doc("of data.id, or the number of the row")
     label: str | None = doc("its class; null if it has none")
@@ -418,6 +439,7 @@ TABLES = schemas(
     RiskCoverage,
     FeaturePower,
     Slices,
+    Retests,
     Flagged,
     Versions,
     OwnColumns,

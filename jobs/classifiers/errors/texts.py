@@ -136,7 +136,7 @@ class ReadColumns(ReadTexts, unit="characterised_columns/1", stage="read texts",
         columns = {"row": pl.Series(range(table.height), dtype=pl.Int64)}
         sign = -1.0 if self.is_score else 1.0
         columns |= {name: sign * numbers(table, called) for name, called in self.losses.items()}
-        columns |= {f"{OWN}{name}": _cells(table, name) for name in self.extra}
+        columns |= {f"{OWN}{name}": cells_of(table, name) for name in self.extra}
         made = pl.DataFrame(columns)
         rows = list(self.rows(store))
         lacking = (
@@ -155,7 +155,7 @@ class ReadColumns(ReadTexts, unit="characterised_columns/1", stage="read texts",
         yield "columns", pa.table(arrays)
 
 
-def _cells(table: pl.DataFrame, name: str) -> pl.Series:
+def cells_of(table: pl.DataFrame, name: str) -> pl.Series:
     """As text that does not depend on the file's type: numbers as such, truth in lower case."""
     given, values = labels(table[name]), numbers(table, name)
     if given.drop_nulls().len() and values.null_count() == given.null_count():

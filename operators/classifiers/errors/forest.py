@@ -6,8 +6,7 @@ over groups.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from copy import copy
-from typing import TYPE_CHECKING, Annotated, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import numpy as np
 from pydantic import ConfigDict, Field
@@ -15,6 +14,7 @@ from pydantic.dataclasses import dataclass
 
 from tiltmeter.operators.classifiers.errors.ranking import auroc
 from tiltmeter.operators.classifiers.errors.splits import folds_of
+from tiltmeter.operators.classifiers.errors.trees import Trees, trees_of
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.keys import document_key
@@ -58,12 +58,6 @@ class Forest(NamedTuple):
     def scores(self, features: FloatArray) -> FloatArray:
         """The forest's probability of an error, ``[texts]``."""
         return np.asarray(self.model.predict_proba(features)[:, 1], dtype=np.float64)
-
-    def first(self, num_trees: int) -> Self:
-        """The forest of the first trees alone."""
-        model = copy(self.model)
-        model.estimators_ = self.model.estimators_[:num_trees]
-        return self._replace(model=model)
 
 
 def train_forest(
@@ -157,14 +151,14 @@ def permutation_importance(
     Returns:
         ``[repeats]`` falls of AUROC for each part.
     """
-    forest = forest.first(_IMPORTANCE_TREES)
-    before = auroc(forest.scores(features), errors)
-    falls = {}
+    trees = trees_of(forest.model, _IMPORTANCE_TREES)
+    scores, falls = trees.judged(features)[0], {}
+    before = auroc(scores, errors)
     for place, (name, columns) in enumerate(parts.items()):
         orders = keyed_generator(seed, Stream.ERROR_CHARACTERISATION, IMPORTANCE, about * 100_000 + place)
         falls[name] = np.array(
             [
-                before - auroc(forest.scores(_shuffled(features, columns, order)), errors)
+                before - auroc(_rescored(trees, features, scores, list(columns), order), errors)
                 for order in _orders(orders, len(errors), num_repeats)
             ]
         )
@@ -175,11 +169,16 @@ def _orders(generator: np.random.Generator, size: int, num: int) -> Iterable[Int
     return (generator.permutation(size) for _ in range(num))
 
 
-def _shuffled(features: FloatArray, columns: Sequence[int], order: IntArray) -> FloatArray:
-    """The columns of other texts, all of one other text together."""
-    shuffled = features.copy()
-    shuffled[:, list(columns)] = features[order][:, list(columns)]
-    return shuffled
+def _rescored(
+    trees: Trees, features: FloatArray, scores: FloatArray, columns: list[int], order: IntArray
+) -> FloatArray:
+    """Scores with the columns of other texts, all of one other text together; most texts have what that one has."""
+    others = features[order][:, columns]
+    moved = np.flatnonzero((others != features[:, columns]).any(axis=1))
+    changed, made = features[moved], scores.copy()
+    changed[:, columns] = others[moved]
+    made[moved] = trees.judged(changed)[0]
+    return made
 
 
 def correlated_parts(features: FloatArray, names: Sequence[str], limit: float = 0.8) -> dict[str, list[int]]:

@@ -5,18 +5,25 @@ ten values; other numbers are cut at the quartiles of the rows that explore, or 
 [a, b); days count by year, month and weekday, or are cut at given days. What is missing is a predicate of its own.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
 import numpy as np
 import polars as pl
 
+from tiltmeter.operators.classifiers.errors.examples import Examples
 from tiltmeter.operators.classifiers.errors.ranking import auroc
-from tiltmeter.operators.classifiers.errors.slices.predicates import Predicate, Predicates
+from tiltmeter.operators.classifiers.errors.slices.predicates import (
+    Condition,
+    Predicate,
+    Predicates,
+    conditions_of,
+    values_of,
+)
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, LossArray
 
-VERSION = "slice_columns/1"
+VERSION = "slice_columns/2"
 
 Type = Literal["boolean", "category", "number", "date"]
 
@@ -25,6 +32,7 @@ LEAK = 0.99
 
 _MOST_WHOLE, _MOST_VALUES, _TAKEN = 10, 50, 20
 _DAY = r"^\d{4}-\d{2}-\d{2}([T ].*)?$"
+OPERATORS = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _PARTS = ("year", "month", "weekday")
 
@@ -110,7 +118,7 @@ def predicates_of_column(
         made += [Predicate(name, "interval", word, low, high, name) for low, high in pairwise(ends)]
     elif kind == "date":
         for part in _PARTS:
-            known = _part(cells, part).drop_nulls().unique().sort().to_list()
+            known = part_of(cells, part).drop_nulls().unique().sort().to_list()
             made += [Predicate(f"{name}.{part}", "equal", value, column=name, part=part) for value in known]
     else:
         counts = explored.drop_nulls().value_counts(name="num").sort(["num", cells.name], descending=[True, False])
@@ -119,25 +127,48 @@ def predicates_of_column(
             reason, known = f"the {_TAKEN} most frequent of {len(known):,} values are taken", known[:_TAKEN]
         made += [Predicate(name, "equal", value, column=name) for value in sorted(known)]
     made.append(Predicate(name, "missing", column=name))
-    members = np.array([holds(one, cells) for one in made], dtype=np.bool_)
+    members = np.array([_all(holds(part, cells) for part in conditions_of(one)) for one in made], dtype=np.bool_)
     alone = _alone(cells if kind in ("boolean", "category") else values, exploring, losses)
     facts = ColumnFacts(kind, cells.n_unique() - bool(cells.null_count()), cells.null_count(), cuts, alone, reason)
     return Predicates(made, members), facts
 
 
-def holds(predicate: Predicate, cells: pl.Series) -> BoolArray:
-    """``[rows]``: of which a predicate of a column holds.
+def holds(condition: Condition, cells: pl.Series) -> BoolArray:
+    """``[rows]``: of which a condition on a column holds.
 
-    >>> holds(Predicate("age", "interval", "", 18.0, 30.0, "age"), pl.Series(["17", "18", "30", None])).tolist()
-    [False, True, False, False]
+    >>> holds(Condition("column", ">=", "age", 18.0), pl.Series(["17", "18", None])).tolist()
+    [False, True, False]
     """
-    if predicate.kind == "missing":
+    if condition.operator == "missing":
         return np.asarray(cells.is_null().to_numpy())
-    if predicate.kind == "interval":
-        values = numbers_of(cells, is_date=predicate.value == "day")
-        return np.asarray((values >= predicate.low) & (values < predicate.high))
-    known = _part(cells, predicate.part) if predicate.part else cells
-    return np.asarray((known == predicate.value).fill_null(value=False).to_numpy())
+    if condition.operator == "=":
+        return np.asarray((part_of(cells, condition.part) == condition.value).fill_null(value=False).to_numpy())
+    return _compared(condition, numbers_of(cells, is_date=condition.part == "day"))
+
+
+def rows_of(conditions: Sequence[Condition], data: Examples) -> BoolArray:
+    """``[rows]``: of which all of some conditions hold."""
+    return _all(_holds_of(one, data) for one in conditions)
+
+
+def _holds_of(condition: Condition, data: Examples) -> BoolArray:
+    match condition.of:
+        case "column":
+            return holds(condition, data.extra[condition.name])
+        case "feature":
+            return _compared(condition, values_of(data, condition.name))
+        case "prediction":
+            return np.array([name == condition.value for name in data.predicted], dtype=np.bool_)
+
+
+def _compared(condition: Condition, values: FloatArray) -> BoolArray:
+    border = condition.value
+    end = days_since(border) if isinstance(border, str) else float(border or 0.0)
+    return np.asarray(OPERATORS[condition.operator](values, end))
+
+
+def _all(parts: Iterable[BoolArray]) -> BoolArray:
+    return np.asarray(np.logical_and.reduce(list(parts)))
 
 
 def numbers_of(cells: pl.Series, *, is_date: bool) -> FloatArray:
@@ -155,8 +186,10 @@ def _days(cells: pl.Series) -> pl.Series:
     return cells.str.slice(0, 10).str.to_date("%Y-%m-%d", strict=False)
 
 
-def _part(cells: pl.Series, part: str) -> pl.Series:
-    """Year, month or weekday of each cell, in words."""
+def part_of(cells: pl.Series, part: str | None) -> pl.Series:
+    """Year, month or weekday of each cell, in words; the cells themselves, for no part."""
+    if not part:
+        return cells
     days = _days(cells).dt
     if part == "weekday":
         return days.weekday().replace_strict(dict(enumerate(_WEEKDAYS, start=1)), return_dtype=pl.String)

@@ -5,16 +5,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tiltmeter.operators.classifiers.errors.slices.group_flips import group_scores
+from tiltmeter.operators.classifiers.errors.slices.group_flips import centred, group_scores
 from tiltmeter.operators.classifiers.errors.slices.leading import Conjunction, rows_with
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray, LossArray
 from tiltmeter.operators.statistics.designs.one_sided import positive_p
 from tiltmeter.operators.statistics.intervals import LINEAR
-from tiltmeter.operators.statistics.means import mean, share_of_counts
+from tiltmeter.operators.statistics.means import MIN_KISH, influenced, mean, share_of_counts
 from tiltmeter.operators.statistics.multiplicity import holm
 from tiltmeter.operators.statistics.shares import Rates, clopper_pearson
 from tiltmeter.operators.statistics.text_intervals import between
-from tiltmeter.operators.statistics.units import Inferred, Units
+from tiltmeter.operators.statistics.units import Inferred, TooFew, Units
 
 VERSION = "slice_rates/2"
 
@@ -39,6 +39,35 @@ def confirmed_p(
         scores, weights = group_scores(rows_with(members, slice_), errors, strata, everyone, units)
         p_values.append(positive_p(scores, weights, units.kind)[0])
     return holm(np.array(p_values, dtype=np.float64))
+
+
+def retested(inside: BoolArray, errors: LossArray, strata: IntArray, units: Units, level: float) -> Inferred:
+    """A slice that was named beforehand: how much larger its losses are than those of other rows of the same strata.
+
+    With x membership and r the loss, both less their means in the stratum, d = sum x r / sum x^2, which is the
+    coefficient of membership in a regression with a mean for each stratum, and of one stratum the difference of two
+    means. Its interval is :func:`.influenced`'s, with u_i = N x_i (r_i - d x_i) / sum x^2, by units. p is one-sided,
+    of no difference, as in :func:`confirmed_p` of one slice.
+
+    Args:
+        inside, errors, strata, units: of the rows; errors, or losses.
+
+    >>> from tiltmeter.operators.statistics.units import each
+    >>> losses, rows = np.array([1.0, 2.0, 3.0, 6.0, 0.0, 1.0, 2.0, 1.0]), each(8, "row")
+    >>> made = retested(np.arange(8) < 4, losses, np.zeros(8, dtype=int), rows, 0.95)
+    >>> made.value, round(made.low, 3), round(made.high, 3), round(made.p, 4)
+    (2.0, -0.528, 4.528, 0.0518)
+    """
+    x, residuals = centred(inside, errors, strata, np.ones(len(errors), dtype=np.bool_))
+    weights, nan = x * x, float("nan")
+    if not weights.sum() > 0.0:
+        return Inferred(nan, nan, nan, nan, nan, units.num, nan, TooFew(0.0, MIN_KISH, f"{units.kind} to compare"))
+    value = float((x * residuals).sum() / weights.sum())
+    influence = len(errors) * x * (residuals - value * x) / weights.sum()
+    scale = between(-1.0, 1.0) if errors.dtype == np.bool_ else LINEAR
+    made = influenced(value, influence, units, level=level, scale=scale, weights=weights)
+    p, too_few = positive_p(units.sums(x * residuals), units.sums(weights), units.kind)
+    return made._replace(p=p, too_few=made.too_few or too_few)
 
 
 def rates_of(slices: Iterable[BoolArray], errors: LossArray, units: Units, level: float) -> Rates:

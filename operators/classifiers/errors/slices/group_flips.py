@@ -196,11 +196,18 @@ def group_scores(
     >>> group_scores(members, errors, np.zeros(4, dtype=int), everyone, groups)
     (array([0.25, 0.5 , 0.25]), array([0.25, 0.5 , 0.25]))
     """
+    x, residuals = centred(members, errors, strata, within)
+    return units.sums(x * residuals), units.sums(x * x)
+
+
+def centred(
+    members: BoolArray, errors: LossArray, strata: NDArray[np.integer], within: BoolArray
+) -> tuple[FloatArray, FloatArray]:
+    """Membership and errors of each row less their means in its stratum; 0 of rows that don't count."""
     num = int(strata.max()) + 1 if strata.size else 0
     rows, wrong, inside = (
         np.bincount(strata, within * values, minlength=num) for values in (np.ones(len(strata)), errors, members)
     )
     known = np.maximum(rows, 1)
     x = np.where(within, members - (inside / known)[strata], 0.0)
-    residuals = np.where(within, errors - (wrong / known)[strata], 0.0)
-    return units.sums(x * residuals), units.sums(x * x)
+    return x, np.where(within, errors - (wrong / known)[strata], 0.0)

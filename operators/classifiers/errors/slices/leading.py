@@ -16,7 +16,7 @@ from tiltmeter.operators.classifiers.errors.slices.group_flips import group_scor
 from tiltmeter.operators.compute.arrays import BoolArray, LossArray
 from tiltmeter.operators.statistics.units import Units
 
-VERSION = "leading_slices/3"
+VERSION = "leading_slices/4"
 
 Conjunction = tuple[int, ...]
 
@@ -76,14 +76,17 @@ def leading_slices(
         conjunctions: those that are significant.
         errors, strata: ``[rows]``.
         units: of the rows.
-        critical: T from which a slice is significant, such as the smallest that has a p-value of at most alpha.
+        critical: T from which a slice is significant, such as the smallest that has a p-value of at most alpha; that
+            slice's own may differ from it by rounding.
         gain: T from which a predicate adds something, among the texts that have the others.
     """
     left, chosen = np.ones(len(errors), dtype=bool), list[Conjunction]()
     known = {conjunction: rows_with(members, conjunction) for conjunction in conjunctions}
     while known:
         values = {conjunction: standardised(rows, errors, strata, units, left) for conjunction, rows in known.items()}
-        known = {conjunction: rows for conjunction, rows in known.items() if values[conjunction] >= critical}
+        known = {
+            conjunction: rows for conjunction, rows in known.items() if values[conjunction] >= critical - _ROUNDING
+        }
         if not known:
             break
         best = max(known, key=lambda conjunction: (values[conjunction], -len(conjunction)))

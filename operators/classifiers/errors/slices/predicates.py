@@ -1,10 +1,16 @@
-"""Readable predicates of texts: that a feature is there or not, in which quarter it lies, its class; and of columns."""
+"""Readable predicates of texts: that a feature is there or not, in which quarter it lies, its class; and of columns.
 
+As conditions, each with an operator and a value, they can be asked of rows that nobody has seen.
+"""
+
+import re
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import ConfigDict, Field, model_validator
+from pydantic.dataclasses import dataclass
 
 from tiltmeter.operators.classifiers.errors.examples import Examples
 from tiltmeter.operators.classifiers.errors.readable import DENSE
@@ -16,6 +22,8 @@ VERSION = "slice_predicates/2"
 _TAGS = ("tag:", "tags:")
 _CONFIDENCE = "confidence"
 
+Of = Literal["column", "feature", "prediction"]
+Operator = Literal["=", "<", "<=", ">", ">=", "missing"]
 Kind = Literal["present", "absent", "quarter", "predicted", "labelled", "equal", "interval", "missing"]
 
 
@@ -60,16 +68,50 @@ class Predicate(NamedTuple):
             case "missing":
                 return f"{self.feature} is missing"
             case "interval":
-                low, high = (self._written(end) for end in (self.low, self.high))
+                low, high = (self.written(end) for end in (self.low, self.high))
                 if np.isinf(self.low):
                     return f"{self.feature} < {high}"
                 return f"{self.feature} >= {low}" if np.isinf(self.high) else f"{self.feature} in [{low}, {high})"
 
-    def _written(self, end: float) -> str:
+    def written(self, end: float) -> str:
         """As short as it can be without becoming another number."""
         if self.value == "day" and np.isfinite(end):
             return str(np.datetime64(int(end), "D"))
         return f"{end:g}" if float(f"{end:g}") == end else repr(end)
+
+
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class Condition:
+    """What can be asked of a row; a predicate is one or two of them.
+
+    Attributes:
+        of: a column of the user, a readable feature (how often the text has it, or a number such as its length), or
+            what is predicted.
+        operator: ``missing``: the cell has nothing.
+        name: of the column or feature.
+        value: a text after ``=``, a number after the others, or a day such as ``2024-05-01``.
+        part: of the days in a column: ``day`` compares them, the others are equal to a value or not.
+    """
+
+    of: Of
+    operator: Operator
+    name: str = ""
+    value: str | Annotated[float, Field(allow_inf_nan=False)] | None = None
+    part: Literal["day", "year", "month", "weekday"] | None = None
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        kinds: dict[str, type] = {"missing": type(None), "=": str}
+        fits = isinstance(self.value, kinds.get(self.operator, str if self.part == "day" else float))
+        of_texts = "=" if self.of == "prediction" else ("<", "<=", ">", ">=")
+        fits &= self.of == "column" or (self.operator in of_texts and not self.part)
+        fits &= not self.part or (self.operator != "missing" and (self.part == "day") == (self.operator != "="))
+        fits &= self.part != "day" or re.fullmatch(r"\d{4}-\d\d-\d\d", str(self.value)) is not None
+        if not fits or bool(self.name) == (self.of == "prediction"):
+            raise ValueError("of, name, operator, value and part do not go together")
+        if self.part == "day":
+            np.datetime64(str(self.value), "D")  # a ValueError, if there is no such day
+        return self
 
 
 class Predicates(NamedTuple):
@@ -133,18 +175,43 @@ def shared_predicates(data: Examples, min_size: int, *, tags: bool) -> Predicate
     return _of_features(data, {}, "labelled", labels, min_size, tags=tags)
 
 
-def holds_of_text(predicate: Predicate, known: Examples, others: Examples) -> BoolArray:
-    """``[others]``: of which a predicate of texts holds; a quarter lies between the quantiles of the known texts."""
-    if predicate.kind == "predicted":
-        return np.array([name == predicate.value for name in others.predicted], dtype=np.bool_)
-    values = _values_of(others, predicate.feature)
-    if predicate.kind == "quarter":
-        quarter = np.searchsorted(_cuts_of(_values_of(known, predicate.feature)), values, side="left")
-        return np.asarray(quarter == int(predicate.value) - 1)
-    return np.asarray((values > 0) == (predicate.kind == "present"))
+def conditions_of(predicate: Predicate, known: Examples | None = None) -> list[Condition]:
+    """A predicate as conditions, all of which hold.
+
+    Args:
+        known: texts between whose quantiles a quarter lies, above the one and up to the other.
+
+    >>> [(one.operator, one.value) for one in conditions_of(Predicate("age", "interval", "", 18.0, 30.0, "age"))]
+    [('>=', 18.0), ('<', 30.0)]
+    """
+    name, value = predicate.feature, predicate.value
+    subject: Of = "column"
+    ends: dict[Operator, float]
+    match predicate.kind:
+        case "predicted":
+            return [Condition("prediction", "=", "", value)]
+        case "missing":
+            return [Condition("column", "missing", predicate.column)]
+        case "equal":
+            return [Condition("column", "=", predicate.column, value, predicate.part or None)]  # type: ignore[arg-type]
+        case "interval":
+            ends = {">=": predicate.low, "<": predicate.high}
+        case "quarter" if known is not None:
+            cuts, place = [-np.inf, *_cuts_of(values_of(known, name)), np.inf], int(value)
+            subject, ends = "feature", {">": float(cuts[place - 1]), "<=": float(cuts[place])}
+        case "present" | "absent":
+            return [Condition("feature", ">" if predicate.kind == "present" else "<=", name, 0.0)]
+        case _:
+            raise ValueError(f"{predicate.name}: is no condition without what it is made of")
+    is_day = value == "day"
+    return [
+        Condition(subject, operator, name, predicate.written(end) if is_day else end, "day" if is_day else None)
+        for operator, end in ends.items()
+        if np.isfinite(end)
+    ]
 
 
-def _values_of(data: Examples, feature: str) -> FloatArray:
+def values_of(data: Examples, feature: str) -> FloatArray:
     """``[texts]``; 0 of a feature that none has."""
     if feature == _CONFIDENCE and data.probabilities is not None:
         return np.asarray(1.0 - least_confidence(data.probabilities))

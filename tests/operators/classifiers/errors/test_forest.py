@@ -30,6 +30,8 @@ from tiltmeter.operators.classifiers.errors.splits import balanced_rows, draws_o
 from tiltmeter.operators.classifiers.errors.trees import reasons, trees_of
 from tiltmeter.operators.classifiers.errors.uncertainty import checked_probabilities, class_rates, rated
 from tiltmeter.operators.classifiers.errors.word_model import disagreement, out_of_fold_probabilities, train_word_model
+from tiltmeter.operators.compute.generators import keyed_generator
+from tiltmeter.operators.compute.philox import Stream
 from tiltmeter.operators.statistics.differences import paired_difference
 from tiltmeter.operators.statistics.intervals import FISHER, LOGIT
 from tiltmeter.operators.statistics.units import each, units_of
@@ -71,6 +73,13 @@ def test_features_that_stand_in_for_each_other_are_shuffled_together(wrong, fore
     assert falls["first"].shape == (30,)
     assert falls["first"].mean() > max(0.15, falls["alone"].mean() + 0.04)
     assert abs(falls["noise"].mean()) < 0.1
+    assert (trees_of(forest.model).judged(features)[0] == forest.scores(features)).all()
+    shuffled = features[300:].copy()
+    first = keyed_generator(3, Stream.ERROR_CHARACTERISATION, IMPORTANCE, 0).permutation(100)
+    shuffled[:, :2] = features[300:][first][:, :2]
+    before, after = (auroc(forest.scores(part), errors[300:]) for part in (features[300:], shuffled))
+    [fall] = permutation_importance(forest, features[300:], errors[300:], {"first": parts["first"]}, seed=3)["first"]
+    assert fall == before - after
 
 
 def test_scores_of_a_fold_come_from_the_others(wrong):

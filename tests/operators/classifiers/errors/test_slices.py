@@ -361,6 +361,21 @@ def test_two_planted_effects_lead_one_after_the_other_and_their_shadows_do_not()
     assert leading(candidates, np.ones(len(p_values)), members, errors, strata, TEXTS, 0.05) == []
 
 
+@pytest.mark.parametrize("is_loss", [False, True])
+def test_the_only_significant_slice_leads_however_its_t_was_rounded(is_loss):
+    """Where one slice alone is significant, its T is what others must reach."""
+    config = SliceConfig(max_predicates=1, min_size=20)
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        members, strata, units = rng.random((6, 900)) < 0.3, rng.integers(0, 3, 900), each(900, "text")
+        losses = rng.standard_normal(900) ** 2 if is_loss else rng.random(900) < 0.2
+        candidates = candidates_of(members, named(members), losses, strata, units, config)
+        best = int(np.nanargmax(candidates.statistics.value))
+        p_values = np.where(np.arange(len(candidates.conjunctions)) == best, 0.01, 0.5)
+        led = leading(candidates, p_values, members, losses, strata, units, 0.05)
+        assert led == [plain(candidates.conjunctions[best])]
+
+
 def test_a_predicate_that_adds_nothing_goes():
     members, errors, strata = planted(8)
     everyone = np.ones(2000, dtype=bool)
