@@ -205,7 +205,8 @@ def test_a_small_network_is_trained_and_explained_beside_what_shows_decoys_in_it
     rows = [
         {"decoy": decoy, "method": method, "selection": selection, "budget": budget, "adopted": decoy == "zx",
          "status": "ok", "reason": "" if decoy == "zx" else "0 of 2 models have adopted the decoy",
-         "detection_probability": {"deep_lift": 0.8, "random": 0.3, "lime": 0.5}[method] / budget, "detection_probability_low": 0.1,
+         "detection_probability": {"deep_lift": 0.8, "random": 0.3, "lime": 0.5}[method] / budget,
+         "detection_probability_low": 0.1,
          "detection_probability_high": 0.9}
         for decoy in ("zx", "zy") for method in ("deep_lift", "random", "lime")
         for selection in ("random", "clustering") for budget in (1, 2)
