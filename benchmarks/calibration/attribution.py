@@ -43,12 +43,10 @@ def summed(repetition: int, num_groups: int, size: int, gain: float) -> dict[str
         "layers": pa.Table.from_pylist(layers, Layers.schema()),
         "removals": pa.Table.from_pylist([], Removed.schema()),
     }
-    work = SumUp(
-        **{role: [role] for role in tables},  # type: ignore[arg-type]
-        intervals=KeyedResampleSettings(num_resamples=5),
-        seed=0,
-    )
-    return {name: table.to_pylist() for name, table in work.tables(Held(tables))}  # type: ignore[arg-type]
+    refs: dict[str, Any] = {role: [role] for role in tables}
+    held: Any = Held(tables)
+    work = SumUp(**refs, intervals=KeyedResampleSettings(num_resamples=5), seed=0)
+    return {name: table.to_pylist() for name, table in work.tables(held)}
 
 
 def _least(rows: list[dict[str, Any]], column: str) -> float | None:

@@ -4,6 +4,19 @@ import pyarrow as pa
 
 from tiltmeter.jobs.runtime.table import Int32, Table, doc, key
 
+EXPLAINERS = {
+    "integrated_gradients": "integrated gradients",
+    "gradient_x_input": "gradient × input",
+    "saliency": "saliency",
+    "deep_lift": "DeepLift",
+    "gradient_shap": "GradientSHAP",
+    "occlusion": "occlusion",
+    "lime": "LIME",
+    "kernel_shap": "kernel SHAP",
+    "shapley": "Shapley values",
+}
+"""What pages call methods of attribution."""
+
 
 class Labelled(Table, name="rows"):
     """Rows of the files with labelled texts."""

@@ -108,6 +108,11 @@ def number(
     return _with_bar(_value_column(name, heading, lambda value: wording.number(scale * value, digits, unit)), name, bar)
 
 
+def small(name: str, heading: str | None = None, digits: int = 3) -> Column:
+    """The same of what may be small: a power of ten where it would be 0."""
+    return _value_column(name, heading, lambda value: wording.small(value, digits))
+
+
 def percent(name: str, heading: str | None = None, digits: int = 1) -> Column:
     """Shares as percentages."""
     return _value_column(name, heading, lambda share: wording.percent(share, digits))

@@ -104,6 +104,7 @@ class Dots:
         label: what a row is called.
         title: of the axis.
         alt: for those who can't see it.
+        rows: which of them.
     """
 
     table: type[Table]
@@ -113,12 +114,14 @@ class Dots:
     alt: str
     caption: str
     neutral: float | None = 0.0
+    rows: Callable[[pl.DataFrame], pl.DataFrame] = lambda rows: rows
 
     def blocks(self, frames: Frames) -> list[Block]:
-        """A chart."""
-        if self.table.table_name not in frames:
+        """A chart, if there are rows."""
+        rows = self.rows(frames.get(self.table.table_name, pl.DataFrame()))
+        if rows.is_empty():
             return []
-        rows = frames[self.table.table_name].with_columns(dot_label=self.label)
+        rows = rows.with_columns(dot_label=self.label)
         figure = dots(rows, self.value, "dot_label", neutral=self.neutral, title=self.title)
         return [Chart(self.alt, self.caption, {"": figure})]
 
@@ -158,7 +161,8 @@ def _estimate(row: Mapping[str, Any], column: Column) -> str:
     def written(number: float) -> str:
         if column.show == "percent":
             return wording.percent(number, 1 if column.digits is None else column.digits)
-        return wording.number(number, 3 if column.digits is None else column.digits)
+        form = wording.small if column.show == "small" else wording.number
+        return form(number, 3 if column.digits is None else column.digits)
 
     value, low, high = (row[name] for name in (column.name, *column.ends))
     if value is None:

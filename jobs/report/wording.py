@@ -41,6 +41,16 @@ def number(value: float | None, digits: int, unit: str = "") -> str:
     return f"{text.lstrip('-') if not text.strip('-0.') else text.replace('-', '−')}{unit}"
 
 
+def small(value: float | None, digits: int) -> str:
+    """The same of what may be small: what would be 0 by so many digits is a power of ten.
+
+    >>> small(-0.25, 2), small(-0.000078, 2), small(0.0, 2)
+    ('−0.25', '−7.8\xa0×\xa010⁻⁵', '0.00')
+    """
+    is_small = value is not None and 0.0 < abs(value) < 0.5 / 10**digits
+    return _power(value or 0.0) if is_small else number(value, digits)
+
+
 def percent(share: float | None, digits: int = 1) -> str:
     """A share as a percentage.
 
@@ -91,10 +101,12 @@ def p_value(p: float | None) -> str:
     """
     if p is None:
         return DASH
-    if p == 0 or p >= 0.001:
-        return f"{p:#.2g}"
-    mantissa, exponent = f"{p:.1e}".split("e")
-    return f"{mantissa}\u00a0×\u00a010{str(int(exponent)).translate(_SUPERSCRIPTS)}"
+    return f"{p:#.2g}" if p == 0 or p >= 0.001 else _power(p)
+
+
+def _power(value: float) -> str:
+    mantissa, exponent = f"{abs(value):.1e}".split("e")
+    return f"{'−' if value < 0 else ''}{mantissa}\u00a0×\u00a010{str(int(exponent)).translate(_SUPERSCRIPTS)}"
 
 
 def p_equals(p: float | None) -> str:

@@ -1,11 +1,13 @@
 """Settings of `attribution`; what each means, and what it usually is, stands in ``conf/job/attribution.yaml``."""
 
-from typing import Annotated, Literal, Self, get_args
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self, get_args
 
+import polars as pl
 import pydantic
 from pydantic import AfterValidator, Field
 
-from tiltmeter.jobs.classifiers.brought import find_classifier
+from tiltmeter.jobs.classifiers.brought import find_classifier, find_function
 from tiltmeter.jobs.classifiers.config import TrainedModels, find_encoder
 from tiltmeter.jobs.classifiers.intervals import check_method
 from tiltmeter.jobs.classifiers.labelled_data import LabelledData
@@ -14,22 +16,14 @@ from tiltmeter.jobs.runtime.config import CommonConfig, each_once
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.files import Files, Found, find_table
 from tiltmeter.jobs.runtime.settings.fields import Count, Least0, Least2, Text, settings
-from tiltmeter.operators.classifiers.attribution.records import GradientMethod, Output
+from tiltmeter.operators.classifiers.attribution.records import GradientConfig, GradientMethod, Output
 from tiltmeter.operators.statistics.text_intervals import KeyedResampleSettings
+from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.records.cells import TEXT
+from tiltmeter.storage.store.runs import read_run_table
 
-Explainer = Literal[
-    "integrated_gradients",
-    "gradient_x_input",
-    "saliency",
-    "deep_lift",
-    "gradient_shap",
-    "occlusion",
-    "lime",
-    "kernel_shap",
-    "shapley",
-]
-GRADIENTS = get_args(GradientMethod)
+Explainer = Literal[GradientMethod, "occlusion", "lime", "kernel_shap", "shapley"]
+GRADIENTS: tuple[GradientMethod, ...] = get_args(GradientMethod)
 """Methods that need a network."""
 
 Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
@@ -63,8 +57,16 @@ class ExplainedData:
 class ExplainedClassifier(TrainedModels):
     model: Text | None
     package: Text | None
+    function: Annotated[str, Field(pattern=r"^[\w.]+:[\w.]+$")] | None
     learns: Text | None
     mask: Text | None
+
+    @property
+    def brought(self) -> tuple[str, str] | None:
+        """The setting and the name of a classifier that is only asked; None: there is a network."""
+        if self.package:
+            return "classifier.package", self.package
+        return ("classifier.function", self.function) if self.function else None
 
 
 @settings
@@ -79,6 +81,11 @@ class Attributing:
     most_orders: Annotated[int, Field(ge=8)]
     tolerance_of_orders: Positive
 
+    def of_gradients(self, method: GradientMethod) -> GradientConfig:
+        """As operators take it."""
+        numbers = (self.num_steps, self.tolerance, self.num_samples, self.max_tokens)
+        return GradientConfig(method, self.output, *numbers)
+
 
 @settings
 class Measuring:
@@ -89,6 +96,7 @@ class Measuring:
     radius: Positive
     num_points: Least0
     randomised_texts: Least0
+    decoys: Text | None
 
 
 @settings
@@ -102,23 +110,22 @@ class AttributionRun(CommonConfig):
 
     @pydantic.model_validator(mode="after")
     def _fits_the_classifier(self) -> Self:
-        package, methods, learns = self.classifier.package, self.attribution.methods, self.classifier.learns
-        if sum(name is not None for name in (self.classifier.model, package, learns)) != 1:
+        asked, methods = self.classifier, self.attribution.methods
+        if sum(name is not None for name in (asked.model, asked.package, asked.function, asked.learns)) != 1:
             raise ValueError(
                 "classifier: one is explained; set one of classifier.model (a folder or a name on the hub), "
-                "classifier.package and classifier.learns, and leave the others null"
+                "classifier.package, classifier.function and classifier.learns, and leave the others null"
             )
-        if package and (needing := [name for name in methods if name in GRADIENTS]):
-            raise ValueError(
-                f"attribution.methods={needing}: need a network with gradients, and classifier.package={package} "
-                "says probabilities alone; choose of occlusion, lime, kernel_shap and shapley"
-            )
-        if package and self.attribution.output == "logit":
-            raise ValueError(
-                f"attribution.output=logit: classifier.package={package} says probabilities alone, and no logits; "
-                "set it to log_odds or probability"
-            )
-        if learns and self.data.label is None:
+        if brought := asked.brought:
+            place = f"{'='.join(brought)} says probabilities alone"
+            if needing := [name for name in methods if name in GRADIENTS]:
+                raise ValueError(
+                    f"attribution.methods={needing}: need a network with gradients, and {place}; choose of occlusion, "
+                    "lime, kernel_shap and shapley"
+                )
+            if self.attribution.output == "logit":
+                raise ValueError(f"attribution.output=logit: {place}, and no logits; set it to log_odds or probability")
+        if asked.learns and self.data.label is None:
             raise ValueError("data.label: classifier.learns needs the column of the class; set it")
         check_method(self.intervals.interval, has_groups=self.data.group is not None)
         return self
@@ -142,13 +149,39 @@ def find_sources(config: AttributionRun) -> Found:
     data, classifier = config.data, config.classifier
     columns = list(dict.fromkeys(data.columns.values()))
     files = {"texts": find_table(data.path, "data.path", columns, header=data.header, rules={data.text: [TEXT]})}
-    versions = {}
+    versions: dict[str, str] = {}
+    find_decoys(config.measures.decoys)
     if classifier.model:
         versions["model"] = find_source(classifier.model, classifier.revision, "classifier.model").version
     if classifier.package:
-        versions["package"] = find_classifier(classifier.package, "classifier.package").version
+        versions["brought"] = find_classifier(classifier.package, "classifier.package").version
+    if classifier.function:
+        versions["brought"] = find_function(classifier.function, "classifier.function").version
     if classifier.learns:
         needed = [data.text, str(data.label)]
         files["training"] = find_table(classifier.learns, "classifier.learns", needed, header=data.header)
         find_encoder(classifier)
     return Found(Files(files), versions)
+
+
+_SHOWN = ("detection_probability", "detection_probability_low", "detection_probability_high")
+
+
+def find_decoys(folder: str | None) -> list[dict[str, Any]]:
+    """How often one explanation shows a decoy, by each method of a run of `decoy_benchmark`, and at random.
+
+    Raises:
+        InputError: if it is no folder of such a run.
+    """
+    if folder is None:
+        return []
+    try:
+        rows = pl.DataFrame(read_run_table(Path(folder), "detection")).filter(budget=1, selection="random")
+        by_chance = rows.filter(method="random").select("decoy", random="detection_probability")
+        both = rows.join(by_chance, on="decoy", how="left", maintain_order="left")
+        return both.select("decoy", "method", "adopted", "reason", "random", *_SHOWN).to_dicts()
+    except (OSError, ValueError, pl.exceptions.PolarsError) as error:
+        raise InputError(
+            f"measures.decoys={folder}: has no table detection of a run of job=decoy_benchmark with the setup "
+            "identify_and_trust; set it to the folder of such a run, or to null"
+        ) from error

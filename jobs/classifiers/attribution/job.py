@@ -3,10 +3,11 @@
 from collections.abc import Mapping, Sequence
 
 from tiltmeter.cluster.capacity import ResourceRequest
-from tiltmeter.jobs.classifiers.attribution.config import AttributionRun, Running, find_sources
+from tiltmeter.jobs.classifiers.attribution.config import AttributionRun, Running, find_decoys, find_sources
 from tiltmeter.jobs.classifiers.attribution.summary import SumUp
 from tiltmeter.jobs.classifiers.attribution.tables import TABLES, Explained, Layers, Removed, TextScores
-from tiltmeter.jobs.classifiers.attribution.texts import ExplainTexts, PackageSource, ReadTexts, TrainClassifier
+from tiltmeter.jobs.classifiers.attribution.texts import ExplainTexts, ReadTexts, TrainClassifier
+from tiltmeter.jobs.classifiers.brought import BroughtSource
 from tiltmeter.jobs.classifiers.config import find_encoder
 from tiltmeter.jobs.classifiers.labelled_data import read_labelled_data
 from tiltmeter.jobs.classifiers.models import CheckpointSource, TextModel, TrainedSource
@@ -22,18 +23,14 @@ from tiltmeter.storage.errors import InputError
 
 def run(run: Running) -> None:
     """Read the texts, explain them part by part, and sum up what each method is worth."""
-    config, seed = run.config, run.config.seed
+    config, data, seed = run.config, run.config.data, run.config.seed
+    file, size = run.sources.files.files["texts"].identity, config.job.unit_texts
     reading = ReadTexts(
-        file=run.sources.files.files["texts"].identity,
-        columns=config.data.columns,
-        header=config.data.header,
-        limit=config.data.limit,
-        unit_texts=config.job.unit_texts,
-        seed=seed,
+        file=file, columns=data.columns, header=data.header, limit=data.limit, unit_texts=size, seed=seed
     )
     [(_, read)] = run.do([reading]).pairs
     if not read.tables:
-        raise InputError(f"data.path={config.data.path}: no row has a text in the column {config.data.text!r}")
+        raise InputError(f"data.path={data.path}: no row has a text in the column {data.text!r}")
     model, num_followed = _model(run), config.measures.randomised_texts
     done = run.do(
         ExplainTexts(
@@ -43,23 +40,22 @@ def run(run: Running) -> None:
             mask=config.classifier.mask,
             attribution=config.attribution,
             measures=config.measures,
-            followed=number * config.job.unit_texts < num_followed,
+            followed=number * size < num_followed,
             seed=seed,
         )
         for number, (name, texts) in enumerate(read.tables.items())
     )
-    run.do(
-        [
-            SumUp(
-                texts=done.refs(Explained),
-                scores=done.refs(TextScores),
-                removals=done.refs(Removed),
-                layers=done.refs(Layers),
-                intervals=config.intervals,
-                seed=seed,
-            )
-        ]
+    methods, decoys = config.attribution.methods, find_decoys(config.measures.decoys)
+    summing = SumUp(
+        texts=done.refs(Explained),
+        scores=done.refs(TextScores),
+        removals=done.refs(Removed),
+        layers=done.refs(Layers),
+        decoys=[row for row in decoys if row["method"] in methods],
+        intervals=config.intervals,
+        seed=seed,
     )
+    run.do([summing])
 
 
 def _model(run: Running) -> TextModel[Classifier]:
@@ -68,14 +64,13 @@ def _model(run: Running) -> TextModel[Classifier]:
     on_gpu = uses_gpus(asked.device, run.runner.pool.num_gpus, "classifier.device")
     if asked.model:
         return TextModel(CheckpointSource(asked.model, versions["model"], "classifier.model"), on_gpu)
-    if asked.package:
-        return TextModel(PackageSource(asked.package, versions["package"]), on_gpu)
-    files = Files({"training": run.sources.files.files["training"]})
-    texts = split_texts(
-        run.runner, read_labelled_data(run.runner, run.config.learnt, files, run.config.seed), run.config.seed
-    )
+    if brought := asked.brought:
+        setting, name = brought
+        return TextModel(BroughtSource(name, versions["brought"], setting), on_gpu)
+    files, seed = Files({"training": run.sources.files.files["training"]}), run.config.seed
+    texts = split_texts(run.runner, read_labelled_data(run.runner, run.config.learnt, files, seed), seed)
     encoders = Encoders(asked, find_encoder(asked), on_gpu)
-    training = TrainClassifier(label="classifier", encoders=encoders, texts=texts, seed=run.config.seed)
+    training = TrainClassifier(label="classifier", encoders=encoders, texts=texts, seed=seed)
     return TextModel(TrainedSource(asked.training.max_tokens), on_gpu, run.do([training]).one("model"))
 
 

@@ -7,8 +7,8 @@ import polars as pl
 
 from tiltmeter.jobs.classifiers.attribution.config import AttributionRun
 from tiltmeter.jobs.classifiers.attribution.tables import (
+    METHODS,
     OWN,
-    RANDOM,
     RANDOMISED,
     Faithfulness,
     MethodPairs,
@@ -18,11 +18,10 @@ from tiltmeter.jobs.classifiers.attribution.tables import (
     WordValues,
     method_name,
 )
-from tiltmeter.jobs.report.html.elements import Block, Chart, Passage, Passages, Token
-from tiltmeter.jobs.report.plots.dots import dots
+from tiltmeter.jobs.report.html.elements import Block, Passage, Passages, Token
 from tiltmeter.jobs.report.sides import Lean, on_sides, sides_of
-from tiltmeter.jobs.report.views import Draw, Page, Show, section
-from tiltmeter.jobs.report.wording import listed, number, p_equals, phrase, plural
+from tiltmeter.jobs.report.views import Dots, Draw, Page, Show, section
+from tiltmeter.jobs.report.wording import listed, number, p_equals, percent, phrase, plural, quoted, small
 
 _GAIN = Lean("less_random")
 _NUM_TEXTS, _NUM_METHODS, _MOST_WORDS, _NUM_NUMBERS = 6, 3, 60, 3
@@ -39,7 +38,7 @@ def _facts(config: AttributionRun) -> dict[str, str]:
     asked, mask = config.classifier, config.classifier.mask
     return {
         "job": config.job.name,
-        "classifier": str(asked.model or asked.package or f"trained on {asked.learns}"),
+        "classifier": str(asked.model or asked.package or asked.function or f"trained on {asked.learns}"),
         "unit": "words",
         "class": "predicted of the whole text",
         "output": f"{phrase(config.attribution.output)}; measures in probability",
@@ -48,81 +47,68 @@ def _facts(config: AttributionRun) -> dict[str, str]:
     }
 
 
-def _main(rows: pl.DataFrame) -> pl.DataFrame:
-    return rows.filter(pl.col("measure") == "comprehensiveness", weights=OWN)
-
-
 def _gains(rows: pl.DataFrame) -> Iterator[str]:
-    for (removal,), part in _main(rows).group_by("removal", maintain_order=True):
+    main = rows.filter(pl.col("measure") == "comprehensiveness", weights=OWN)
+    for (removal,), part in main.group_by("removal", maintain_order=True):
         removed = {"mask": "masked", "delete": "deleted"}[removal]
-        judged = part.filter(pl.col("less_random_low").is_not_null(), pl.col("method") != RANDOM)
-        better = on_sides(judged.filter(pl.col("p_max_t") <= 0.05), _GAIN).above.sort("less_random", descending=True)
+        judged = part.filter(pl.col("p_max_t") <= 0.05, pl.col("less_random_low").is_not_null())
+        better = on_sides(judged, _GAIN).above.sort("less_random", descending=True)
         if better.is_empty():
             yield f"With words {removed}, no method's words are shown to matter more than as many random ones."
-        else:
-            best = better.row(0, named=True)
-            names = listed([method_name(name) for name in better["method"].to_list()])
-            yield (
-                f"With words {removed}, the words of {names} matter more than as many random ones (max-T over methods);"
-                f" most by {method_name(best['method'])}: comprehensiveness {number(best['less_random'], 3)} "
-                f"[{number(best['less_random_low'], 3)}, {number(best['less_random_high'], 3)}] above random, "
-                f"{p_equals(best['p_max_t'])}."
-            )
+            continue
+        names, best = [method_name(name) for name in better["method"]], better.row(0, named=True)
+        gain, low, high = (small(best[f"less_random{end}"], 3) for end in ("", "_low", "_high"))
+        yield (
+            f"With words {removed}, the words of {listed(names)} matter more than as many random ones (max-T over "
+            f"methods); most by {names[0]}: comprehensiveness {gain} [{low}, {high}] above random, "
+            f"{p_equals(best['p_max_t'])}."
+        )
     yield from _null(rows)
+    yield from _decoys(rows)
 
 
 def _null(rows: pl.DataFrame) -> Iterator[str]:
-    null = rows.filter(pl.col("method") != RANDOM, weights=RANDOMISED, measure="comprehensiveness")
+    null = rows.filter(pl.col("less_random_low").is_not_null(), weights=RANDOMISED, measure="comprehensiveness")
     if null.is_empty():
         return
     away = null.filter(sides_of(null, _GAIN).is_in(["above", "below"]))
-    names = [method_name(name) for name in away["method"].unique(maintain_order=True).to_list()]
-    judged = "Attributions of networks that learnt nothing, another for each text, judged by the network as it is, are"
-    if not names:
-        yield f"{judged} not told from random words by their intervals."
-    else:
+    names = [method_name(name) for name in away["method"].unique(maintain_order=True)]
+    known = (
+        f"told from random words of {listed(names)}: either not all of it is due to what the network learnt, or is "
+        f"chance, as {plural(len(null), 'interval')} were looked at."
+    )
+    yield (
+        "Attributions of networks that learnt nothing, another for each text, judged by the network as it is, are "
+        f"{known if names else 'not told from random words by their intervals.'}"
+    )
+
+
+def _decoys(rows: pl.DataFrame) -> Iterator[str]:
+    shown = rows.filter(pl.col("measure").str.starts_with("decoy_"), status="ok").sort("value", descending=True)
+    for row in shown.unique("measure", keep="first", maintain_order=True).iter_rows(named=True):
+        value, random, low, high = (percent(row[name]) for name in ("value", "random", "low", "high"))
         yield (
-            f"{judged} told from random words of {listed(names)}: either not all of it is due to what the network "
-            f"learnt, or is chance, as {plural(len(null), 'interval')} were looked at."
+            f"In models that fell for the decoy {quoted(row['measure'].removeprefix('decoy_'))}, one explanation by "
+            f"{method_name(row['method'])} shows it in {value} [{low}, {high}] of cases, the most of these methods; a "
+            f"random one in {random}."
         )
 
 
 def _orders(rows: pl.DataFrame) -> Iterator[str]:
     one = rows.filter(pl.col("measure") == "comprehensiveness", pl.col("tau").is_not_null())
     for row in one.iter_rows(named=True):
-        depends = (
-            "The order of the methods depends on how words are removed"
-            if row["tau"] < 0.5
-            else ("The methods have much the same order with masked and with deleted words")
-        )
-        yield f"{depends} (comprehensiveness: Kendall's tau {number(row['tau'], 2)} over {row['num_methods']} methods)."
-
-
-def _dots(rows: pl.DataFrame) -> Iterable[Block]:
-    judged = rows.filter(pl.col("less_random_low").is_not_null(), measure="comprehensiveness")
-    labels = [
-        f"{method_name(row['method'])}, {row['removal']}" + (", randomised" if row["weights"] == RANDOMISED else "")
-        for row in judged.iter_rows(named=True)
-    ]
-    if judged.is_empty():
-        return []
-    title = "comprehensiveness less that of random words"
-    figure = dots(
-        judged.with_columns(dot_label=pl.Series(labels)), "less_random", "dot_label", neutral=0.0, title=title
-    )
-    caption = "Means over texts with their intervals. Right of 0, the method's words matter more than random ones."
-    return [Chart("Comprehensiveness of each method less that of random words", caption, {"": figure})]
+        depends = "The order of the methods depends on how words are removed"
+        same = "The methods have much the same order with masked and with deleted words"
+        tau, methods = number(row["tau"], 2), plural(row["num_methods"], "method")
+        yield f"{depends if row['tau'] < 0.5 else same} (comprehensiveness: Kendall's tau {tau} over {methods})."
 
 
 def _passages(words: pl.DataFrame) -> Iterable[Block]:
+    shown = words.filter(pl.col("status") == "ok").sort("row", "position", maintain_order=True)
     rows = []
-    shown = words.filter(pl.col("status") == "ok")
-    methods = shown["method"].unique(maintain_order=True).to_list()[:_NUM_METHODS]
-    for row in shown["row"].unique(maintain_order=True).sort().to_list()[:_NUM_TEXTS]:
-        parts = [(name, shown.filter(pl.col("row") == row, pl.col("method") == name)) for name in methods]
-        rows.append(
-            [Passage(f"{part['id'][0]}: {method_name(name)}", _tokens(part)) for name, part in parts if len(part)]
-        )
+    for text in shown["row"].unique(maintain_order=True)[:_NUM_TEXTS]:
+        parts = shown.filter(row=text).partition_by("method", maintain_order=True)[:_NUM_METHODS]
+        rows.append([Passage(f"{part['id'][0]}: {method_name(part['method'][0])}", _tokens(part)) for part in parts])
     caption = (
         "The first texts by the first methods. Blue words speak for the class that is predicted, orange ones "
         f"against it, the more the deeper (saliency has no sign); the {_NUM_NUMBERS} that weigh most have their number."
@@ -131,14 +117,13 @@ def _passages(words: pl.DataFrame) -> Iterable[Block]:
 
 
 def _tokens(part: pl.DataFrame) -> list[Token]:
-    part = part.sort("position")
     values = part["attribution"].to_numpy()
     weights = values / (np.abs(values).max(initial=0.0) or 1.0)
-    most = set(np.argsort(-np.abs(values), kind="stable")[:_NUM_NUMBERS].tolist())
-    tokens = [
-        Token(word, float(weight), f"{'+' if value > 0 else ''}{number(value, 2)}" if place in most and value else "")
-        for place, (word, weight, value) in enumerate(zip(part["word"].to_list(), weights, values, strict=True))
-    ]
+    tokens = [Token(word, weight) for word, weight in zip(part["word"], weights.tolist(), strict=True)]
+    for place in np.argsort(-np.abs(values), kind="stable")[:_NUM_NUMBERS].tolist():
+        if tokens[place].ground:
+            sign = "+" if values[place] > 0 else ""
+            tokens[place] = tokens[place]._replace(number=f"{sign}{small(float(values[place]), 2)}")
     return [*tokens[:_MOST_WORDS], *([Token("…")] if len(tokens) > _MOST_WORDS else [])]
 
 
@@ -164,7 +149,20 @@ page = Page[AttributionRun](
         section(
             "faithfulness",
             "Faithfulness",
-            Draw(Faithfulness, _dots),
+            Dots(
+                Faithfulness,
+                "less_random",
+                pl.format(
+                    "{}, {}{}",
+                    pl.col("method").replace(METHODS),
+                    "removal",
+                    pl.when(weights=RANDOMISED).then(pl.lit(", randomised")).otherwise(pl.lit("")),
+                ),
+                "comprehensiveness less that of random words",
+                "Comprehensiveness of each method less that of random words",
+                "Means over texts with their intervals. Right of 0, the method's words matter more than random ones.",
+                rows=lambda rows: rows.filter(pl.col("less_random_low").is_not_null(), measure="comprehensiveness"),
+            ),
             Show(
                 Faithfulness,
                 "Each measure of each method beside random words of the same number. Best: what a faithful method has.",

@@ -1,8 +1,9 @@
 """What methods of attribution are worth over all texts."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -36,7 +37,7 @@ ByMethod = Mapping[str, FloatArray]
 
 class SumUp(
     Work,
-    unit="attribution_summary/1",
+    unit="attribution_summary/2",
     stage="sum up",
     makes=[Faithfulness, MethodPairs, RemovalOrders, Strange, Randomised],
 ):
@@ -46,27 +47,45 @@ class SumUp(
     scores: Sequence[TableRef]
     removals: Sequence[TableRef]
     layers: Sequence[TableRef]
+    decoys: Sequence[Mapping[str, Any]]
     intervals: KeyedResampleSettings
     seed: int
 
     def rows(self, store: Store) -> Iterator[Row]:
+        def read(refs: Sequence[TableRef]) -> pl.DataFrame:
+            return pl.concat([pl.DataFrame(store.read(ref)) for ref in refs])
+
         texts = [row for ref in self.texts for row in Explained.read(store, ref) if row.status == "ok"]
-        units = units_of_texts([{"group": row.group} for row in texts])
-        summed = _Summed(texts, units, self.intervals, self.seed)
-        scores = pl.concat([pl.DataFrame(store.read(ref)) for ref in self.scores])
+        summed = _Summed(texts, units_of_texts([{"group": row.group} for row in texts]), self.intervals, self.seed)
         means: dict[tuple[str, str], dict[str, float]] = {}
+        scores = with_micro_f1(read(self.scores))
         for (measure, removal, weights), part in scores.group_by("measure", "removal", "weights", maintain_order=True):
-            values, random, best = (summed.by_method(part, column) for column in ("value", "random", "best"))
-            made = list(summed.measured(measure, removal, weights, values, random, best))
+            made = list(summed.measured(measure, removal, weights, part))
             yield from made
             if weights == OWN:
-                means[measure, removal] = {
-                    row.method: row.value.value for row in made if row.method != RANDOM and row.status == "ok"
-                }
-                yield from summed.pairs(measure, removal, values)
+                known = [row for row in made if row.method != RANDOM and row.status == "ok"]
+                means[measure, removal] = {row.method: row.value.value for row in known}
+                yield from summed.pairs(measure, removal, summed.by_method(part, "value"))
+        yield from map(_revealed, self.decoys)
         yield from _orders(means)
-        yield from _strange(pl.concat([pl.DataFrame(store.read(ref)) for ref in self.removals]), texts)
-        yield from summed.without_layers(pl.concat([pl.DataFrame(store.read(ref)) for ref in self.layers]))
+        yield from _strange(read(self.removals), texts)
+        yield from summed.without_layers(read(self.layers))
+
+
+def with_micro_f1(scores: pl.DataFrame) -> pl.DataFrame:
+    """With ``token_f1_micro``: F1 of the words of all texts together, as a mean over texts.
+
+    With F_i of a text and b_i the words that are taken in it and named, it is R = sum F_i b_i / sum b_i, the mean of
+    R + (F_i - R) b_i / mean b: what each text moves R by (the ratio's linearisation) has its spread.
+    """
+    rows, size = scores.filter(measure="token_f1"), pl.col("num_words")
+
+    def moved(name: str) -> pl.Expr:
+        ratio = (pl.col(name) * size).sum() / size.sum()
+        return (ratio + (pl.col(name) - ratio) * size / size.mean()).over("method", "weights")
+
+    micro = pl.lit("token_f1_micro").alias("measure")
+    return pl.concat([scores, rows.with_columns(micro, moved("value"), moved("random"))])
 
 
 @dataclass(frozen=True)
@@ -92,10 +111,9 @@ class _Summed:
         names = [text.text for text in self.texts]
         return mean_of_texts(" ".join(about), values, names, self.units, self.intervals, self.seed, LINEAR)
 
-    def measured(
-        self, measure: str, removal: str, weights: str, values: ByMethod, random: ByMethod, best: ByMethod
-    ) -> Iterator[Faithfulness]:
+    def measured(self, measure: str, removal: str, weights: str, rows: pl.DataFrame) -> Iterator[Faithfulness]:
         """Each method beside random attributions, and the mean of these of all methods."""
+        values, random, best = (self.by_method(rows, column) for column in ("value", "random", "best"))
         less = {method: values[method] - random[method] for method in values}
         corrected = flips_max_t(np.stack([*less.values()]), self.units)
         for (method, originals), p_max_t in zip(values.items(), corrected.tolist(), strict=True):
@@ -105,26 +123,17 @@ class _Summed:
                 row.less_random = self.mean((measure, removal, method, weights, "less_random"), less[method])
                 row.p_value = paired(originals, random[method], self.units, level=self.intervals.level).p
                 row.p_max_t = p_max_t
-                if not np.isnan(best[method]).all():
-                    row.attainable = float(np.nanmean(less[method]) / np.nanmean(best[method] - random[method]))
+            if not np.isnan(best[method]).all():
+                row.attainable = float(np.nanmean(less[method]) / np.nanmean(best[method] - random[method]))
             yield row
-        known = np.stack([*random.values()])
-        if not np.isnan(known).all():
-            counts = (~np.isnan(known)).sum(axis=0)
-            together = np.where(counts, np.nansum(known, axis=0) / np.maximum(counts, 1), np.nan)
+        together = _mean_known(random.values())
+        if not np.isnan(together).all():
             yield self._row(measure, removal, RANDOM, weights, together)
 
     def _row(self, measure: str, removal: str, method: str, weights: str, values: FloatArray) -> Faithfulness:
         num = int(np.count_nonzero(~np.isnan(values)))
-        row = Faithfulness(
-            measure=measure,
-            removal=removal,
-            method=method,
-            weights=weights,
-            best=BEST[measure],
-            num_texts=num,
-            num_undefined=values.size - num,
-        )
+        row = Faithfulness(measure=measure, removal=removal, method=method, weights=weights, best=BEST[measure])
+        row.num_texts, row.num_undefined = num, values.size - num
         if not num:
             return row.fail("undefined", "no text has a number: the method does not apply, or nothing varies")
         row.value = self.mean((measure, removal, method, weights), values)
@@ -148,11 +157,7 @@ class _Summed:
             for (step,), of_step in by_step.items():
                 layer, kept = of_step["layer"][0], ", ".join(of_step["kept"][0])
                 yield self._step(method, step, layer, kept, results[step])
-            steps = np.stack([*results.values()])
-            is_known = ~np.isnan(steps).all(axis=0)
-            mean = np.full(steps.shape[1], np.nan)
-            mean[is_known] = np.nanmean(steps[:, is_known], axis=0)
-            yield self._step(method, 0, "", "", mean)
+            yield self._step(method, 0, "", "", _mean_known(results.values()))
 
     def _step(self, method: str, step: int, layer: str, kept: str, values: FloatArray) -> Randomised:
         row = Randomised(method=method, step=step, layer=layer, kept=kept)
@@ -160,6 +165,16 @@ class _Summed:
             return row.fail("undefined", "the attributions of every text are all alike, or there are none")
         row.correlation = self.mean(("layers", method, str(step)), values)
         return row
+
+
+def _revealed(decoy: Mapping[str, Any]) -> Faithfulness:
+    """How often one method shows a decoy in models of the same kind, if most of these fell for it."""
+    row = Faithfulness(measure=f"decoy_{decoy['decoy']}", removal="", method=decoy["method"], weights=OWN, best="high")
+    if not decoy["adopted"]:
+        return row.fail("not_adopted", decoy["reason"])
+    row.value = TextEstimate(*(decoy[f"detection_probability{end}"] for end in ("", "_low", "_high")))
+    row.random = decoy["random"]
+    return row
 
 
 def _orders(means: Mapping[tuple[str, str], Mapping[str, float]]) -> Iterator[RemovalOrders]:
@@ -173,28 +188,24 @@ def _orders(means: Mapping[tuple[str, str], Mapping[str, float]]) -> Iterator[Re
 def _strange(removed: pl.DataFrame, texts: Sequence[Explained]) -> Iterator[Strange]:
     lengths = {row.row: row.num_words for row in texts}
     whole = removed.filter(share=0.0).unique("row", maintain_order=True)
-    known = np.array([lengths[row] for row in whole["row"].to_list()])
-    sure = whole["confidence"].to_numpy()
+    known, sure = np.array([lengths[row] for row in whole["row"]]), whole["confidence"].to_numpy()
+
+    def alike(num: float) -> float:
+        """Mean confidence of whole texts whose number of words is the nearest; NaN where none is within a fifth."""
+        away = np.abs(known - num)
+        return float(sure[away == away.min()].mean()) if away.min() <= 0.2 * num else float("nan")
+
     for (removal, share), part in removed.group_by("removal", "share", maintain_order=True):
-        left = [lengths[row] * (1.0 - share) for row in part["row"].to_list()]
-        alike = np.array([_alike(num, known, sure) for num in left])
-        yield Strange(
-            removal=removal,
-            share=share,
-            confidence=_mean(part, "confidence"),
-            of_same_length=float("nan") if np.isnan(alike).all() else float(np.nanmean(alike)),
-            entropy=_mean(part, "entropy"),
-            as_none=_mean(part, "as_none"),
-            num_texts=len(part),
-        )
+        of_same_length = np.array([alike(lengths[row] * (1.0 - share)) for row in part["row"]])
+        means = part.select(pl.col("confidence", "entropy", "as_none").mean()).row(0, named=True)
+        is_known = not np.isnan(of_same_length).all()
+        row = Strange(removal=removal, share=share, num_texts=len(part), **means)
+        row.of_same_length = float(np.nanmean(of_same_length)) if is_known else float("nan")
+        yield row
 
 
-def _mean(rows: pl.DataFrame, column: str) -> float:
-    return float(rows[column].to_numpy().mean())
-
-
-def _alike(num: float, known: FloatArray, sure: FloatArray) -> float:
-    """Mean confidence of the whole texts whose number of words is the nearest; NaN where none is within a fifth."""
-    away = np.abs(known - num)
-    nearest = float(away.min(initial=np.inf))
-    return float(sure[away == nearest].mean()) if nearest <= 0.2 * num else float("nan")
+def _mean_known(numbers: Iterable[FloatArray]) -> FloatArray:
+    """Over what is known of each text, ``[texts]``; NaN where nothing is."""
+    rows = np.stack([*numbers])
+    counts = (~np.isnan(rows)).sum(axis=0)
+    return np.where(counts, np.nansum(rows, axis=0) / np.maximum(counts, 1), np.nan)

@@ -1,20 +1,10 @@
 """The tables of `attribution`."""
 
 from tiltmeter.jobs.classifiers.intervals import TextEstimate
+from tiltmeter.jobs.classifiers.tables import EXPLAINERS
 from tiltmeter.jobs.runtime.table import Int32, Table, doc, key, schemas
 
-METHODS = {
-    "integrated_gradients": "integrated gradients",
-    "gradient_x_input": "gradient × input",
-    "saliency": "saliency",
-    "deep_lift": "DeepLift",
-    "gradient_shap": "GradientSHAP",
-    "occlusion": "occlusion",
-    "lime": "LIME",
-    "kernel_shap": "kernel SHAP",
-    "shapley": "Shapley values",
-    "random": "random words",
-}
+METHODS = EXPLAINERS | {"random": "random words"}
 BEST = {
     "comprehensiveness": "high",
     "sufficiency": "low",
@@ -28,6 +18,7 @@ BEST = {
     "infidelity_scaled": "low",
     "auprc": "high",
     "token_f1": "high",
+    "token_f1_micro": "high",
     "iou_f1": "high",
     "max_sensitivity": "low",
     "max_sensitivity_relative": "low",
@@ -36,6 +27,7 @@ BEST = {
 
 RANDOM = "random"
 OWN, RANDOMISED = "own", "randomised"
+UNITS = "texts or groups by data.group"
 
 
 def method_name(name: str) -> str:
@@ -52,7 +44,7 @@ class Prepared(Table, name="prepared", public=False, has_status=False):
     label: str | None = doc("its class")
     group: str | None = doc("what ties it to others")
     rationale: list[bool] | None = doc("whether people named each stretch between spaces; null where they are not told")
-    words_named: float = doc("mean number of stretches that are named in a text with a rationale")
+    words_named: float | None = doc("mean number of stretches that are named in a text with a rationale")
 
 
 class Explained(Table, name="texts"):
@@ -88,8 +80,9 @@ class TextScores(Table, name="text_scores", public=False, has_status=False):
     measure: str = key("what is measured")
     removal: str = key("how words are left out")
     value: float = doc("the measure")
-    random: float = doc("its mean over random attributions of the same sizes")
-    best: float = doc("the largest that any words have")
+    random: float | None = doc("its mean over random attributions of the same sizes")
+    best: float | None = doc("the largest that any words have")
+    num_words: int | None = doc("of plausibility: words that are taken, and that people named")
 
 
 class Removed(Table, name="removals", public=False, has_status=False):
@@ -114,9 +107,11 @@ class Faithfulness(Measured, name="faithfulness"):
         "'own', or 'randomised': attributions of networks that learnt nothing, another one for each text"
     )
     best: str = doc("whether a faithful method has a high or a low number")
-    value: TextEstimate = doc("mean over texts", interval="texts or groups by data.group", ends=("low", "high"))
-    random: float = doc("the same of permutations of each text's own attributions", heading="random words", digits=3)
-    less_random: TextEstimate = doc("value less random", interval="texts or groups by data.group")
+    value: TextEstimate = doc("mean over texts", show="small", interval=UNITS, ends=("low", "high"))
+    random: float = doc(
+        "the same of permutations of each text's own attributions", heading="random words", show="small"
+    )
+    less_random: TextEstimate = doc("value less random", show="small", interval=UNITS)
     p_value: float = doc(
         "of either sign of less_random being as likely in each text or group; null of fewer than six that differ",
         heading="p",
@@ -133,7 +128,7 @@ class Faithfulness(Measured, name="faithfulness"):
 class MethodPairs(Measured, name="method_pairs"):
     method: str = key("what explains", show=method_name)
     other: str = key("what explains beside it", show=method_name)
-    difference: TextEstimate = doc("value of the first less that of the second", interval="texts or groups")
+    difference: TextEstimate = doc("value of the first less that of the second", show="small", interval=UNITS)
     p_max_t: float = doc("of signs of texts or groups, for all pairs of the measure by max-T", show="p_value")
 
 
@@ -173,9 +168,7 @@ class Randomised(Table, name="randomised_layers"):
     step: int = key("layers that have lost what they learnt, from the last one; 0: the mean over all steps")
     layer: str = doc("that was lost last")
     kept: str = doc("parameters of the layer that no module draws anew, and that stay as they are")
-    correlation: TextEstimate = doc(
-        "Spearman's, of attributions with those of the network as it is", interval="texts or groups by data.group"
-    )
+    correlation: TextEstimate = doc("Spearman's, of attributions with those of the network as it is", interval=UNITS)
 
 
 TABLES = schemas(Explained, WordValues, Faithfulness, MethodPairs, RemovalOrders, Strange, Randomised)

@@ -1,7 +1,8 @@
 """Texts, what explains them, and what each explanation is worth for one text."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 
 from tiltmeter.cluster.work import Tables
-from tiltmeter.jobs.classifiers.attribution.config import GRADIENTS, Attributing, Measuring
+from tiltmeter.jobs.classifiers.attribution.config import GRADIENTS, Attributing, Explainer, Measuring
 from tiltmeter.jobs.classifiers.attribution.tables import (
     OWN,
     RANDOMISED,
@@ -20,20 +21,18 @@ from tiltmeter.jobs.classifiers.attribution.tables import (
     TextScores,
     WordValues,
 )
-from tiltmeter.jobs.classifiers.brought import find_classifier
 from tiltmeter.jobs.classifiers.models import TextModel
 from tiltmeter.jobs.classifiers.training import TrainTexts
 from tiltmeter.jobs.runtime.work import Work
 from tiltmeter.operators.classifiers.answers import Classifier
 from tiltmeter.operators.classifiers.attribution import faithfulness, games
 from tiltmeter.operators.classifiers.attribution.attribute import Networked, softmax
-from tiltmeter.operators.classifiers.attribution.games import Game, Removal, logits_by, words_read
-from tiltmeter.operators.classifiers.attribution.records import AttributionConfig, GradientConfig, TextClassifier
-from tiltmeter.operators.compute.arrays import BoolArray, FloatArray
+from tiltmeter.operators.classifiers.attribution.games import Game, Removal, all_parts, logits_by, words_read
+from tiltmeter.operators.classifiers.attribution.records import AttributionConfig, TextClassifier
+from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.compute.philox import Stream
-from tiltmeter.operators.text.tokenised import Spans
 from tiltmeter.storage.records import read_records
 from tiltmeter.storage.records.cells import is_empty
 from tiltmeter.storage.store.ledger import Store, TableRef
@@ -80,42 +79,34 @@ def _flags(cell: str | None, text: str) -> list[bool] | None:
     return [flag == "1" for flag in flags]
 
 
-@dataclass(frozen=True)
-class PackageSource:
-    """A classifier that an installed package brings."""
-
-    name: str
-    version: str
-
-    @property
-    def identity(self) -> Mapping[str, Any]:
-        """Its name and version."""
-        return {"package": self.name, "version": self.version}
-
-    def load(self, _: Store, __: TableRef | None, device: str) -> Classifier:
-        """Of this version."""
-        return find_classifier(self.name, "classifier.package", self.version).load(device)
-
-
 class TrainClassifier(TrainTexts, unit="attribution_model/1", stage="train"):
     """A network that learns labelled texts."""
 
 
 @dataclass
 class _Text:
-    """A text that is being explained."""
+    """A text that is being explained: its games by removal, the best words of each, and values ``[words]`` by method;
+    random orders of its words ``[orders, words]``, by which all methods are judged, and the parts that infidelity takes
+    out ``[parts, words]``."""
 
     row: Prepared
-    text: str
-    spans: Spans
     is_cut: bool
     games: Mapping[Removal, Game]
+    best: Mapping[Removal, float]
     target: int
     key: int
+    orders: IntArray
+    parts: BoolArray
+    values: dict[Explainer, FloatArray]
+
+    @property
+    def game(self) -> Game:
+        """That methods ask: of masks, where there are."""
+        return next(iter(self.games.values()))
 
 
 class ExplainTexts(
-    Work, unit="attribution/1", stage="explain", makes=[Explained, WordValues, TextScores, Removed, Layers]
+    Work, unit="attribution/2", stage="explain", makes=[Explained, WordValues, TextScores, Removed, Layers]
 ):
     """What every method says of the words of texts, and what it is worth."""
 
@@ -132,246 +123,176 @@ class ExplainTexts(
     def rows(self, store: Store) -> Iterator[Explained | WordValues | TextScores | Removed | Layers]:
         with self.model.ready(store) as classifier:
             network = classifier.network if isinstance(classifier, Networked) else None
-            mask = self.mask or (network.mask if network else None)
             texts = []
             for row in Prepared.read(store, self.texts):
-                text, spans, is_cut = words_read(classifier, row.text)
-                if not spans:
-                    yield Explained(row=row.row, id=row.id, text=text).fail("no_word", "there is no word in the text")
+                one = self._text(row, classifier, self.mask or (network and network.mask))
+                if one is None:
+                    empty = Explained(row=row.row, id=row.id, text=row.text)
+                    yield empty.fail("no_word", "there is no word in the text")
                     continue
-                ways: tuple[Removal, ...] = ("mask", "delete") if mask else ("delete",)
-                made = {removal: Game(text, spans, removal, mask, logits_by(classifier)) for removal in ways}
-                whole = softmax(next(iter(made.values())).logits(np.ones((1, len(spans)), dtype=bool)))[0]
-                texts.append(_Text(row, text, spans, is_cut, made, int(whole.argmax()), document_key(text)))
-            for one in texts:
-                yield self._described(one, classifier.classes)
-                yield from self._removed(one)
-            originals: dict[str, list[FloatArray]] = {}
-            for method in self.attribution.methods:
-                errors: list[FloatArray | None] = [None] * len(texts)
-                originals[method] = self._values(method, texts, network, errors)
-                for one, values, error in zip(texts, originals[method], errors, strict=True):
-                    yield from _words(one, method, values, error)
-            yield from self._scores(texts, originals, OWN)
+                texts.append(one)
+                yield _described(one, classifier.classes)
+                yield from _removed(one)
+                for method in self.attribution.methods:
+                    one.values[method], errors = self._values(method, one, one.game, network)
+                    yield from _words(one, method, errors)
+                yield from self._scores(one, one.values, OWN)
+                if network is not None and self.measures.num_points:
+                    yield from self._sensitive(one, network)
             if network is not None:
-                yield from self._changed(texts, originals, network)
+                yield from self._without_layers(texts, network)
 
-    def _described(self, one: _Text, classes: Sequence[str]) -> Explained:
-        game, whole = _first(one), np.ones((1, len(one.spans)), dtype=bool)
-        return Explained(
-            row=one.row.row,
-            id=one.row.id,
-            text=one.text,
-            predicted=classes[one.target],
-            label=one.row.label,
-            group=one.row.group,
-            num_words=len(one.spans),
-            probability=float(game.values(whole, one.target, "probability")[0]),
-            log_odds=float(game.values(whole, one.target, "log_odds")[0]),
-            probability_of_none=float(game.values(~whole, one.target, "probability")[0]),
-            is_cut=one.is_cut,
-        )
+    def _text(self, row: Prepared, classifier: Classifier, mask: str | None) -> _Text | None:
+        text, spans, is_cut = words_read(classifier, row.text)
+        num, key = len(spans), document_key(text)
+        if not num:
+            return None
+        ways: tuple[Removal, ...] = ("mask", "delete") if mask else ("delete",)
+        made = {removal: Game(text, spans, removal, mask, logits_by(classifier)) for removal in ways}
+        target = int(made[ways[0]].logits(np.ones((1, num), dtype=bool))[0].argmax())
+        best = {name: faithfulness.best_falls(game, target, self.measures.num_sets) for name, game in made.items()}
+        generator = keyed_generator(self.seed, Stream.ATTRIBUTION, key, _ORDERS)
+        orders = np.stack([generator.permutation(num) for _ in range(self.measures.num_random)])
+        return _Text(row, is_cut, made, best, target, key, orders, self._parts(num, key), {})
 
-    def _removed(self, one: _Text) -> Iterator[Removed]:
-        """Of the random orders by which methods are judged."""
-        num = len(one.spans)
-        ranks = np.argsort(self._orders(one), axis=1)
-        for removal, game in one.games.items():
-            for share, size in zip((0.0, *faithfulness.SHARES), (0, *faithfulness.sizes_of(num)), strict=True):
-                chances = softmax(game.logits(ranks >= size))
-                none = int(game.logits(np.zeros((1, num), dtype=bool))[0].argmax())
-                yield Removed(
-                    row=one.row.row,
-                    removal=removal,
-                    share=share,
-                    confidence=float(chances.max(axis=1).mean()),
-                    entropy=float(-(chances * np.log(np.maximum(chances, 1e-300))).sum(axis=1).mean()),
-                    as_none=float((chances.argmax(axis=1) == none).mean()),
-                )
-
-    def _values(
-        self,
-        method: str,
-        texts: Sequence[_Text],
-        network: TextClassifier | None,
-        errors: list[FloatArray | None],
-        values_of: Mapping[int, Any] | None = None,
-    ) -> list[FloatArray]:
-        """``[words]`` of each text.
-
-        Args:
-            network: that is explained by gradients.
-            errors: which standard errors of sampled values are put into.
-            values_of: games of another network, by the number of the text; None: those of the texts.
-        """
-        if method in GRADIENTS:
-            from tiltmeter.operators.classifiers.attribution.changes import gradient_values  # imports torch
-
-            if network is None:
-                raise ValueError(f"{method} needs a network with gradients")
-            targets = [one.target for one in texts]
-            return gradient_values(network, [one.text for one in texts], self._config(method), targets, self.seed)
-        results = []
-        for number, one in enumerate(texts):
-            game = _first(one) if values_of is None else values_of[number]
-            results.append(self._by_parts(method, one, game, errors, number))
-        return results
-
-    def _by_parts(
-        self, method: str, one: _Text, game: Game, errors: list[FloatArray | None], number: int
-    ) -> FloatArray:
-        output, num = self.attribution.output, len(one.spans)
-
-        def value(present: BoolArray) -> FloatArray:
-            return game.values(present, one.target, output)
-
-        if method == "shapley":
-            if num <= self.attribution.exact_words:
-                return games.shapley(game.table(one.target, output))
-            generator = keyed_generator(self.seed, Stream.SHAPLEY, one.key, _SHAPLEY)
-            most, tolerance = self.attribution.most_orders, self.attribution.tolerance_of_orders
-            values, errors[number] = games.sampled_shapley(value, num, generator, tolerance, most)
-            return values
-        from tiltmeter.operators.classifiers.attribution.changes import word_values  # imports torch
-
-        config = AttributionConfig(method=method, output=output, num_samples=self.attribution.num_samples)  # type: ignore[arg-type]
-        return word_values(config.method, value, num, config, self.seed, one.key)
-
-    def _config(self, method: str) -> GradientConfig:
-        asked = self.attribution
-        return GradientConfig(
-            method=method,  # type: ignore[arg-type]
-            output=asked.output,
-            num_steps=asked.num_steps,
-            tolerance=asked.tolerance,
-            num_samples=asked.num_samples,
-            max_tokens=asked.max_tokens,
-        )
-
-    def _orders(self, one: _Text) -> Any:
-        """Random orders, the same for all methods."""
-        values = np.zeros(len(one.spans))
-        generator = keyed_generator(self.seed, Stream.ATTRIBUTION, one.key, _ORDERS)
-        return faithfulness.with_random(values, self.measures.num_random, generator).orders[1:]
-
-    def _scores(
-        self, texts: Sequence[_Text], originals: Mapping[str, Sequence[FloatArray]], weights: str
-    ) -> Iterator[TextScores]:
-        for number, one in enumerate(texts):
-            num = len(one.spans)
-            named = _named(one)
-            best = {
-                removal: faithfulness.best_falls(game, one.target, self.measures.num_sets)
-                for removal, game in one.games.items()
-                if weights == OWN
-            }
-            for method, values in originals.items():
-                about: dict[str, Any] = {"row": one.row.row, "method": method, "weights": weights}
-                if np.isnan(values[number]).any():
-                    continue
-                generator = keyed_generator(self.seed, Stream.ATTRIBUTION, one.key, _ORDERS)
-                asked = faithfulness.with_random(values[number], self.measures.num_random, generator)
-                for removal, game in one.games.items():
-                    results = faithfulness.measured(
-                        game, asked, one.target, self.attribution.output, self.measures.points, self._parts(one)
-                    )
-                    for measure, numbers in results.items():
-                        score = TextScores(**about, measure=measure, removal=removal, **_own_and_random(numbers))
-                        if measure == "comprehensiveness" and removal in best:
-                            score.best = best[removal]
-                        yield score
-                if named is not None and named.any():
-                    size = min(num, max(1, round(one.row.words_named)))
-                    for measure, numbers in faithfulness.plausibility(asked, named, size).items():
-                        yield TextScores(**about, measure=measure, removal="", **_own_and_random(numbers))
-
-    def _parts(self, one: _Text) -> BoolArray:
-        """What infidelity takes out: all parts of a short text, or drawn ones."""
-        num = len(one.spans)
+    def _parts(self, num: int, key: int) -> BoolArray:
+        """All parts of a short text, or drawn ones."""
         is_known = "shapley" in self.attribution.methods and num <= self.attribution.exact_words
         if is_known or 2**num <= self.measures.num_parts:
-            return (np.arange(2**num)[:, np.newaxis] >> np.arange(num) & 1).astype(bool)
-        generator = keyed_generator(self.seed, Stream.ATTRIBUTION, one.key, _PARTS)
+            return all_parts(num)
+        generator = keyed_generator(self.seed, Stream.ATTRIBUTION, key, _PARTS)
         return generator.random((self.measures.num_parts, num)) < 0.5
 
-    def _changed(
-        self, texts: Sequence[_Text], originals: Mapping[str, list[FloatArray]], network: TextClassifier
-    ) -> Iterator[TextScores | Layers]:
-        """What moved embeddings and lost layers change."""
+    def _values(
+        self, method: Explainer, one: _Text, game: Game, network: TextClassifier | None
+    ) -> tuple[FloatArray, FloatArray | None]:
+        """``[words]``, and the standard errors of sampled ones; by a game or, with gradients, by a network."""
+        asked = self.attribution
+
+        def value(present: BoolArray) -> FloatArray:
+            return game.values(present, one.target, asked.output)
+
+        match method:
+            case "shapley" if game.num <= asked.exact_words:
+                return games.shapley(value(all_parts(game.num))), None
+            case "shapley":
+                generator = keyed_generator(self.seed, Stream.SHAPLEY, one.key, _SHAPLEY)
+                return games.sampled_shapley(value, game.num, generator, asked.tolerance_of_orders, asked.most_orders)
+            case "occlusion" | "lime" | "kernel_shap":
+                from tiltmeter.operators.classifiers.attribution.changes import word_values  # imports torch
+
+                config = AttributionConfig(method=method, output=asked.output, num_samples=asked.num_samples)
+                return word_values(config, value, game.num, self.seed, one.key), None
+            case _:
+                from tiltmeter.operators.classifiers.attribution.changes import gradient_values  # imports torch
+
+                if network is None:
+                    raise ValueError(f"{method} needs a network with gradients")
+                return gradient_values(network, game.text, asked.of_gradients(method), one.target, self.seed), None
+
+    def _scores(self, one: _Text, methods: Mapping[Explainer, FloatArray], weights: str) -> Iterator[TextScores]:
+        named, size = _named(one), min(one.game.num, max(1, round(one.row.words_named or 0)))
+        for method, values in methods.items():
+            if np.isnan(values).any():
+                continue
+            asked = faithfulness.with_random(values, one.orders)
+            about = {"row": one.row.row, "method": method, "weights": weights}
+            for removal, game in one.games.items():
+                output, points = self.attribution.output, self.measures.points
+                results = faithfulness.measured(game, asked, one.target, output, points, one.parts)
+                for measure, numbers in results.items():
+                    best = one.best[removal] if measure == "comprehensiveness" and weights == OWN else None
+                    yield _score(numbers, **about, measure=measure, removal=removal, best=best)
+            if named.any():
+                for measure, numbers in faithfulness.plausibility(asked, named, size).items():
+                    yield _score(numbers, **about, measure=measure, removal="", num_words=size + int(named.sum()))
+
+    def _sensitive(self, one: _Text, network: TextClassifier) -> Iterator[TextScores]:
+        from tiltmeter.operators.classifiers.attribution.changes import sensitivity  # imports torch
+
+        text, target, near = one.game.text, one.target, (self.measures.radius, self.measures.num_points)
+        for method in (name for name in GRADIENTS if name in one.values):
+            both = sensitivity(network, text, self.attribution.of_gradients(method), target, self.seed, *near)
+            about: dict[str, Any] = {"row": one.row.row, "method": method, "weights": OWN, "removal": ""}
+            applies = not np.isnan(one.values[method]).any()
+            for measure, number in zip(("max_sensitivity", "max_sensitivity_relative"), both, strict=True):
+                yield TextScores(**about, measure=measure, value=number if applies else float("nan"))
+
+    def _without_layers(self, texts: Sequence[_Text], network: TextClassifier) -> Iterator[TextScores | Layers]:
+        """What lost layers change."""
         from tiltmeter.operators.classifiers.attribution import changes  # imports torch
 
-        asked, targets = self.measures, [one.target for one in texts]
-        for method in originals if asked.num_points and texts else []:
-            if method not in GRADIENTS:
-                continue
-            both = changes.sensitivity(
-                network, [one.text for one in texts], self._config(method), targets, self.seed, asked.radius,
-                asked.num_points,
-            )  # fmt: skip
-            for measure, numbers in zip(("max_sensitivity", "max_sensitivity_relative"), both, strict=True):
-                for one, values, number in zip(texts, originals[method], numbers, strict=True):
-                    about: dict[str, Any] = {"row": one.row.row, "method": method, "weights": OWN}
-                    about |= {"measure": measure, "removal": ""}
-                    yield TextScores(**about, value=float("nan") if np.isnan(values).any() else float(number))
         layers = changes.forgotten_layers(network)
         for number, layer in enumerate(layers if self.followed else (), start=1):
-            forgot = changes.forgetting(network, layers[:number], self.seed)
-            for method, after in self._by_network(texts, forgot.classifier, originals).items():
-                for one, before, values in zip(texts, originals[method], after, strict=True):
-                    yield Layers(
-                        row=one.row.row,
-                        method=method,
-                        step=number,
-                        layer=layer,
-                        kept=list(forgot.kept),
-                        correlation=changes.spearman(before, values),
-                    )
+            forgot, kept = changes.forgetting(network, layers[:number], self.seed)
+            for one in texts:
+                for method, values in self._by_network(one, forgot).items():
+                    about = Layers(row=one.row.row, method=method, step=number, layer=layer, kept=list(kept))
+                    about.correlation = changes.spearman(one.values[method], values)
+                    yield about
         # What a network prefers that knows nothing is a draw, too: each text has a network of its own.
         for one in texts:
-            nobody = changes.forgetting(network, layers, self.seed, one.key).classifier
-            yield from self._scores([one], self._by_network([one], nobody, originals), RANDOMISED)
+            nobody, _ = changes.forgetting(network, layers, self.seed, one.key)
+            yield from self._scores(one, self._by_network(one, nobody), RANDOMISED)
 
-    def _by_network(
-        self, texts: Sequence[_Text], network: TextClassifier, methods: Iterable[str]
-    ) -> dict[str, list[FloatArray]]:
-        """Attributions of another network, for the classes that the network predicts that is explained."""
-        ask = logits_by(Networked(network, self.attribution.max_tokens))
-        others = {
-            place: Game(one.text, one.spans, next(iter(one.games)), self.mask or network.mask, ask)
-            for place, one in enumerate(texts)
-        }
-        return {name: self._values(name, texts, network, [None] * len(texts), others) for name in methods}
+    def _by_network(self, one: _Text, network: TextClassifier) -> dict[Explainer, FloatArray]:
+        """Attributions of another network, for the class that the network predicts that is explained."""
+        game = replace(one.game, ask=logits_by(Networked(network, self.attribution.max_tokens)))
+        return {method: self._values(method, one, game, network)[0] for method in one.values}
 
 
-def _words(one: _Text, method: str, values: FloatArray, errors: FloatArray | None) -> Iterator[WordValues]:
-    for position, (start, end) in enumerate(one.spans):
-        word = WordValues(row=one.row.row, method=method, position=position, id=one.row.id, word=one.text[start:end])
-        if np.isnan(values[position]):
-            yield word.fail("does_not_apply", "the method's rule does not reach all of the network")
-            continue
-        word.attribution = float(values[position])
+def _described(one: _Text, classes: Sequence[str]) -> Explained:
+    game, row = one.game, one.row
+    both = np.array([[True] * game.num, [False] * game.num])
+    probability, of_none = game.values(both, one.target, "probability").tolist()
+    return Explained(
+        **{name: getattr(row, name) for name in ("row", "id", "label", "group")},
+        text=game.text,
+        predicted=classes[one.target],
+        num_words=game.num,
+        probability=probability,
+        log_odds=float(game.values(both, one.target, "log_odds")[0]),
+        probability_of_none=of_none,
+        is_cut=one.is_cut,
+    )
+
+
+def _removed(one: _Text) -> Iterator[Removed]:
+    """Of the random orders by which methods are judged."""
+    ranks = np.argsort(one.orders, axis=1)
+    for removal, game in one.games.items():
+        none = int(game.logits(np.zeros((1, game.num), dtype=bool))[0].argmax())
+        for share, size in zip((0.0, *faithfulness.SHARES), (0, *faithfulness.sizes_of(game.num)), strict=True):
+            chances = softmax(game.logits(ranks >= size))
+            yield Removed(
+                row=one.row.row,
+                removal=removal,
+                share=share,
+                confidence=float(chances.max(axis=1).mean()),
+                entropy=float(-(chances * np.log(np.maximum(chances, 1e-300))).sum(axis=1).mean()),
+                as_none=float((chances.argmax(axis=1) == none).mean()),
+            )
+
+
+def _words(one: _Text, method: Explainer, errors: FloatArray | None) -> Iterator[WordValues]:
+    for position, ((start, end), value) in enumerate(zip(one.game.spans, one.values[method].tolist(), strict=True)):
+        word = one.game.text[start:end]
+        row = WordValues(row=one.row.row, method=method, position=position, id=one.row.id, word=word, attribution=value)
         if errors is not None:
-            word.standard_error = float(errors[position])
-        yield word
+            row.standard_error = float(errors[position])
+        is_known = not np.isnan(value)
+        yield row if is_known else row.fail("does_not_apply", "the method's rule does not reach all of the network")
 
 
-def _first(one: _Text) -> Game:
-    """By the removal that methods use: masks, where there are."""
-    return next(iter(one.games.values()))
+def _named(one: _Text) -> BoolArray:
+    """Whether people named each word, as far as they were asked: a stretch between spaces that it lies in."""
+    flags, stretches = np.zeros(len(one.row.text), dtype=bool), re.finditer(r"\S+", one.row.text)
+    for stretch, is_named in zip(stretches, one.row.rationale or (), strict=False):
+        flags[slice(*stretch.span())] = is_named
+    return np.array([flags[start:end].any() for start, end in one.game.spans], dtype=bool)
 
 
-def _named(one: _Text) -> BoolArray | None:
-    """Whether people named each word: where they named a stretch between spaces that it lies in."""
-    if one.row.rationale is None:
-        return None
-    flags, place = np.zeros(len(one.row.text), dtype=bool), 0
-    for stretch, is_named in zip(one.row.text.split(), one.row.rationale, strict=True):
-        place = one.row.text.index(stretch, place)
-        flags[place : place + len(stretch)] = is_named
-        place += len(stretch)
-    return np.array([flags[start:end].any() for start, end in one.spans], dtype=bool)
-
-
-def _own_and_random(numbers: FloatArray) -> dict[str, Any]:
-    others = numbers[1:]
-    return {"value": float(numbers[0]), "random": float("nan") if np.isnan(others).all() else float(np.nanmean(others))}
+def _score(numbers: FloatArray, **about: Any) -> TextScores:
+    """Of numbers of which the first is the method's own, and others are random."""
+    known = numbers[1:][~np.isnan(numbers[1:])]
+    return TextScores(**about, value=float(numbers[0]), random=float(known.mean()) if known.size else None)

@@ -6,21 +6,13 @@ from typing import Any
 import polars as pl
 
 from tiltmeter.jobs.classifiers.decoys.tables import CHANCE, LEFT_OUT, ORACLE
+from tiltmeter.jobs.classifiers.tables import EXPLAINERS
 from tiltmeter.jobs.report.sides import contradictory, estimate_of
 from tiltmeter.jobs.report.wording import interval, listed, number, percent, plural, quoted
 from tiltmeter.jobs.runtime.published import Frames
 from tiltmeter.operators.statistics.sides import CONTRADICTORY, compared
 
-METHODS = {
-    "integrated_gradients": "integrated gradients",
-    "gradient_x_input": "gradient × input",
-    "occlusion": "occlusion",
-    "lime": "LIME",
-    "kernel_shap": "kernel SHAP",
-    CHANCE: "random attributions",
-    "predictions": "predictions alone",
-    ORACLE: "an oracle",
-}
+METHODS = EXPLAINERS | {CHANCE: "random attributions", "predictions": "predictions alone", ORACLE: "an oracle"}
 ORDERS = METHODS | {"influence": "influence", "loss": "the loss", CHANCE: "a random order"}
 SELECTIONS = {
     CHANCE: "at random",

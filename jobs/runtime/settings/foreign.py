@@ -20,7 +20,7 @@ from tiltmeter.storage.files.yaml_text import place_of, yaml_events
 OURS = ("pkg://hydra.conf", "pkg://tiltmeter.conf", "structured://")
 
 _OF_COMMANDS = (
-    *("cluster", "hydra", "jobs", "notify", "release", "run_dir", "series", "store"),
+    *("classifier.function", "cluster", "hydra", "jobs", "notify", "release", "run_dir", "series", "store"),
     *("job.forget", "job.keep", "job.name", "job.of", "job.remove"),
 )
 _OWN = {"cluster": "cluster", "job": "job.name"}

@@ -12,21 +12,15 @@ This module imports torch, which takes seconds: import it where it is needed.
 
 from collections.abc import Callable, Sequence
 from copy import deepcopy
-from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import nn
 
-from tiltmeter.operators.classifiers.attribution.attribute import Attribution, attribute
+from tiltmeter.operators.classifiers.attribution.attribute import attribute
 from tiltmeter.operators.classifiers.attribution.batches import explain
 from tiltmeter.operators.classifiers.attribution.methods import METHODS, Batch
-from tiltmeter.operators.classifiers.attribution.records import (
-    AttributionConfig,
-    GradientConfig,
-    Method,
-    TextClassifier,
-)
+from tiltmeter.operators.classifiers.attribution.records import AttributionConfig, GradientConfig, TextClassifier
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray
 from tiltmeter.operators.compute.generators import keyed_generator, torch_random
 from tiltmeter.operators.compute.keys import document_key
@@ -39,14 +33,13 @@ _MOST_INCOMPLETE = 1e-3
 
 
 def word_values(
-    method: Method, value: Callable[[BoolArray], FloatArray], num: int, config: AttributionConfig, seed: int, key: int
+    config: AttributionConfig, value: Callable[[BoolArray], FloatArray], num: int, seed: int, key: int
 ) -> FloatArray:
     """Occlusion, LIME or kernel SHAP of a function of words, ``[words]``.
 
     Args:
         value: ``[parts, words]`` to ``[parts]``.
         num: of words.
-        config: of the samples.
         key: 64 bits that its random draws depend on.
     """
     there = torch.ones(1, num, 1)
@@ -56,82 +49,52 @@ def word_values(
 
     words = torch.arange(num)[None]
     batch = Batch(None, forward, forward, forward, there, torch.zeros_like(there), words, [num], (), [key], 1024)
-    [results] = METHODS[method].values(batch, config, seed)
+    [results] = METHODS[config.method].values(batch, config, seed)
     return np.asarray(results.numpy(), dtype=np.float64)
 
 
 def gradient_values(
-    classifier: TextClassifier, texts: Sequence[str], config: GradientConfig, targets: Sequence[int], seed: int
-) -> list[FloatArray]:
-    """``[words]`` of each text, 0 of a word without a token; NaN where DeepLift does not add up: it does not apply."""
-    made = attribute(classifier, texts, config, targets=targets, seed=seed)
-    return [_known(one, is_strict=config.method == "deep_lift") for one in made]
-
-
-def _known(made: Attribution, *, is_strict: bool) -> FloatArray:
+    classifier: TextClassifier, text: str, config: GradientConfig, target: int, seed: int
+) -> FloatArray:
+    """``[words]``, 0 of a word without a token; NaN where DeepLift does not add up: it does not apply."""
+    [made] = attribute(classifier, [text], config, targets=[target], seed=seed)
     values = np.where(np.isnan(made.values) & ~np.isnan(made.delta), 0.0, made.values)
     most = _MOST_INCOMPLETE * max(float(np.abs(values).max(initial=0.0)), abs(made.output - made.baseline))
-    if is_strict and not abs(made.delta) <= most:
-        return np.full(values.size, np.nan)
-    return values
+    applies = config.method != "deep_lift" or abs(made.delta) <= most
+    return values if applies else np.full(values.size, np.nan)
 
 
 def sensitivity(
-    classifier: TextClassifier,
-    texts: Sequence[str],
-    config: GradientConfig,
-    targets: Sequence[int],
-    seed: int,
-    radius: float,
-    num: int,
-) -> tuple[FloatArray, FloatArray]:
-    """Max-sensitivity of each text, ``[texts]``, as its authors have it and relative to |a(x)|.
+    classifier: TextClassifier, text: str, config: GradientConfig, target: int, seed: int, radius: float, num: int
+) -> tuple[float, float]:
+    """Max-sensitivity of a text, as its authors have it and relative to |a(x)|.
 
     Args:
         radius: of the noise, of each component of the embeddings.
-        num: points that are drawn about each text.
+        num: points that are drawn about the text.
     """
-    tokenised, keys = classifier.tokenise(texts), [document_key(text) for text in texts]
+    tokenised, targets, key = classifier.tokenise([text]), np.array([target]), document_key(text)
 
-    def values(change: Callable[[Batch], Batch] | None) -> list[FloatArray]:
-        return explain(classifier, tokenised, np.array(targets, dtype=np.int64), keys, config, seed, change).values
-
-    def noisy(number: int) -> Callable[[Batch], Batch]:
+    def values(number: int | None) -> FloatArray:
         def change(batch: Batch) -> Batch:
-            noise = torch.zeros_like(batch.embedded)
-            for row, key in enumerate(batch.keys):
-                of_words = batch.words[row] >= 0
-                size = (int(of_words.sum()), noise.shape[2])
-                drawn = keyed_generator(seed, Stream.ATTRIBUTION, key, 2 + number).uniform(-radius, radius, size)
-                noise[row, of_words] = torch.from_numpy(drawn).to(noise)
-            return batch._replace(embedded=batch.embedded + noise)
+            is_word = batch.words >= 0
+            embedded = batch.embedded.clone()
+            embedded[is_word] += noise(text, seed, number or 0, embedded[is_word].shape, radius).to(embedded)
+            return batch._replace(embedded=embedded)
 
-        return change
+        moved = None if number is None else change
+        return np.nan_to_num(explain(classifier, tokenised, targets, [key], config, seed, moved).values[0])
 
-    originals = values(None)
-    moved = np.zeros(len(texts))
-    for number in range(num):
-        moved = np.maximum(
-            moved,
-            [
-                np.linalg.norm(np.nan_to_num(one - after))
-                for one, after in zip(values(noisy(number)), originals, strict=True)
-            ],
-        )
-    sizes = np.array([np.linalg.norm(np.nan_to_num(one)) for one in originals])
-    return moved, np.divide(moved, sizes, out=np.full(len(texts), np.nan), where=sizes > 0)
+    original = values(None)
+    most = max(float(np.linalg.norm(values(number) - original)) for number in range(num))
+    size = float(np.linalg.norm(original))
+    return most, most / size if size else float("nan")
 
 
-class Forgotten(NamedTuple):
-    """A network that has lost what some of its layers learnt.
-
-    Attributes:
-        classifier: with a network of its own.
-        kept: names of parameters of the last of these layers that no module draws anew, and that stay as they are.
-    """
-
-    classifier: TextClassifier
-    kept: tuple[str, ...]
+def noise(text: str, seed: int, number: int, shape: Sequence[int], radius: float) -> torch.Tensor:
+    """What the draw of a number adds to the embeddings of a text's tokens, but special ones."""
+    generator = keyed_generator(seed, Stream.ATTRIBUTION, document_key(text), 2 + number)
+    return torch.from_numpy(generator.uniform(-radius, radius, tuple(shape)))
 
 
 def forgotten_layers(classifier: TextClassifier) -> list[str]:
@@ -147,11 +110,16 @@ def _with_weights(network: nn.Module) -> list[tuple[str, nn.Module]]:
     return [(name, module) for name, module in named if next(module.parameters(recurse=False), None) is not None]
 
 
-def forgetting(classifier: TextClassifier, layers: Sequence[str], seed: int, key: int = 0) -> Forgotten:
-    """The network whose layers, at least one of :func:`forgotten_layers`, are drawn anew.
+def forgetting(
+    classifier: TextClassifier, layers: Sequence[str], seed: int, key: int = 0
+) -> tuple[TextClassifier, list[str]]:
+    """With a network of its own, whose layers, at least one of :func:`forgotten_layers`, are drawn anew.
 
     Args:
         key: 64 bits; another one draws other weights.
+
+    Returns:
+        It, and the parameters of the last of these layers that no module draws anew, and that stay as they are.
     """
     network, kept = deepcopy(classifier.network), []
     for name, module in _with_weights(network):
@@ -162,7 +130,7 @@ def forgetting(classifier: TextClassifier, layers: Sequence[str], seed: int, key
                 elif layer == layers[-1]:
                     kept += [f"{name}.{one}" for one, _ in module.named_parameters(recurse=False)]
     # The parts of a small network are functions of the one that is copied.
-    return Forgotten(classifier._replace(network=network, parts=None), tuple(kept))
+    return classifier._replace(network=network, parts=None), kept
 
 
 def layer_of(name: str) -> str:

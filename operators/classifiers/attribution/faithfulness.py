@@ -19,6 +19,8 @@ infidelity are of the output that is attributed, whose unit a has.
 """
 
 from collections.abc import Mapping
+from itertools import combinations
+from math import comb
 from typing import NamedTuple
 
 import numpy as np
@@ -44,14 +46,17 @@ class Asked(NamedTuple):
     orders: IntArray
 
 
-def with_random(values: FloatArray, num: int, generator: np.random.Generator) -> Asked:
-    """A text's attributions, and as many permutations of the same numbers.
+def with_random(values: FloatArray, orders: IntArray) -> Asked:
+    """A text's attributions, and as many permutations of the same numbers as there are orders of its words.
 
-    A random order of words is drawn, and the numbers are dealt out along it from the largest to the smallest. Methods
-    that are given one generator have the same orders, and so are told by the same parts of the text.
+    The numbers are dealt out along each order from the largest to the smallest, so that all methods that are given the
+    same orders are told by the same parts of the text.
+
+    Args:
+        orders: ``[orders, words]``, drawn at random.
     """
     originals = np.argsort(-values, kind="stable")
-    orders = np.stack([originals, *(generator.permutation(values.size) for _ in range(num))])
+    orders = np.concatenate([originals[np.newaxis], orders])
     dealt = np.empty(orders.shape)
     np.put_along_axis(dealt, orders, np.broadcast_to(values[originals], orders.shape), axis=1)
     return Asked(dealt, orders)
@@ -69,24 +74,26 @@ def measured(
         parts: ``[parts, words]``, the words that infidelity takes out.
     """
     rank = np.argsort(asked.orders, axis=1)[:, np.newaxis]
-    whole = np.ones((1, game.num), dtype=bool)
     sizes = sizes_of(game.num)[:, np.newaxis]
-    results: dict[str, FloatArray] = {}
-    kinds: tuple[tuple[Output, str], ...] = (("probability", ""), ("log_odds", "_log_odds"))
-    for kind, name in kinds:
-        full = game.values(whole, target, kind)[0]
-        results[f"comprehensiveness{name}"] = (full - game.values(rank >= sizes, target, kind)).mean(axis=1)
-        results[f"sufficiency{name}"] = (full - game.values(rank < sizes, target, kind)).mean(axis=1)
-    steps = np.unique(np.rint(np.linspace(0, game.num, points + 1)).astype(np.int64))
-    for name, present in (("deletion", rank >= steps[:, np.newaxis]), ("insertion", rank < steps[:, np.newaxis])):
-        curve = game.values(present, target, "probability")
-        results[name] = np.asarray(np.trapezoid(curve, steps / game.num, axis=1))
-    results["area_between"] = results["insertion"] - results["deletion"]
-    alone = game.values(whole, target, output)[0] - game.values(~np.eye(game.num, dtype=bool), target, output)
-    results["tau"] = np.array([tau_b(values, alone) for values in asked.values])
-    fall = game.values(whole, target, output)[0] - game.values(~parts, target, output)
-    results["infidelity"], results["infidelity_scaled"] = infidelity(asked.values, parts, fall)
-    return results
+    steps = np.unique(np.rint(np.linspace(0, game.num, points + 1)).astype(np.int64))[:, np.newaxis]
+    deletion, insertion = (
+        np.trapezoid(game.values(present, target, "probability"), steps[:, 0] / game.num, axis=1)
+        for present in (rank >= steps, rank < steps)
+    )
+    alone = game.falls(~np.eye(game.num, dtype=bool), target, output)
+    exact, scaled = infidelity(asked.values, parts, game.falls(~parts, target, output))
+    return {
+        "comprehensiveness": game.falls(rank >= sizes, target, "probability").mean(axis=1),
+        "sufficiency": game.falls(rank < sizes, target, "probability").mean(axis=1),
+        "comprehensiveness_log_odds": game.falls(rank >= sizes, target, "log_odds").mean(axis=1),
+        "sufficiency_log_odds": game.falls(rank < sizes, target, "log_odds").mean(axis=1),
+        "deletion": deletion,
+        "insertion": insertion,
+        "area_between": insertion - deletion,
+        "tau": np.array([tau_b(values, alone) for values in asked.values]),
+        "infidelity": exact,
+        "infidelity_scaled": scaled,
+    }
 
 
 def sizes_of(num: int) -> IntArray:
@@ -133,27 +140,21 @@ def best_falls(game: Game, target: int, most: int) -> float:
     Where there are at most ``most`` sets of k words all are tried; otherwise the words are added that make the most at
     each step (greedy), which may find less.
     """
-    from itertools import combinations
-    from math import comb
+    single, best = np.eye(game.num, dtype=bool), []
+    greedy = np.zeros(game.num, dtype=bool)
 
-    def without(sets: list[tuple[int, ...]]) -> FloatArray:
-        present = np.ones((len(sets), game.num), dtype=bool)
-        for row, gone in enumerate(sets):
-            present[row, list(gone)] = False
-        return game.values(present, target, "probability")
+    def falls(gone: BoolArray) -> FloatArray:
+        return game.falls(~gone, target, "probability")
 
-    full = float(without([()])[0])
-    falls: list[float] = []
-    greedy: list[tuple[int, ...]] = [()]
     for size in sizes_of(game.num).tolist():
         if comb(game.num, size) <= most:
-            falls.append(full - float(without(list(combinations(range(game.num), size))).min()))
+            best.append(falls(single[list(combinations(range(game.num), size))].sum(axis=1) > 0).max())
             continue
-        while len(greedy[-1]) < size:
-            sets = [(*greedy[-1], word) for word in range(game.num) if word not in greedy[-1]]
-            greedy.append(sets[int(without(sets).argmin())])
-        falls.append(full - float(without([greedy[size]])[0]))
-    return float(np.mean(falls))
+        while greedy.sum() < size:
+            more = greedy | single[~greedy]
+            greedy = more[falls(more).argmax()]
+        best.append(falls(greedy))
+    return float(np.mean(best))
 
 
 # --- plausibility: whether an attribution is what people name ---------------------------------------------------------
@@ -210,10 +211,6 @@ def spans_f1(results: list[range], named: list[range]) -> float:
         shared = max(0, min(one.stop, other.stop) - max(one.start, other.start))
         return 2 * shared >= len(one) + len(other) - shared
 
-    precise = sum(any(agree(one, other) for other in named) for one in results)
-    recalled = sum(any(agree(one, other) for one in results) for other in named)
-    return _harmonic(precise / max(1, len(results)), recalled / max(1, len(named)))
-
-
-def _harmonic(precision: float, recall: float) -> float:
-    return 2.0 * precision * recall / (precision + recall) if precision + recall else 0.0
+    precise = sum(any(agree(one, other) for other in named) for one in results) / max(1, len(results))
+    recalled = sum(any(agree(one, other) for one in results) for other in named) / max(1, len(named))
+    return 2.0 * precise * recalled / (precise + recalled) if precise + recalled else 0.0

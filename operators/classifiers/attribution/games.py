@@ -7,6 +7,7 @@ all classes are said to be as likely.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -50,30 +51,38 @@ def words_read(classifier: Classifier, text: str) -> tuple[str, Spans, bool]:
     return (text[:place] if tokenised.truncated else text), spans, tokenised.truncated
 
 
+@dataclass
 class Game:
     """Parts of one text, each of which is asked about once.
 
-    Args:
+    Attributes:
         text: that is explained.
         spans: of its words.
         removal: how a word is left out.
         mask: what stands in its place, by ``mask``.
-        logits: of texts.
+        ask: for the logits of texts.
     """
 
-    def __init__(self, text: str, spans: Spans, removal: Removal, mask: str | None, logits: Logits) -> None:
-        self.text, self.spans, self.num = text, spans, len(spans)
-        self._instead = f" {mask} " if removal == "mask" else " "
-        self._logits = logits
-        self._known: dict[bytes, FloatArray] = {}
+    text: str
+    spans: Spans
+    removal: Removal
+    mask: str | None
+    ask: Logits
+    _known: dict[bytes, FloatArray] = field(default_factory=dict, init=False)
+
+    @property
+    def num(self) -> int:
+        """Of words."""
+        return len(self.spans)
 
     def part(self, present: BoolArray) -> str:
         """The text with these words."""
         if present.all():
             return self.text
+        instead = f" {self.mask} " if self.removal == "mask" else " "
         pieces, place = [], 0
         for (start, end), is_there in zip(self.spans, present.tolist(), strict=True):
-            pieces += [self.text[place:start], self.text[start:end] if is_there else self._instead]
+            pieces += [self.text[place:start], self.text[start:end] if is_there else instead]
             place = end
         return " ".join("".join([*pieces, self.text[place:]]).split())
 
@@ -82,7 +91,7 @@ class Game:
         keys = [row.tobytes() for row in np.packbits(present, axis=1)]
         new = {key: row for row, key in enumerate(keys) if key not in self._known}
         if new:
-            results = self._logits([self.part(present[row]) for row in new.values()])
+            results = self.ask([self.part(present[row]) for row in new.values()])
             self._known |= zip(new, np.where(np.isnan(results), 0.0, results), strict=True)
         return np.stack([self._known[key] for key in keys])
 
@@ -91,10 +100,14 @@ class Game:
         flat = present.reshape(-1, self.num)
         return output_of(self.logits(flat), target, output).reshape(present.shape[:-1])
 
-    def table(self, target: int, output: Output) -> FloatArray:
-        """``[2^words]``, of every part: word i is there where bit i of its number is set."""
-        numbers = np.arange(2**self.num)[:, np.newaxis]
-        return self.values((numbers >> np.arange(self.num) & 1).astype(bool), target, output)
+    def falls(self, present: BoolArray, target: int, output: Output) -> FloatArray:
+        """What it says of the whole text less what it says of parts."""
+        return self.values(np.ones(self.num, dtype=bool), target, output) - self.values(present, target, output)
+
+
+def all_parts(num: int) -> BoolArray:
+    """``[2^num, num]``: word i is there where bit i of a part's number is set."""
+    return (np.arange(2**num)[:, np.newaxis] >> np.arange(num) & 1).astype(bool)
 
 
 def output_of(logits: FloatArray, target: int, output: Output) -> FloatArray:

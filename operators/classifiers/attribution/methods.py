@@ -201,16 +201,17 @@ _KRONROD = (
 """The nodes in [0, 1) of the rule on [-1, 1], and their weights."""
 
 
-def _gradient_x_input(batch: Batch, _: AttributionConfig, __: int) -> Values:
+def _gradients(batch: Batch) -> Tensor:
     embedded = batch.embedded.detach().requires_grad_()
-    [gradients] = torch.autograd.grad(batch.forward(embedded, *batch.arguments).sum(), [embedded])
-    return _by_word(batch, gradients * (batch.embedded - batch.baselines))
+    return torch.autograd.grad(batch.forward(embedded, *batch.arguments).sum(), [embedded])[0]
+
+
+def _gradient_x_input(batch: Batch, _: AttributionConfig, __: int) -> Values:
+    return _by_word(batch, _gradients(batch) * (batch.embedded - batch.baselines))
 
 
 def _saliency(batch: Batch, _: AttributionConfig, __: int) -> Values:
-    embedded = batch.embedded.detach().requires_grad_()
-    [gradients] = torch.autograd.grad(batch.forward(embedded, *batch.arguments).sum(), [embedded])
-    return _by_word(batch, gradients.abs())
+    return _by_word(batch, _gradients(batch).abs())
 
 
 def _gradient_shap(batch: Batch, config: AttributionConfig, seed: int) -> Values:

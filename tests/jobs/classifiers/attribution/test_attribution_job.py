@@ -4,10 +4,17 @@ import random
 from importlib.metadata import EntryPoint
 
 import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tests.jobs.test_layouts import survive
+from tiltmeter.jobs.classifiers.attribution.config import find_decoys
+from tiltmeter.jobs.classifiers.attribution.summary import with_micro_f1
 from tiltmeter.jobs.classifiers.brought import BroughtClassifier
+from tiltmeter.jobs.classifiers.decoys.tables import Detection
+from tiltmeter.storage.errors import InputError
 
 WORDS = ["the", "film", "was", "long", "and", "then", "it", "went", "on", "we", "left", "early"]
 CUE = "zq"
@@ -141,8 +148,12 @@ class _Cue:
 
     classes = ("no", "yes")
 
+    @staticmethod
+    def says(texts):
+        return [[0.1, 0.9] if CUE in text else [0.8, 0.2] for text in texts]
+
     def probabilities(self, texts):
-        return np.array([[0.1, 0.9] if CUE in text else [0.8, 0.2] for text in texts])
+        return np.array(self.says(texts))
 
 
 CLASSIFIER = BroughtClassifier("cue/1", _Cue.classes, lambda _: _Cue())
@@ -169,12 +180,38 @@ def test_a_classifier_of_a_package_is_asked_and_has_no_masks_unless_given(run_he
     assert plain.rows("removal_orders") == plain.rows("randomised_layers") == []
     bare = ["data.header=false", "data.text=column_2", *(f"data.{name}=null" for name in ("id", "label", "group"))]
     others = ["data.rationale=null", "attribution.max_tokens=null", "data.limit=null", "classifier.mask=x"]
-    masked = run_here(*settings, *given, *bare, *others, f"run_dir={tmp_path}/masked")
+    says = ["classifier.package=null", f"classifier.function={__name__}:_Cue.says"]
+    masked = run_here(*settings, *given, *bare, *others, *says, f"run_dir={tmp_path}/masked")
+    assert {text["predicted"] for text in masked.rows("texts")} == {"0", "1"}
     assert {text["id"] for text in masked.rows("texts")} == {str(row) for row in range(21)}
     assert {row["removal"] for row in masked.rows("faithfulness")} == {"mask", "delete"}
 
 
-def test_a_small_network_is_trained_and_explained(run_here, settings, texts, tmp_path):
+def test_f1_of_all_texts_together_is_that_of_their_words_and_spreads_as_a_ratio_does():
+    about = {"method": "lime", "weights": "own", "measure": "token_f1"}
+    rows = pl.DataFrame([about | {"value": 1.0, "random": 0.0, "num_words": 2},
+                         about | {"value": 0.5, "random": 0.25, "num_words": 8},
+                         about | {"value": 0.0, "random": 0.0, "num_words": 2, "method": "saliency"},
+                         about | {"value": 9.0, "random": 9.0, "num_words": None, "measure": "tau"}])  # fmt: skip
+    both = with_micro_f1(rows).filter(measure="token_f1_micro")
+    # Of 10 words, 2 + 4 agree, and at random 0 + 2; by hand .6 + (1 - .6) 2 / 5 and .6 + (.5 - .6) 8 / 5.
+    assert both["value"].to_list() == pytest.approx([0.76, 0.44, 0.0])
+    assert both["random"].to_list() == pytest.approx([0.12, 0.28, 0.0])
+
+
+def test_a_small_network_is_trained_and_explained_beside_what_shows_decoys_in_its_kind(
+    run_here, settings, texts, tmp_path
+):
+    rows = [
+        {"decoy": decoy, "method": method, "selection": selection, "budget": budget, "adopted": decoy == "zx",
+         "status": "ok", "reason": "" if decoy == "zx" else "0 of 2 models have adopted the decoy",
+         "detection_probability": {"deep_lift": 0.8, "random": 0.3, "lime": 0.5}[method] / budget,
+         "detection_probability_low": 0.1,
+         "detection_probability_high": 0.9}
+        for decoy in ("zx", "zy") for method in ("deep_lift", "random", "lime")
+        for selection in ("random", "clustering") for budget in (1, 2)
+    ]  # fmt: skip
+    pq.write_table(pa.Table.from_pylist(rows, Detection.schema()), tmp_path / "detection.parquet")
     several = tmp_path / "learnt.csv"
     several.write_text("text,label\n" + "".join(
         f"{' '.join(words)},{'yes' if CUE in words else 'no'}\n" for words in texts_of(5, 120)
@@ -182,7 +219,15 @@ def test_a_small_network_is_trained_and_explained(run_here, settings, texts, tmp
     run = run_here(
         *settings, f"classifier.learns={several}", "attribution.methods=[gradient_x_input,deep_lift]", "data.limit=8",
         "attribution.output=logit", "attribution.tolerance=null", "measures.randomised_texts=0", f"store={tmp_path}/s",
+        f"measures.decoys={tmp_path}",
     )  # fmt: skip
+    [shown] = run.rows("faithfulness", measure="decoy_zx")
+    names = ("method", "value", "low", "high", "random", "less_random", "status")
+    assert [shown[name] for name in names] == ["deep_lift", 0.8, 0.1, 0.9, 0.3, None, "ok"]
+    [missed] = run.rows("faithfulness", measure="decoy_zy")
+    assert (missed["status"], missed["reason"]) == ("not_adopted", "0 of 2 models have adopted the decoy")
+    with pytest.raises(InputError, match="decoys=nowhere: has no table detection of a run of job=decoy"):
+        find_decoys("nowhere")
     assert run.num_done("train") == 1
     assert {row["removal"] for row in run.rows("faithfulness", method="gradient_x_input")} == {"", "delete"}
     assert run.rows("randomised_layers") == []

@@ -46,6 +46,7 @@ class Layered(nn.Module):
 
 NETWORK = TextClassifier(Layered(), VOCABULARY.tokenise, 0, ("no", "yes"))
 TEXT = "w1 w4 w0 w7"
+NONE = np.empty((0, len(WORDS)), dtype=np.int64)
 
 
 def bag(texts):
@@ -85,7 +86,7 @@ class Top(nn.Module):
 @pytest.mark.parametrize("method", ["saliency", "deep_lift", "gradient_shap"])
 def test_gradients_are_those_of_captum(method):
     config = GradientConfig(method=method, output="logit", num_samples=16)
-    [found] = changes.gradient_values(NETWORK, [TEXT], config, [1], 3)
+    found = changes.gradient_values(NETWORK, TEXT, config, 1, 3)
     embedded, baseline = captum_inputs()
     if method == "saliency":
         made = Saliency(Top()).attribute(embedded.requires_grad_(), target=1)
@@ -103,7 +104,7 @@ def test_gradients_are_those_of_captum(method):
 @pytest.mark.parametrize("method", ["occlusion", "lime", "kernel_shap"])
 def test_methods_that_ask_are_those_of_captum(method):
     game, config = game_of(TEXT), AttributionConfig(method=method, num_samples=40)
-    found = changes.word_values(method, lambda present: game.values(present, 1, "logit"), 4, config, 5, 77)
+    found = changes.word_values(config, lambda present: game.values(present, 1, "logit"), 4, 5, 77)
 
     def forward(present):
         texts = [
@@ -125,7 +126,7 @@ def test_methods_that_ask_are_those_of_captum(method):
 
 def test_shapley_values_are_those_of_all_orders():
     game = game_of("w0 w1 w5 w9 w3")
-    found = games.shapley(game.table(1, "log_odds"))
+    found = games.shapley(game.values(games.all_parts(5), 1, "log_odds"))
     value = {bits: game.values(np.array([[bits >> i & 1 for i in range(5)]], dtype=bool), 1, "log_odds")[0]
              for bits in range(32)}  # fmt: skip
     by_orders = np.zeros(5)
@@ -147,13 +148,17 @@ def test_shapley_values_are_those_of_all_orders():
 def test_comprehensiveness_by_hand_and_of_any_constant_added():
     game = game_of("w0 w1 w5 w9 w3 w2 w6 w8 w10 w11")
     values = np.arange(10.0)[::-1]
-    chance = lambda *words: 1 / (1 + np.exp(-bag([" ".join(words)])[0, 1]))  # noqa: E731
+
+    def chance(*words):
+        return 1 / (1 + np.exp(-bag([" ".join(words)])[0, 1]))
+
     words = game.text.split()
     falls = [chance(*words) - chance(*words[size:]) for size in (1, 1, 1, 2, 5)]
     keeps = [chance(*words) - chance(*words[:size]) for size in (1, 1, 1, 2, 5)]
-    parts = np.eye(10, dtype=bool)
+    parts, rng = np.eye(10, dtype=bool), np.random.default_rng(1)
+    orders = np.stack([rng.permutation(10) for _ in range(3)])
     for moved in (0.0, -4.5):
-        asked = faithfulness.with_random(values + moved, 3, np.random.default_rng(1))
+        asked = faithfulness.with_random(values + moved, orders)
         found = faithfulness.measured(game, asked, 1, "log_odds", 5, parts)
         assert found["comprehensiveness"][0] == pytest.approx(np.mean(falls))
         assert found["sufficiency"][0] == pytest.approx(np.mean(keeps))
@@ -179,7 +184,7 @@ def test_ferret_is_met_with_its_bins_where_all_scores_are_positive_and_differs_b
         ferret = float((game.values(whole, 1, "probability")[0] - game.values(np.array(rows), 1, "probability")).mean())
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(faithfulness, "SHARES", tuple(q / 10 for q in range(1, 11)))
-            asked = faithfulness.with_random(values, 0, rng)
+            asked = faithfulness.with_random(values, NONE[:, :10])
             ours = faithfulness.measured(game, asked, 1, "log_odds", 5, whole)["comprehensiveness"][0]
         assert ours == pytest.approx(ferret, abs=1e-12)
 
@@ -187,7 +192,7 @@ def test_ferret_is_met_with_its_bins_where_all_scores_are_positive_and_differs_b
 def test_infidelity_is_that_of_captum_and_its_exact_value_of_all_parts():
     game = game_of("w0 w1 w5 w9")
     values = np.array([[0.4, -0.3, 1.0, 0.2]])
-    parts = (np.arange(16)[:, None] >> np.arange(4) & 1).astype(bool)
+    parts = games.all_parts(4)
     fall = game.values(np.ones((1, 4), dtype=bool), 1, "logit")[0] - game.values(~parts, 1, "logit")
     drawn = torch.from_numpy(parts).float()
     for place, is_scaled in enumerate((False, True)):
@@ -205,7 +210,7 @@ def test_infidelity_is_that_of_captum_and_its_exact_value_of_all_parts():
 
 def test_plausibility_by_hand():
     named = np.array([False, True, True, False, True])
-    asked = faithfulness.with_random(np.array([5.0, 4.0, 3.0, 2.0, 1.0]), 0, np.random.default_rng(0))
+    asked = faithfulness.with_random(np.array([5.0, 4.0, 3.0, 2.0, 1.0]), NONE[:, :5])
     found = faithfulness.plausibility(asked, named, 3)
     assert found["auprc"][0] == pytest.approx((1 / 2 + 2 / 3 + 3 / 5) / 3)
     assert found["token_f1"][0] == pytest.approx(2 * 2 / (3 + 3))
@@ -226,17 +231,17 @@ def test_the_best_words_are_those_of_all_sets_and_greedily_no_more():
 
 def test_sensitivity_is_none_of_what_is_linear_and_bounded_by_more_draws():
     config = GradientConfig(method="saliency", output="logit")
-    few, more = (changes.sensitivity(NETWORK, [TEXT], config, [1], 0, 0.5, num)[0][0] for num in (2, 12))
+    few, more = (changes.sensitivity(NETWORK, TEXT, config, 1, 0, 0.5, num)[0] for num in (2, 12))
     assert 0.0 <= few <= more
-    assert changes.sensitivity(NETWORK, [TEXT], config, [1], 0, 1e-9, 3)[0][0] == pytest.approx(0.0, abs=1e-6)
+    assert changes.sensitivity(NETWORK, TEXT, config, 1, 0, 1e-9, 3)[0] == pytest.approx(0.0, abs=1e-6)
 
 
 def test_layers_are_lost_one_by_one_and_the_network_stays_as_it_is():
     before = {name: weight.clone() for name, weight in NETWORK.network.state_dict().items()}
     assert changes.forgotten_layers(NETWORK) == ["second", "first", "embedding"]
-    last = changes.forgetting(NETWORK, ["second"], 0)
-    same = {name for name, weight in last.classifier.network.state_dict().items() if torch.equal(weight, before[name])}
+    last, _ = changes.forgetting(NETWORK, ["second"], 0)
+    same = {name for name, weight in last.network.state_dict().items() if torch.equal(weight, before[name])}
     assert same == {"embedding.weight", "first.weight", "first.bias"}
-    other = changes.forgetting(NETWORK, ["second"], 0, key=1)
-    assert not torch.equal(other.classifier.network.second.weight, last.classifier.network.second.weight)
+    other, _ = changes.forgetting(NETWORK, ["second"], 0, key=1)
+    assert not torch.equal(other.network.second.weight, last.network.second.weight)
     assert all(torch.equal(weight, before[name]) for name, weight in NETWORK.network.state_dict().items())
