@@ -9,6 +9,7 @@ import polars as pl
 from tiltmeter.jobs.classifiers.errors.slices import OfSlices, predicates_of_data
 from tiltmeter.jobs.classifiers.errors.tables import Flagged, in_words
 from tiltmeter.jobs.classifiers.errors.texts import SCORED, halves
+from tiltmeter.jobs.report.exports import inert
 from tiltmeter.jobs.report.wording import SIGNIFICANCE
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.operators.classifiers.errors.examples import Examples
@@ -93,6 +94,6 @@ def _order(row: Flagged) -> tuple[float, float, int]:
 
 
 def export_flagged(run: Run[Any, Any], flagged: TableRef) -> None:
-    """Write ``exports/flagged.csv``: the table, its lists of reasons divided by semicolons."""
+    """Write ``exports/flagged.csv``: the table, its lists of reasons divided by semicolons; no text is a formula."""
     rows = pl.DataFrame(run.runner.store.read(flagged)).with_columns(pl.col("reasons").list.join("; "))
-    run.directory.export_bytes(_FILE, rows.write_csv().encode())
+    run.directory.export_bytes(_FILE, rows.with_columns(inert(pl.col(pl.String))).write_csv().encode())
