@@ -1,4 +1,4 @@
-"""Figures of a page as files to take away: drawn as the page shows them, as SVG and PDF, with a table of their numbers."""
+"""Figures of a page as files to take away: as the page shows them, in SVG and PDF, with a table of their numbers."""
 
 import asyncio
 import gzip

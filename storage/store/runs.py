@@ -33,7 +33,9 @@ _PLAIN_NAME = r"\w[\w.-]*"
 _EXPORT_NAME = rf"(?:{FIGURES}/)?{_PLAIN_NAME}"
 RECORD = "run.json"
 REPORT = "report.html"
+METHODS, REFERENCES = "methods.md", "references.bib"
 _PAGES = ("config.yaml", REPORT)
+_TEXTS = (METHODS, REFERENCES)
 _SETTING = "run_dir=<path>"
 
 
@@ -174,7 +176,7 @@ class RunDirectory:
     def _places(self) -> list[Path]:
         """Where this run is going to write."""
         tables = [f"{name}{ending}" for name in self.tables for ending in ("", ".parquet", ".partial")]
-        return [self.path / name for name in (*_PAGES, *tables)]
+        return [self.path / name for name in (*_PAGES, *_TEXTS, *tables)]
 
 
 @contextmanager
@@ -256,7 +258,8 @@ def _published(path: Path) -> list[Path]:
     for place in existing:
         if not (_is_plain_file(place) if place in files else _holds_parts_only(place)):
             raise _foreign(path, place.name)
-    return [*existing, *_dataset_of(path, record.get("dataset")), *(path / name for name in _PAGES), path / RECORD]
+    pages = [path / name for name in (*_PAGES, *(_TEXTS if "papers" in record else ()))]
+    return [*existing, *_dataset_of(path, record.get("dataset")), *pages, path / RECORD]
 
 
 def _dataset_of(path: Path, noted: Sequence[str] | None) -> list[Path]:
