@@ -130,9 +130,8 @@ class _DrawingPage:
 async def _drawn(browser: Any, caption: str, figure: Figure) -> _Drawing:
     [plain] = json.loads(as_json([figure]))
     facts = json.loads(await browser.calc_fig(plain, {"format": "json"}))
-    svg = await browser.calc_fig(plain, {"format": "svg"})
     # The drawing lies within the margins of its page.
     page = {side: pixels + _MARGINS for side, pixels in facts["size"].items()}
     pdf = await browser.calc_fig(plain, {"format": "pdf", **page})
     numbers = Grid(caption, facts["headings"], facts["rows"], facts["numeric"])
-    return _Drawing(svg, _MOMENT.sub(_EPOCH, pdf), as_csv(numbers).encode(errors="replace"))
+    return _Drawing(facts["svg"].encode(), _MOMENT.sub(_EPOCH, pdf), as_csv(numbers).encode(errors="replace"))

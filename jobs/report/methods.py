@@ -7,6 +7,7 @@ that several jobs have alike. Lines of a template may break anywhere; an empty l
 import re
 from collections.abc import Iterable, Mapping
 from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ def write_methods(run: Run[Any, Any], tables: Frames) -> None:
         StorageError: if they can't be written.
     """
     directory, failures = run.directory, run.runner.failures.values()
-    record = directory.record | {"failed": sum(map(len, failures))}
+    record = directory.record | {"failed": sum(map(len, failures)), "version": _version()}
     text = methods(run.config, record, tables)
     keys = cited(text)
     directory.write_record(papers=keys)
@@ -48,13 +49,20 @@ def methods(config: CommonConfig, record: Mapping[str, Any], tables: Frames) -> 
     """The text, as Markdown with citations as Pandoc has them.
 
     Args:
-        record: of the run, as in ``run.json``, with the number of units that ``failed``.
+        record: of the run, as in ``run.json``, with how many units ``failed`` and the ``version`` of this package.
     """
     name = config.job.name
     template = _environment().get_template(f"{name if name in templates() else _OTHERS}.jinja")
     text = template.render(c=config, record=record, **_facts(tables))
     paragraphs = [" ".join(part.split()) for part in re.split(r"\n\s*\n", text)]
     return "\n\n".join(part for part in paragraphs if part) + "\n"
+
+
+def _version() -> str:
+    try:
+        return version("tiltmeter")
+    except PackageNotFoundError:
+        return ""
 
 
 def cited(text: str) -> list[str]:

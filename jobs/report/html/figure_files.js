@@ -1,4 +1,4 @@
-// --- a figure for files, as the page shows it at a desk: its drawing, its size and its numbers, as Kaleido asks for them ---
+// --- a figure for files, as the page shows it at a desk: as Kaleido asks for it, or with its size and its numbers, as JSON ---
 
 const DESK = 992; // pixels
 const USUAL_HEIGHT = 450;
@@ -37,12 +37,11 @@ function sizeOf(layout) {
   return {width: layout.width ?? DESK, height: layout.height ?? USUAL_HEIGHT};
 }
 
-function sizeAndNumbers({data, layout}, figure) {
+function numbersIn(figure) {
   const rows = numbersOf(figure);
   const table = tableOf(rows.length ? rows : fromDots(figure));
   const heads = [...table.tHead.rows[0].cells];
   return {
-    size: sizeOf(layout),
     headings: heads.map((head) => head.textContent),
     numeric: heads.filter((head) => head.className === "number").map((head) => head.textContent),
     rows: [...table.tBodies[0].rows].map((row) => [...row.cells].map((cell) => cell.textContent)),
@@ -52,6 +51,7 @@ function sizeAndNumbers({data, layout}, figure) {
 const drawing = Plotly.toImage;
 Plotly.toImage = async ({config, ...figure}, options) => {
   const shown = fitted(figure, DESK);
-  if (options.format === "full-json") return JSON.stringify(sizeAndNumbers(shown, figure));
-  return drawing({...shown, config}, {...options, ...sizeOf(shown.layout)});
+  const size = sizeOf(shown.layout);
+  const drawn = await drawing({...shown, config}, {...options, ...size, format: "svg"});
+  return options.format === "full-json" ? JSON.stringify({svg: drawn, size, ...numbersIn(figure)}) : drawn;
 };
