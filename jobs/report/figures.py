@@ -93,9 +93,10 @@ def export_figures(directory: RunDirectory, page: Page) -> None:
 def _named_figures(page: Page) -> Iterator[tuple[str, tuple[str, Figure]]]:
     """Figures with their captions by section and place, and of several in one place by their number there."""
     for name, chart in named_blocks(page, Chart):
+        has_several = len(chart.figures) > 1
         for number, (label, figure) in enumerate(chart.figures.items(), 1):
-            choice = f" {chart.question or 'Shown'}: {label}." if label and (chart.question or number > 1) else ""
-            ending = f"-{number}" if len(chart.figures) > 1 else ""
+            choice = f" {chart.question or 'Shown'}: {label}." if chart.question or has_several else ""
+            ending = f"-{number}" if has_several else ""
             yield f"{name}{ending}", (f"{chart.caption}{choice}", figure)
 
 
