@@ -59,8 +59,8 @@ def test_letters_of_figures_are_text(exported):
     assert b"/BaseFont" in content
     assert b"Tj" in streams
     assert b"/Subtype /Image" not in content
-    assert re.findall(rb"/MediaBox \[0 0 (\d+)[.\d]* (\d+)", content) == [(b"759", b"130")], (
-        "of 992 and 154 pixels, with margins"
+    assert re.findall(rb"/MediaBox \[0 0 (\d+)[.\d]* (\d+)", content) == [(b"759", b"131")], (
+        "of 992 and 154 pixels, with 20 of margins"
     )
 
 

@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import polars as pl
@@ -29,9 +30,11 @@ TEMPLATES = {path.stem: path.read_text(encoding="utf-8") for path in TEXTS.glob(
 def text(configured):
     """The text of a run with such settings and tables."""
 
+    compose = cache(configured)
+
     def made(*overrides, record=RECORD, **tables):
         frames = {name: pl.LazyFrame(rows) for name, rows in tables.items()}
-        return methods(configured(*overrides), record, Frames(frames))
+        return methods(compose(*overrides), record, Frames(frames))
 
     return made
 
@@ -72,7 +75,7 @@ CORPORA = {"corpus": ["letters"], "language": ["en"], "num_articles": [1], "num_
 
 def test_the_text_of_a_survey_of_gender_whole(text):
     made = text(
-        "job=gender_survey",
+        *("job=gender_survey", "wordset/gender=[english]"),
         "embedding.num_replicas=4",
         "seed=12345",
         record={**RECORD, "left_out": [{"kind": "empty", "num": 2}, {"kind": "kept", "num": 9}]},
@@ -85,13 +88,15 @@ def test_the_text_of_a_survey_of_gender_whole(text):
 
 
 CASES = tomllib.loads((Path(__file__).parent / "methods.toml").read_text(encoding="utf-8"))["case"]
+EMBEDDINGS = ("association", "bootstrap", "gender_adversary", "gender_survey", "psychophysics", "survey")
 NEEDED = {
+    **{job: ["wordset/gender=[english]"] for job in EMBEDDINGS},
     "attribution": ["data.path=x", "data.label=l", "classifier.learns=x"],
     "compare": ["runs=[a,b]"],
     "decoy_benchmark": ["data.path=x"],
     "entity_resolution": ["pairs=x"],
     "error_characterisation": ["data.path=x", "data.prediction=p"],
-    "gender_adversary": ["data.path=x"],
+    "gender_adversary": ["data.path=x", "wordset/gender=[english]"],
     "gru_training": ["labelled.path=x"],
     "overnight": ["jobs=x"],
     "plan": ["job.of=survey"],
