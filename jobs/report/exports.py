@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import polars as pl
 
-from tiltmeter.jobs.report.html.elements import Block, Chart, Details, Grid, Page, Part
+from tiltmeter.jobs.report.html.elements import Block, Chart, Details, Grid, Page, Part, Section
 from tiltmeter.jobs.report.run_log import RUN_LOG
 from tiltmeter.jobs.report.wording import DASH
 from tiltmeter.jobs.runtime.config import TableFormat
@@ -58,12 +58,12 @@ def export_tables(directory: RunDirectory, page: Page, formats: Sequence[TableFo
 def named_blocks(page: Page, kind: type[_Kind]) -> Iterator[tuple[str, _Kind]]:
     """Blocks of a kind, such as tables, by the section in which they stand and their place among those there."""
     numbers: Counter[str] = Counter()
-    sections = [(section.anchor, section.blocks) for section in page.sections if section.anchor != RUN_LOG]
-    for anchor, blocks in [(_LEAD, page.lead), *sections]:
-        section = re.sub(r"[^\w-]+", "-", anchor)
-        for block in _within(blocks, kind):
-            numbers[section] += 1
-            yield f"{section}-{numbers[section]}", block
+    sections = [Section(_LEAD, "", page.lead), *(one for one in page.sections if one.anchor != RUN_LOG)]
+    for section in sections:
+        anchor = re.sub(r"[^\w-]+", "-", section.anchor)
+        for block in _within(section.blocks, kind):
+            numbers[anchor] += 1
+            yield f"{anchor}-{numbers[anchor]}", block
 
 
 def _within(blocks: Iterable[Block], kind: type[_Kind]) -> Iterator[_Kind]:

@@ -61,9 +61,9 @@ def check_figures() -> None:
         ) from error
     browser = Chromium.find_browser(skip_local=False)
     if not browser or not Path(browser).is_file():
-        found = f"there is none at BROWSER_PATH={browser}" if browser else "there is none on PATH"
+        place = f"there is none at BROWSER_PATH={browser}" if browser else "there is none on PATH"
         raise ConfigError(
-            f"{_SETTING}: figures are drawn by Chromium or Chrome, and {found}; install it, "
+            f"{_SETTING}: figures are drawn by Chromium or Chrome, and {place}; install it, "
             "set the variable BROWSER_PATH to its program, or set exports.figures=false"
         )
 

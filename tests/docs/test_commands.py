@@ -151,7 +151,7 @@ def first_of(override: str) -> str:
 def test_every_command_has_settings_that_exist_and_are_valid(compose):
     done = set()
     for command in COMMANDS:
-        if not command.is_ours or command.line in done or command.line.startswith(INSTALLED):
+        if not command.is_ours or command.line in done or command.line.startswith((*INSTALLED, "tiltmeter runs")):
             continue
         done.add(command.line)
         try:
