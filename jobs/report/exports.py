@@ -108,11 +108,11 @@ def _inert(text: str) -> str:
 def inert(texts: pl.Expr) -> pl.Expr:
     """Texts for a CSV file: an apostrophe stands before what a spreadsheet would take for a formula.
 
-    >>> pl.select(inert(pl.lit(pl.Series(["=1+1", "-1.5", "-a", "a=b", None])))).to_series().to_list()
-    ["'=1+1", '-1.5', "'-a", 'a=b', None]
+    >>> pl.DataFrame({"a": ["=1+1", "-1.5"], "b": ["-b", None], "c": [-1, 2]}).with_columns(inert(pl.col(pl.String))).rows()
+    [("'=1+1", "'-b", -1), ('-1.5', None, 2)]
     """
     is_formula = texts.str.contains(_FORMULA) & ~texts.str.contains(_NUMBER)
-    return pl.when(is_formula).then(pl.concat_str(pl.lit("'"), texts)).otherwise(texts)
+    return pl.when(is_formula).then(texts.str.replace("^", "'")).otherwise(texts)
 
 
 def as_markdown(table: Grid, _name: str = "") -> str:

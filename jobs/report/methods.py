@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import jinja2
@@ -118,6 +118,15 @@ def _names(words: Iterable[object]) -> str:
     return listed([f"`{' '.join(redacted_text(str(word)).replace('`', chr(39)).split())}`" for word in words])
 
 
+def _models(places: Iterable[str]) -> str:
+    """Models by their names on the hub, or by those of their folders.
+
+    >>> _models(["google-bert/bert-base-cased", "/data/models/mine"])
+    '`google-bert/bert-base-cased` and `mine`'
+    """
+    return _names(PurePath(place).name if place.startswith(("/", ".", "~")) else place for place in places)
+
+
 def _listed(numbers: Iterable[object], last: str = "and") -> str:
     return listed([str(_written(number)) for number in numbers], last)
 
@@ -147,6 +156,6 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"names": _names, "listed": _listed, "percent": _percent}
+    environment.filters |= {"names": _names, "models": _models, "listed": _listed, "percent": _percent}
     environment.globals |= {"plural": plural}
     return environment
