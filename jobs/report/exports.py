@@ -108,7 +108,8 @@ def _inert(text: str) -> str:
 def inert(texts: pl.Expr) -> pl.Expr:
     """Texts for a CSV file: an apostrophe stands before what a spreadsheet would take for a formula.
 
-    >>> pl.DataFrame({"a": ["=1+1", "-1.5"], "b": ["-b", None], "c": [-1, 2]}).with_columns(inert(pl.col(pl.String))).rows()
+    >>> rows = pl.DataFrame({"a": ["=1+1", "-1.5"], "b": ["-b", None], "c": [-1, 2]})
+    >>> rows.with_columns(inert(pl.col(pl.String))).rows()
     [("'=1+1", "'-b", -1), ('-1.5', None, 2)]
     """
     is_formula = texts.str.contains(_FORMULA) & ~texts.str.contains(_NUMBER)
