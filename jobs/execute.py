@@ -20,6 +20,7 @@ from tiltmeter.cluster.start import Workers
 from tiltmeter.cluster.work import Failure
 from tiltmeter.jobs.changes.history import changes_of_run
 from tiltmeter.jobs.report import terminal
+from tiltmeter.jobs.report.figures import check_figures
 from tiltmeter.jobs.report.lead import first_sentence
 from tiltmeter.jobs.report.page import write_report
 from tiltmeter.jobs.runtime import draws
@@ -47,6 +48,8 @@ def execute(job: Job[Any, Any], config: CommonConfig) -> Path:
         UnitsFailed: if units failed; ``run.json`` then names them with their tracebacks.
         ConfigError, InputError, ClusterError, RunDirectoryBusy, StorageError: if the run could not start or go on.
     """
+    if config.exports.figures:
+        check_figures()
     store = Store(config.store)
     with collected() as bad:
         sources = job.find_sources(config)

@@ -42,8 +42,9 @@ def test_the_wheel_installs_one_package_with_its_settings_and_types(site):
     assert {path.name for path in (site / "tiltmeter").iterdir()} == {*PACKAGES, "__init__.py", "py.typed"}
     settings = {path.relative_to(ROOT / "conf") for path in (ROOT / "conf").rglob("*.yaml")}
     assert {path.relative_to(site / "tiltmeter/conf") for path in site.glob("tiltmeter/conf/**/*.yaml")} == settings
-    carried = {path.name for path in (ROOT / "jobs/report/html").iterdir() if path.is_file()}
-    assert {path.name for path in (site / "tiltmeter/jobs/report/html").iterdir()} == carried
+    for folder in ("html", "method_texts"):
+        carried = {path.name for path in (ROOT / "jobs/report" / folder).iterdir() if path.is_file()}
+        assert {path.name for path in (site / "tiltmeter/jobs/report" / folder).iterdir()} == carried
     assert {path.name for path in site.rglob("*.dist-info/licenses/*")} == {"LICENSE", "NOTICE"}
 
 

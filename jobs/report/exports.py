@@ -5,18 +5,25 @@ import io
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
-from tiltmeter.jobs.report.html.elements import Block, Details, Grid, Page, Part
+import polars as pl
+
+from tiltmeter.jobs.report.html.elements import Block, Chart, Details, Grid, Page, Part, Section
 from tiltmeter.jobs.report.run_log import RUN_LOG
 from tiltmeter.jobs.report.wording import DASH
 from tiltmeter.jobs.runtime.config import TableFormat
 from tiltmeter.storage.store.runs import RunDirectory
 
+_Kind = TypeVar("_Kind", Chart, Grid)
 _LEAD = "lead"
 _ISOLATES = re.compile("[\u2068\u2069]")
 """They keep the order of what a browser shows; files have one text in each cell."""
 
 _BREAKS = re.compile(r"(?:[^\S\xa0]|[\0-\x1f\x7f])+")
+_FORMULA, _NUMBER = r"^[=+\-@\t\r]", r"^[+-]?[\d.,]+(?:[eE][+-]?\d+)?%?$"
+"""Spreadsheets compute a text that begins like the first, such as ``=1+1`` and ``@SUM(A1)``; the second is harmless."""
+
 _MARKDOWN = re.compile(r"[\\|*_`<>~$&]|(?<=\])[(\[]")
 """What would be no plain text in a cell; of brackets, only those of a link, as intervals have them too."""
 
@@ -41,29 +48,30 @@ def export_tables(directory: RunDirectory, page: Page, formats: Sequence[TableFo
     Raises:
         StorageError: if a file of others has such a name, or it can't be written.
     """
-    for name, table in _named_tables(page):
+    for place, table in named_blocks(page, Grid):
         for form in formats:
             ending, written = _FORMATS[form]
+            name = f"table-{place}"
             directory.export_bytes(f"{name}.{ending}", written(table, name).encode(errors="replace"))
 
 
-def _named_tables(page: Page) -> Iterator[tuple[str, Grid]]:
-    """Tables by the section in which they stand, and by their place among its tables."""
+def named_blocks(page: Page, kind: type[_Kind]) -> Iterator[tuple[str, _Kind]]:
+    """Blocks of a kind, such as tables, by the section in which they stand and their place among those there."""
     numbers: Counter[str] = Counter()
-    sections = [(section.anchor, section.blocks) for section in page.sections if section.anchor != RUN_LOG]
-    for anchor, blocks in [(_LEAD, page.lead), *sections]:
-        section = re.sub(r"[^\w-]+", "-", anchor)
-        for table in _tables(blocks):
-            numbers[section] += 1
-            yield f"table-{section}-{numbers[section]}", table
+    sections = [Section(_LEAD, "", page.lead), *(one for one in page.sections if one.anchor != RUN_LOG)]
+    for section in sections:
+        anchor = re.sub(r"[^\w-]+", "-", section.anchor)
+        for block in _within(section.blocks, kind):
+            numbers[anchor] += 1
+            yield f"{anchor}-{numbers[anchor]}", block
 
 
-def _tables(blocks: Iterable[Block]) -> Iterator[Grid]:
+def _within(blocks: Iterable[Block], kind: type[_Kind]) -> Iterator[_Kind]:
     for block in blocks:
-        if isinstance(block, Grid):
+        if isinstance(block, kind):
             yield block
         elif isinstance(block, Details | Part):
-            yield from _tables(block.blocks)
+            yield from _within(block.blocks, kind)
 
 
 def _line(text: str) -> str:
@@ -72,19 +80,40 @@ def _line(text: str) -> str:
 
 
 def as_csv(table: Grid, _name: str = "") -> str:
-    """The caption as a comment, a header, and the rows; what is missing is empty, and a minus is that of programs."""
+    """The caption as a comment, a header, and the rows; what is missing is empty, and a minus is that of programs.
+
+    Texts that a spreadsheet would compute have an apostrophe in front, as :func:`inert` has it.
+    """
     numeric = [heading in table.numeric for heading in table.headings]
     content = io.StringIO()
     if table.caption:
         content.write(f"# {_line(table.caption)}\n")
     writer = csv.writer(content, lineterminator="\n")
-    writer.writerow(map(_line, table.headings))
+    writer.writerow(_inert(_line(heading)) for heading in table.headings)
     for row in table.rows:
         cells = ["" if cell == DASH else _line(cell) for cell in row]
         writer.writerow(
-            [cell.replace("−", "-") if is_number else cell for cell, is_number in zip(cells, numeric, strict=True)]
+            [
+                cell.replace("−", "-") if is_number else _inert(cell)
+                for cell, is_number in zip(cells, numeric, strict=True)
+            ]
         )
     return content.getvalue()
+
+
+def _inert(text: str) -> str:
+    return f"'{text}" if re.match(_FORMULA, text) and not re.match(_NUMBER, text) else text
+
+
+def inert(texts: pl.Expr) -> pl.Expr:
+    """Texts for a CSV file: an apostrophe stands before what a spreadsheet would take for a formula.
+
+    >>> rows = pl.DataFrame({"a": ["=1+1", "-1.5"], "b": ["-b", None], "c": [-1, 2]})
+    >>> rows.with_columns(inert(pl.col(pl.String))).rows()
+    [("'=1+1", "'-b", -1), ('-1.5', None, 2)]
+    """
+    is_formula = texts.str.contains(_FORMULA) & ~texts.str.contains(_NUMBER)
+    return pl.when(is_formula).then(texts.str.replace("^", "'")).otherwise(texts)
 
 
 def as_markdown(table: Grid, _name: str = "") -> str:

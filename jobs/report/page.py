@@ -7,9 +7,11 @@ from typing import Any
 from tiltmeter.cluster.stages import StageRecord
 from tiltmeter.cluster.work import Failure
 from tiltmeter.jobs.report.exports import export_tables
+from tiltmeter.jobs.report.figures import export_figures
 from tiltmeter.jobs.report.grids import count, grid
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Details, Page, Paragraph, Part, Section, render
 from tiltmeter.jobs.report.lead import Lead
+from tiltmeter.jobs.report.methods import write_methods
 from tiltmeter.jobs.report.run_log import run_log
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.published import Frames, PublishedTable, published_tables
@@ -36,7 +38,8 @@ MakePage = Callable[[Run[Any, Any], Frames], Body]
 
 
 def write_report(run: Run[Any, Any], make_page: MakePage, changes: Sequence[Section] = ()) -> Lead:
-    """Write ``report.html`` into the run directory, with the tables asked for; returns what the page says first.
+    """Write ``report.html`` into the run directory, with the text on methods and the tables and figures that are asked
+    for; returns what the page says first.
 
     Args:
         run: that has published its tables.
@@ -44,13 +47,17 @@ def write_report(run: Run[Any, Any], make_page: MakePage, changes: Sequence[Sect
         changes: since the last run that asked the same.
     """
     directory, published = run.directory, published_tables(run.directory)
-    body = make_page(run, Frames({name: table.rows for name, table in published.items()}))
+    frames = Frames({name: table.rows for name, table in published.items()})
+    body = make_page(run, frames)
     configuration = (directory.path / "config.yaml").read_text(encoding="utf-8")
     failures = [failure for group in run.runner.failures.values() for failure in group]
     stages, left_out = run.runner.records, left_out_sentences(directory.record.get("left_out", []))
     page = compose(body, published, stages, configuration, failures, changes, left_out)
     directory.write_text(REPORT, render(page))
+    write_methods(run, frames)
     export_tables(directory, page, run.config.exports.tables)
+    if run.config.exports.figures:
+        export_figures(directory, page)
     return body.lead
 
 

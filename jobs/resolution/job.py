@@ -8,6 +8,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from tiltmeter.cluster.capacity import ResourceRequest
+from tiltmeter.jobs.report.exports import inert
 from tiltmeter.jobs.resolution.config import RecordScorer, ResolutionRun
 from tiltmeter.jobs.resolution.constraints import Constrain, check_constraints, given_constraints
 from tiltmeter.jobs.resolution.explanations import assess, check_clusters, questions_by_graph
@@ -154,13 +155,13 @@ def _find(path: str, setting: str, rules: Rules, once: Sequence[str], others: Se
 def export_clusters(run: Resolution, graphs: Mapping[str, Graph]) -> None:
     """Write ``exports/clusters.csv``: each record with its cluster and its component.
 
-    Messy records have all their columns, and those of a cluster follow each other.
+    Messy records have all their columns, and those of a cluster follow each other; no text is a formula.
     """
 
     # A write may be tried again, from the first part.
     def write(sink: IO[bytes] | pa.NativeFile) -> None:
         for number, part in enumerate(_exported(run, graphs)):
-            sink.write(part.write_csv(include_header=number == 0).encode())
+            sink.write(part.with_columns(inert(pl.col(pl.String))).write_csv(include_header=number == 0).encode())
 
     place = run.directory.export("clusters.csv")
     write_file(fs.LocalFileSystem(), str(place), write, setting="run_dir=<path>")

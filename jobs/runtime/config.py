@@ -64,9 +64,11 @@ class Exports:
 
     Attributes:
         tables: formats of the tables that its page shows.
+        figures: whether each figure that its page shows is drawn as SVG and PDF.
     """
 
     tables: Annotated[tuple[TableFormat, ...], AfterValidator(each_once)] = ()
+    figures: bool = False
 
 
 @pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))

@@ -27,12 +27,15 @@ from tiltmeter.storage.store.streaming import StreamedTable
 from tiltmeter.storage.store.tables import with_labels, write_bytes, write_file
 
 LOCK = ".lock"
-EXPORTS = "exports"
+EXPORTS, FIGURES = "exports", "figures"
 _DATASET = "dataset"
 _PLAIN_NAME = r"\w[\w.-]*"
+_EXPORT_NAME = rf"(?:{FIGURES}/)?{_PLAIN_NAME}"
 RECORD = "run.json"
 REPORT = "report.html"
+METHODS, REFERENCES = "methods.md", "references.bib"
 _PAGES = ("config.yaml", REPORT)
+_TEXTS = (METHODS, REFERENCES)
 _SETTING = "run_dir=<path>"
 
 
@@ -115,7 +118,7 @@ class RunDirectory:
         if name not in exports and place.exists():
             raise _foreign(self.path, f"{EXPORTS}/{name}")
         with _errors_naming(place.parent):
-            place.parent.mkdir(exist_ok=True)
+            place.parent.mkdir(parents=True, exist_ok=True)
         self.write_record(exports=[*exports, name])
         return place
 
@@ -159,20 +162,21 @@ class RunDirectory:
 
     def _clear(self) -> None:
         with _errors_naming(self.path):
-            if not _is_plain_folder(self.path / EXPORTS):
-                raise _foreign(self.path, EXPORTS)
+            folders = [EXPORTS, f"{EXPORTS}/{FIGURES}"]
+            if foreign_folder := next((name for name in folders if not _is_plain_folder(self.path / name)), None):
+                raise _foreign(self.path, foreign_folder)
             published = _published(self.path)
             existing = (place for place in self._places() if os.path.lexists(place))
             if foreign := next((place for place in existing if place not in published), None):
                 raise _foreign(self.path, foreign.name)
-            clean_up_partial_files([self.path, self.path / EXPORTS], is_recursive=False)
+            clean_up_partial_files([self.path, *(self.path / name for name in folders)], is_recursive=False)
             for target in published:
                 shutil.rmtree(target) if target.is_dir() else target.unlink(missing_ok=True)
 
     def _places(self) -> list[Path]:
         """Where this run is going to write."""
         tables = [f"{name}{ending}" for name in self.tables for ending in ("", ".parquet", ".partial")]
-        return [self.path / name for name in (*_PAGES, *tables)]
+        return [self.path / name for name in (*_PAGES, *_TEXTS, *tables)]
 
 
 @contextmanager
@@ -248,13 +252,14 @@ def _published(path: Path) -> list[Path]:
     if not is_record(record):
         raise _foreign(path, RECORD)
     files = [path / f"{name}.parquet" for name in record["tables"]]
-    files += [path / EXPORTS / name for name in record.get("exports", []) if re.fullmatch(_PLAIN_NAME, name)]
+    files += [path / EXPORTS / name for name in record.get("exports", []) if re.fullmatch(_EXPORT_NAME, name)]
     folders = [path / form for name in record["tables"] for form in (name, f"{name}.partial")]
     existing = [place for place in (*files, *folders) if os.path.lexists(place)]
     for place in existing:
         if not (_is_plain_file(place) if place in files else _holds_parts_only(place)):
             raise _foreign(path, place.name)
-    return [*existing, *_dataset_of(path, record.get("dataset")), *(path / name for name in _PAGES), path / RECORD]
+    pages = [path / name for name in (*_PAGES, *(_TEXTS if "papers" in record else ()))]
+    return [*existing, *_dataset_of(path, record.get("dataset")), *pages, path / RECORD]
 
 
 def _dataset_of(path: Path, noted: Sequence[str] | None) -> list[Path]:

@@ -19,7 +19,7 @@ from tiltmeter.cluster.stages import Stage, UnitsFailed
 from tiltmeter.cluster.start import Workers
 from tiltmeter.cluster.work import each
 from tiltmeter.jobs.execute import execute
-from tiltmeter.jobs.runtime.config import CommonConfig, CommonReading, Exports
+from tiltmeter.jobs.runtime.config import CommonConfig, CommonReading, ConfigError, Exports
 from tiltmeter.jobs.runtime.job import Job
 from tiltmeter.jobs.upkeep.runs import read_runs
 from tiltmeter.storage.bad_records import BadRecords, collect
@@ -170,6 +170,21 @@ def test_runs_are_of_one_series_that_ask_the_same_wherever_and_however_they_work
     page = (tmp_path / "alike3/report.html").read_text()
     assert "The last run that asked the same and succeeded started at" in page
     assert "This is the first run of its kind" in (tmp_path / "unlike0/report.html").read_text()
+
+
+def test_without_a_browser_a_run_with_figures_is_refused_before_any_work(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("BROWSER_PATH", "/nowhere/chromium")
+    with pytest.raises(ConfigError, match="there is none at BROWSER_PATH=/nowhere/chromium"):
+        run(exports=Exports(figures=True))
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_run_has_a_text_on_methods_and_its_papers(run, tmp_path):
+    record = record_of(run())
+    text = (tmp_path / "run/methods.md").read_text()
+    assert "The job `squares` comes from another package" in text
+    assert record["papers"] == []
+    assert (tmp_path / "run/references.bib").read_text() == "% No paper is cited.\n"
 
 
 def test_a_page_of_runs_says_what_their_records_and_reports_say(run, tmp_path):

@@ -88,7 +88,9 @@ def test_links_in_place_of_files_are_not_followed(begin, run_dir, outside, name)
     assert not (folder / name).is_symlink()
 
 
-@pytest.mark.parametrize("name", ["config.yaml", "report.html", "words.parquet", "words"])
+@pytest.mark.parametrize(
+    "name", ["config.yaml", "methods.md", "references.bib", "report.html", "words.parquet", "words"]
+)
 def test_files_that_no_run_has_written_are_not_replaced(begin, tmp_path, name):
     (tmp_path / name).write_text("years of work")
     for _ in range(2):
@@ -111,6 +113,17 @@ def test_exports_replace_nothing_and_follow_no_link(tmp_path, outside, kind):
             place.symlink_to(outside / "thesis.json") if kind == "link" else place.write_text("years of work")
         with pytest.raises(StorageError, match="is not one of ours" if kind == "file" else "is a symbolic link"):
             run.export_bytes("thesis.json", b"")
+
+
+def test_texts_that_an_earlier_run_did_not_write_are_not_replaced(begin, run_dir):
+    for name in ("methods.md", "references.bib"):
+        folder = run_dir()
+        (folder / name).write_text("years of work")
+        with pytest.raises(StorageError, match=f"its {name} is not one of ours; choose an empty run_dir"):
+            begin(folder)
+        begin(run_dir(papers=[]))
+        assert not (folder / name).exists()
+        (folder / "run.json").unlink()
 
 
 # --- the store ------------------------------------------------------------------------------------------------------

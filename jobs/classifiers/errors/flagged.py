@@ -20,6 +20,7 @@ from tiltmeter.jobs.classifiers.errors.slice_files import (
 )
 from tiltmeter.jobs.classifiers.errors.tables import Flagged, Kept, Retests
 from tiltmeter.jobs.classifiers.errors.texts import SCORED, OfTexts
+from tiltmeter.jobs.report.exports import inert
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.table import Estimate
 from tiltmeter.operators.classifiers.errors.slices import columns, confirmation
@@ -126,6 +127,6 @@ def _file_name(path: str | None) -> str | None:
 
 
 def export_flagged(run: Run[Any, Any], flagged: TableRef) -> None:
-    """Write ``exports/flagged.csv``: the table, its lists of reasons divided by semicolons."""
+    """Write ``exports/flagged.csv``: the table, its lists of reasons divided by semicolons; no text is a formula."""
     rows = pl.DataFrame(run.runner.store.read(flagged)).with_columns(pl.col("reasons").list.join("; "))
-    run.directory.export_bytes(_FLAGGED, rows.write_csv().encode())
+    run.directory.export_bytes(_FLAGGED, rows.with_columns(inert(pl.col(pl.String))).write_csv().encode())

@@ -207,9 +207,9 @@ def render(page: Page) -> str:
     """
     blocks = [*page.lead, *(block for section in page.sections for block in section.blocks)]
     drawing = ["page_unpack.js", "page_numbers.js", "page_charts.js"] if _has_chart(blocks) else []
-    script = "\n".join(_text(name) for name in ["page_tables.js", *drawing])
+    script = "\n".join(asset(name) for name in ["page_tables.js", *drawing])
     packed_library = library() if drawing else ""
-    return _template().render(page=page, library=packed_library, style=_text("page.css"), script=script)
+    return _template().render(page=page, library=packed_library, style=asset("page.css"), script=script)
 
 
 def _has_chart(blocks: Iterable[Block]) -> bool:
@@ -218,7 +218,8 @@ def _has_chart(blocks: Iterable[Block]) -> bool:
     )
 
 
-def _text(name: str) -> str:
+def asset(name: str) -> str:
+    """The text of a file that pages are made with."""
     return (_HERE / name).read_text(encoding="utf-8")
 
 

@@ -66,6 +66,15 @@ def test_csv_by_hand():
     assert as_csv(Grid("", ["minus"], [["−1"]])) == "minus\n−1\n", "of a text, it is a character like any other"
 
 
+def test_no_text_of_a_csv_is_a_formula_and_numbers_stay_numbers():
+    formulas = ["=1+1", "@SUM(A1)", "+49 30", "-a", "-1+1", "+cmd|' /C calc'!A0"]
+    harmless = ["-1", "+1.5e-3", "-12%", "1=1", "a-b", "'=1", "−a"]
+    for cell in [*formulas, *harmless]:
+        [[written]] = csv.reader(as_csv(Grid("", ["x"], [[cell]])).splitlines()[1:])
+        assert written == (f"'{cell}" if cell in formulas else cell)
+    assert as_csv(Grid("", ["=x"], [["-a"]], ["=x"])) == "'=x\n-a\n", "a column of numbers has no text"
+
+
 def test_tables_are_named_by_their_section_and_the_next_run_removes_them(tmp_path):
     inner = [Paragraph("x"), Details("more", [Part("less", [TABLE])]), TABLE]
     sections = [Section("a/b c", "", inner), Section("a-b-c", "", [TABLE]), Section("account", "", [TABLE])]

@@ -268,7 +268,11 @@ def test_a_report_counts_and_describes_tables_that_its_page_does_not_read(direct
         return Body("A run", {}, Lead([], []), [])
 
     runner = SimpleNamespace(records=[], failures={}, entry=None, store=None)
-    run = SimpleNamespace(directory=directory, runner=runner, config=SimpleNamespace(exports=Exports()))
+    run = SimpleNamespace(
+        directory=directory,
+        runner=runner,
+        config=SimpleNamespace(exports=Exports(), job=SimpleNamespace(name="rating"), seed=0),
+    )
     assert write_report(run, page) == Lead([], [])
     html = (directory.path / "report.html").read_text()
     assert "no_score" in html

@@ -1,11 +1,13 @@
 """The job `gru_training`: its file is a system that `sentiment_rating` takes."""
 
+import csv
 from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 
+from tests.fixtures.pages import BROWSER
 from tests.jobs.conftest import Outcome
 from tiltmeter.operators.sentiment.gru import GRUConfig, GRUDescription, TrainedGRU, score
 from tiltmeter.operators.sentiment.gru_training import LabelledTexts, train
@@ -133,3 +135,19 @@ def test_its_file_scores_sentences(train_by, run_here, tmp_path):
 def test_files_without_a_column_are_refused(labelled, run_here, tmp_path):
     with pytest.raises(InputError, match=r"labelled.path: .* has no column 'words'; its columns are 'column_1', "):
         run_here(*labelled["coded"], "labelled.text=words", f"store={tmp_path}")
+
+
+@pytest.mark.skipif(BROWSER is None, reason="needs chromium on PATH")
+def test_figures_that_are_asked_for_change_no_unit_and_have_the_numbers_of_the_training(
+    train_by, run_here, labelled, tmp_path
+):
+    store = train_by("coded").run.path.parent / "store"
+    run = run_here(*labelled["coded"], "exports.figures=true", f"store={store}", f"run_dir={tmp_path}/run")
+    assert run.record["units"]["done"] == 0
+    figures = tmp_path / "run/exports/figures"
+    assert {path.name for path in figures.iterdir()} == {f"training-1.{ending}" for ending in ("csv", "pdf", "svg")}
+    _, *rows = csv.reader((figures / "training-1.csv").read_text().splitlines()[1:])
+    losses = [row["loss"] for row in run.rows("training")]
+    assert [float(row[-1]) for row in rows][: len(losses)] == pytest.approx(losses, rel=1e-3)
+    assert "There was no test part" not in (run.path / "methods.md").read_text()
+    assert f"word vectors of {SETTINGS['dimensions']} dimensions" in (run.path / "methods.md").read_text()
