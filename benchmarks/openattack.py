@@ -119,7 +119,7 @@ def attack_ours(texts: Sequence[str], words: Sequence[Mapping[int, str]], near: 
         tokens = text.split()
         space = {at: [replaced(tokens[at], other) for other in near[word]] for at, word in known.items()}
         space = {at: options for at, options in space.items() if options}
-        read = victim.open(tokens, [space])
+        read = victim.for_text(tokens, [space])
         label = int(read({})(np.zeros((1, 0), np.int64))[0].argmax())
         sizes = [len(options) for options in space.values()]
         attack = ladder(Queries(read(space), label), sizes, len(tokens), SearchConfig(max_share=1.0), 0, number)

@@ -45,7 +45,7 @@ def summed(repetition: int, num_groups: int, size: int, gain: float) -> dict[str
     }
     refs: dict[str, Any] = {role: [role] for role in tables}
     held: Any = Held(tables)
-    work = SumUp(**refs, intervals=KeyedResampleSettings(num_resamples=5), seed=0)
+    work = SumUp(**refs, decoys=[], intervals=KeyedResampleSettings(num_resamples=5), seed=0)
     return {name: table.to_pylist() for name, table in work.tables(held)}
 
 

@@ -140,7 +140,7 @@ class _Attacked:
 
     def rows(self) -> Iterator[Table]:
         """Of the text, of its attacks, and of what each direction came to."""
-        victim_of = self.reader.open(self.tokens, [case.space for case in self.cases])
+        victim_of = self.reader.for_text(self.tokens, [case.space for case in self.cases])
         probabilities = victim_of({})(np.zeros((1, 0), dtype=np.int64))[0]
         named = {case.direction: case for case in self.cases if case.is_original}
         yield self._described(probabilities, {place for case in named.values() for place in case.space})

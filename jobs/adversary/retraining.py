@@ -171,7 +171,7 @@ class Retrain(Work, unit="adversary_retraining/1", stage="retrain", makes=[Retra
     ) -> None:
         """Whether the verdict is right, whether it flips along some direction, and in how many of the old texts."""
         tokens = row.text.split()
-        victim_of, label = reader.open(tokens, []), _verdict(reader, tokens)
+        victim_of, label = reader.for_text(tokens, []), _verdict(reader, tokens)
         limit, result.is_flip = change_limit(len(tokens), self.search.max_share), False
         for case in cases:
             if not result.is_flip:
@@ -185,7 +185,7 @@ class Retrain(Work, unit="adversary_retraining/1", stage="retrain", makes=[Retra
 
 
 def _verdict(reader: LinearReader, tokens: Sequence[str]) -> int:
-    return int(reader.open(tokens, [])({})(np.zeros((1, 0), dtype=np.int64))[0].argmax())
+    return int(reader.for_text(tokens, [])({})(np.zeros((1, 0), dtype=np.int64))[0].argmax())
 
 
 class EvaluateRetraining(Work, unit="adversary_retraining_summary/2", stage="compare trainings", makes=[Retraining]):

@@ -218,7 +218,7 @@ def _read(reader: Reader, tokens: Sequence[str], texts: Sequence[_Changed], defe
             if option not in options:
                 options.append(option)
             choices[row, place] = 1 + options.index(option)
-    return reader.open([defended(token, defence) for token in tokens], [])(space)(choices[:, list(space)])
+    return reader.for_text([defended(token, defence) for token in tokens], [])(space)(choices[:, list(space)])
 
 
 def _pieces(tokens: Sequence[str], texts: Sequence[_Changed], sizes: Mapping[str, Pieces]) -> tuple[float, ...]:

@@ -31,7 +31,7 @@ class Reader(Protocol):
     @property
     def classes(self) -> tuple[str, ...]: ...
 
-    def open(self, tokens: Sequence[str], spaces: Sequence[Space], /) -> Callable[[Space], Victim]:
+    def for_text(self, tokens: Sequence[str], spaces: Sequence[Space], /) -> Callable[[Space], Victim]:
         """For a text, given all spaces that will be asked about: of each space, the victim of its choices."""
 
     def knows(self, token: str, /) -> bool | None:
@@ -54,7 +54,7 @@ class TextReader(NamedTuple):
     read: Read
     cut: Callable[[Sequence[str]], Sequence[Pieces]] | None = None
 
-    def open(self, tokens: Sequence[str], spaces: Sequence[Space]) -> Callable[[Space], Victim]:
+    def for_text(self, tokens: Sequence[str], spaces: Sequence[Space]) -> Callable[[Space], Victim]:
         known: dict[str, FloatArray] = {}
 
         def probabilities(texts: Sequence[str]) -> FloatArray:
@@ -111,7 +111,7 @@ class LinearReader:
         self._model, self._vocabulary, self._analyse = model, vocabulary, analyse
         self._features: dict[str, tuple[int, ...]] = {}
 
-    def open(self, tokens: Sequence[str], _: Sequence[Space]) -> Callable[[Space], Victim]:
+    def for_text(self, tokens: Sequence[str], _: Sequence[Space]) -> Callable[[Space], Victim]:
         features = [self._of(token) for token in tokens]
 
         def victim(space: Space) -> Victim:

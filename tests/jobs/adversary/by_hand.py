@@ -284,7 +284,7 @@ class ByHand:
         return {"attack": attack, "queries": queries, "fall": fall, "log10_size": size, "num_candidates": sum(sizes)}
 
     def queries(self, reader, tokens, case):
-        victim_of = reader.open(tokens, [case.space])
+        victim_of = reader.for_text(tokens, [case.space])
         label = int(victim_of({})(np.zeros((1, 0), dtype=np.int64))[0].argmax())
         return Queries(victim_of(case.space), label)
 

@@ -67,7 +67,7 @@ def trained_again(seed, permuted="", num_trainings=10):
             Spaces(row=row.row, direction="pair", control=-1, replica=0, position=at, option=option, is_likely=True)
             for at, [option] in space.items()
         ]
-        victim_of, case = reader.open(tokens, [space]), Case("pair", -1, 0, space, 0)
+        victim_of, case = reader.for_text(tokens, [space]), Case("pair", -1, 0, space, 0)
         label = int(victim_of({})(np.zeros((1, 0), dtype=np.int64))[0].argmax())
         attack = ladder(Queries(victim_of(space), label), case.sizes, 1, SEARCH, seed, row.row)
         if attack.status in FLIPPED:

@@ -132,7 +132,7 @@ def test_texts_are_as_the_victim_reads_them(run, by_hand):
         assert [*rows] == [text["row"] for text in by_hand.attacked]
         for text in by_hand.attacked:
             row, tokens = rows[text["row"]], text["text"].split()
-            [shares] = reader.open(tokens, [])({})(np.zeros((1, 0), dtype=np.int64))
+            [shares] = reader.for_text(tokens, [])({})(np.zeros((1, 0), dtype=np.int64))
             predicted = reader.classes[int(shares.argmax())]
             group = text["author"] if by_hand.config.data.group else None
             assert [row[column] for column in ("text", "label", "group")] == [text["text"], text["label"], group]

@@ -45,7 +45,7 @@ def test_changes_are_read_as_scikit_learn_reads_the_texts_that_they_make(num_cla
     tokens = ["The", "film,", "DON'T", "you", "know,", "film", "is", "well-made", "good", "good", "nowhere", "é!"]
     space = {1: ["plot,", "nothing,"], 2: ["Good", "unheard"], 7: ["film-film", "bad bad", "é"], 11: ["awful!"]}
     choices = np.concatenate([levels([2, 2, 3, 1], number) for number in range(1, 5)])
-    read, expected = (reader.open(tokens, [space])(space)(choices) for reader in (linear, text))
+    read, expected = (reader.for_text(tokens, [space])(space)(choices) for reader in (linear, text))
     np.testing.assert_allclose(read, expected, atol=1e-12)
     assert [reader.knows("nothing,") for reader in (linear, text)] == [False, None]
     assert linear.knows("plot,")
@@ -60,7 +60,7 @@ def test_a_text_is_read_once_and_single_changes_together():
         return np.tile([0.6, 0.4], (len(texts), 1))
 
     spaces = [{0: ["x", "y"], 2: ["z"]}, {0: ["y"]}]
-    victim_of = TextReader(("a", "b"), read).open(["a", "b", "c"], spaces)
+    victim_of = TextReader(("a", "b"), read).for_text(["a", "b", "c"], spaces)
     assert batches == [["a b c", "x b c", "y b c", "a b z"]]
     victim_of(spaces[1])(np.array([[0], [1]]))
     victim_of(spaces[0])(levels([2, 1], 2))
