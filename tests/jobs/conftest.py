@@ -20,6 +20,7 @@ from ray import cloudpickle
 
 from tests.golden import tables
 from tiltmeter.cluster.work import Failure, Report
+from tiltmeter.jobs import catalogue
 from tiltmeter.jobs.command import execute
 from tiltmeter.jobs.composing import build
 from tiltmeter.jobs.runtime.work import WorkUnit
@@ -31,12 +32,14 @@ from tiltmeter.storage.vectors.files import EmbeddingFile, write_embedding
 
 @pytest.fixture(scope="session")
 def configured():
-    """Builds a config from overrides, as ``tiltmeter`` would."""
+    """Builds a config from overrides, as ``tiltmeter`` would, with settings of packages where there are any."""
+    packages = [f"pkg://{package}" for package in catalogue.settings_packages()]
+    folders = [f"hydra.searchpath=[{','.join(packages)}]"] if packages else []
 
     def compose(*overrides):
         command = read_command([str(override) for override in overrides])
         with hydra.initialize_config_module("tiltmeter.conf", version_base="1.3"):
-            return command.config(build(hydra.compose("tiltmeter", command.words), command.words))
+            return command.config(build(hydra.compose("tiltmeter", [*command.words, *folders]), command.words))
 
     return compose
 
