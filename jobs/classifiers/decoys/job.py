@@ -1,13 +1,12 @@
 """Job `decoy_benchmark`: how soon explanations tell that a model is right for the wrong reason."""
 
-import csv
-import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 
 from tiltmeter.cluster.capacity import ResourceRequest
 from tiltmeter.cluster.scheduling import evenly
@@ -21,6 +20,7 @@ from tiltmeter.jobs.classifiers.labelled_data import read_labelled_data
 from tiltmeter.jobs.classifiers.resources import training_requests
 from tiltmeter.jobs.classifiers.splits import split_texts
 from tiltmeter.jobs.classifiers.tables import SENTENCES
+from tiltmeter.jobs.report.exports import inert
 from tiltmeter.jobs.runtime.job import Job
 from tiltmeter.jobs.runtime.work import Done
 from tiltmeter.operators.classifiers.decoys.detection import Explained, top_words
@@ -308,7 +308,7 @@ _STUDY = ("model", "method", "pool", "place", "text", "label", "predicted", "wor
 
 
 def _export_study(run: DecoyRun, explained: Mapping[str, _Pairs]) -> None:
-    """Instances, in which models have names that do not tell them apart; and in ``study_key.csv``, which is which."""
+    """Instances, of models whose names tell nothing, with no text a formula; in ``study_key.csv``, which is which."""
     rows: list[dict[str, Any]] = []
     names: dict[str, tuple[str, str, str, int]] = {}
     every = ((decoy, *key, kinds) for decoy, pairs in explained.items() for key, kinds in pairs.items())
@@ -321,8 +321,9 @@ def _export_study(run: DecoyRun, explained: Mapping[str, _Pairs]) -> None:
                 about = {"model": name, "method": method, "pool": pool}
                 rows += (about | row for row in _instances(lines, run.config.explanations.top_words))
     rows.sort(key=lambda row: (row["model"], row["method"], row["pool"], row["place"]))
-    run.directory.export_bytes("study.csv", _csv(_STUDY, [[row[name] for name in _STUDY] for row in rows]))
-    run.directory.export_bytes("study_key.csv", _csv(("model", "decoy", "trained", "number"), sorted(names.values())))
+    keys = pl.DataFrame(sorted(names.values()), ("model", "decoy", "trained", "number"), orient="row")
+    for name, table in {"study": pl.DataFrame(rows).select(_STUDY), "study_key": keys}.items():
+        run.directory.export_bytes(f"{name}.csv", table.with_columns(inert(pl.col(pl.String))).write_csv().encode())
 
 
 def _instances(lines: Sequence[Mapping[str, Any]], num_words: int) -> Iterator[dict[str, Any]]:
@@ -334,12 +335,6 @@ def _instances(lines: Sequence[Mapping[str, Any]], num_words: int) -> Iterator[d
         shown = "; ".join(f"{words[index]['word']} ({values[index]:+.3f})" for index in top)
         labels = {"label": words[0]["gold"], "predicted": words[0]["predicted"]}
         yield {"place": place, "text": " ".join(line["word"] for line in words), "words": shown, **labels}
-
-
-def _csv(heading: Sequence[str], rows: Sequence[Sequence[Any]]) -> bytes:
-    sink = io.StringIO()
-    csv.writer(sink, lineterminator="\n").writerows([heading, *rows])
-    return sink.getvalue().encode()
 
 
 def _requests(config: DecoyBenchmarkRun, _: BenchmarkSources, num_gpus: int) -> Sequence[ResourceRequest]:

@@ -8,6 +8,8 @@ from operator import itemgetter
 from unittest.mock import Mock
 
 import numpy as np
+import polars as pl
+import pyarrow as pa
 import pytest
 from scipy.stats import t as student
 
@@ -16,7 +18,7 @@ from tiltmeter.cluster.stages import UnitsFailed
 from tiltmeter.cluster.work import Failure
 from tiltmeter.jobs.classifiers import training
 from tiltmeter.jobs.classifiers.decoys import models as decoy_models
-from tiltmeter.jobs.classifiers.decoys.job import train_models
+from tiltmeter.jobs.classifiers.decoys.job import _export_study, train_models
 from tiltmeter.jobs.classifiers.models import TextModel, TrainedSource
 from tiltmeter.jobs.runtime.work import Done
 from tiltmeter.operators.classifiers.answers import Answers
@@ -386,6 +388,19 @@ def test_the_study_does_not_say_which_model_is_which(benchmark):
     assert sorted(rows) == sorted(made)
     expected = {(decoy, trained, "0") for decoy in ("random_tokens", "movie") for trained in ("decoyed", "original")}
     assert {tuple(key[1:]) for key in keys} == expected
+
+
+def test_no_text_of_the_study_is_a_formula():
+    words = [(word, number) for number, word in enumerate(["=1+1", "is", "@x"])]
+    line = {"sentence": 0, "gold": "-bad", "predicted": "good"}
+    lines = [line | {"word": word, "attribution": float(number)} for word, number in words]
+    run, written = Mock(), {}
+    run.config.seed, run.config.explanations.top_words = 0, 1
+    run.runner.store.read.return_value = pa.Table.from_pylist(lines)
+    run.directory.export_bytes = written.__setitem__
+    _export_study(run, {"movie": {("random", 0): {"decoyed": ["pool"]}}})
+    [row] = pl.read_csv(written["study.csv"]).rows(named=True)
+    assert (row["text"], row["label"], row["words"]) == ("'=1+1 is @x", "'-bad", "'@x (+2.000)")
 
 
 def test_a_column_that_is_not_there_is_refused(run_here, reviews, tmp_path):
