@@ -85,8 +85,9 @@ def load_masked_model(folder: str, device: str, setting: str) -> tuple["PreTrain
     check_masked_model(folder, setting)
     model, missing, tokenizer = _loaded("AutoModelForMaskedLM", folder, setting)
     _check_weights(missing, "masked language model", folder, setting)
-    if tokenizer.mask_token is None:
-        raise CheckpointError(f"{setting}={folder}: its tokenizer has no mask; {remedy(setting)}")
+    mask = tokenizer.mask_token_id
+    if mask is None or int(mask) >= model.config.vocab_size:
+        raise CheckpointError(f"{setting}={folder}: its tokenizer has no mask that the model knows; {remedy(setting)}")
     return model.to(device), tokenizer
 
 
