@@ -311,9 +311,9 @@ def find_sources(config: GenderAdversaryRun) -> AdversarySources:
 def _masked(config: MaskedConfig) -> Checkpoint | None:
     if config.model is None:
         return None
-    found = find_checkpoint(config.model, config.revision, MASKED_SETTING)
-    check_masked_model(found.folder, MASKED_SETTING)
-    return found
+    checkpoint = find_checkpoint(config.model, config.revision, MASKED_SETTING)
+    check_masked_model(checkpoint.folder, MASKED_SETTING)
+    return checkpoint
 
 
 def _check_classes(data: LabelledData, files: Files) -> None:

@@ -15,10 +15,10 @@ from tiltmeter.jobs.adversary.spaces import ORDER, FindSpaces, Further, Tokens
 from tiltmeter.jobs.adversary.tables import MaskedCandidates, Spaces
 from tiltmeter.jobs.runtime.keep_loaded import resident
 from tiltmeter.jobs.runtime.work import Subject
-from tiltmeter.operators.classifiers.adversary import masked
+from tiltmeter.operators.classifiers import masked_words
 from tiltmeter.operators.classifiers.adversary.constraints import Constraints
-from tiltmeter.operators.classifiers.adversary.masked import NONE, MaskedReader, Pool, drawn_words, most_probable
 from tiltmeter.operators.classifiers.adversary.words import replaceable_word, replaced
+from tiltmeter.operators.classifiers.masked_words import NONE, MaskedReader, Pool, drawn_words, most_probable
 from tiltmeter.operators.compute.arrays import FloatArray, IntArray
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.keys import document_key
@@ -45,18 +45,15 @@ class MaskedModel(Subject):
     @property
     def identity(self) -> Mapping[str, Any]:
         """Whatever decides what it says."""
-        return {"masked_model": {"version": self.version, "on_gpu": self.on_gpu, "operator": masked.VERSION}}
+        return {"masked_model": {"version": self.version, "on_gpu": self.on_gpu, "operator": masked_words.VERSION}}
 
     def ready(self) -> AbstractContextManager[MaskedReader]:
         """In a worker, in which it stays until another is asked for."""
         return resident(("masked model", self.version, self.on_gpu), lambda _: self._load())
 
     def _load(self) -> MaskedReader:
-        folder, device = (
-            find_checkpoint(self.model, self.version, MASKED_SETTING).folder,
-            "cuda" if self.on_gpu else "cpu",
-        )
-        return MaskedReader(*load_masked_model(folder, device, MASKED_SETTING))
+        folder = find_checkpoint(self.model, self.version, MASKED_SETTING).folder
+        return MaskedReader(*load_masked_model(folder, "cuda" if self.on_gpu else "cpu", MASKED_SETTING))
 
 
 class FindMaskedSpaces(FindSpaces, unit="adversary_spaces/2", makes=[Spaces, MaskedCandidates]):
@@ -95,13 +92,14 @@ class FindMaskedSpaces(FindSpaces, unit="adversary_spaces/2", makes=[Spaces, Mas
         constraints, barred = self._constraints(), stop_words()
         place_of, is_named = _places(reader.words), np.array([word in named for word in reader.words])
         for row, tokens in texts.items():
-            words = {at: word for at, token in enumerate(tokens) if (word := replaceable_word(token, barred))}
+            named_at = enumerate(replaceable_word(token, barred) for token in tokens)
+            words = {position: word for position, word in named_at if word is not None}
             values = reader.log_probabilities(tokens, list(words))
             for (position, word), scores in zip(words.items(), values, strict=True):
-                own = place_of.get(word, NONE)
-                best = most_probable(scores, is_named & (np.arange(scores.size) != own), self.top)
+                hidden = place_of.get(word, NONE)
+                best = most_probable(scores, is_named & (np.arange(scores.size) != hidden), self.top)
                 for rank, place in enumerate(best.tolist()):
-                    candidate, ratio = reader.words[place], None if own == NONE else scores[place] - scores[own]
+                    candidate, ratio = reader.words[place], None if hidden == NONE else scores[place] - scores[hidden]
                     removed_by = constraints(word, candidate, 1.0)
                     yield row, position, rank, word, candidate, scores[place], ratio, removed_by
 
@@ -131,7 +129,9 @@ class FindMaskedSpaces(FindSpaces, unit="adversary_spaces/2", makes=[Spaces, Mas
         for [row, position], part in nearest.group_by(_PLACE, maintain_order=True):
             choices = [np.array([place_of[word] for word in words]) for words in part["candidate"].to_list()]
             asked = zip(part["beside"].to_list(), choices, strict=True)
-            keys = [self._keys(pool.around(counts.get(word, 0), self.controls.window), word, of) for word, of in asked]
+            keys = [
+                self._keys(pool.around(counts.get(word, 0), self.controls.window), word, few) for word, few in asked
+            ]
             drawn, ranks = drawn_words(choices, keys), part["rank"].to_list()
             made += [
                 (row, int(control), position, ranks[number], pool.words[drawn[control, number]])

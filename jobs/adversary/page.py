@@ -16,7 +16,6 @@ from tiltmeter.jobs.adversary.tables import (
     Attacks,
     Characters,
     Controls,
-    MaskedCandidates,
     Substitutions,
     Summary,
     direction_label,
@@ -42,6 +41,10 @@ _ASKED = (
     "change as much? Words are replaced by what is near to them once their vectors are shifted from men to women, or "
     "back, and along directions that have nothing to do with gender; gendered words are also swapped one by one."
 )
+_ALSO_ASKED = (
+    " Words are also replaced by what a masked language model has in their place, beside random words as frequent, "
+    "which asks whether words that fit matter more, and nothing of gender."
+)
 _NOTHING = "No direction of the embedding was searched, so there are no controls and there is no excess."
 _WITHOUT_GENDER = "directions that have nothing to do with gender"
 _GENDER, _CONTROL, _FIT = "gender", "controls", "words that fit"
@@ -63,7 +66,7 @@ def page(run: Run[GenderAdversaryRun, Any], frames: Frames) -> Body:
         "Does changing gender change the verdict?",
         _facts(config),
         Lead(
-            [Paragraph(_ASKED)],
+            [Paragraph(_ASKED + _ALSO_ASKED * (MASKED in config.direction.kinds))],
             [Bullets([*excesses, *asymmetries(summary), *released(summary), *unfairness(summary), *_beside(frames)])],
             [Bullets([*doubts(summary, config.controls.number), _how_sure(config)])],
         ),
@@ -284,8 +287,6 @@ def _sections(config: GenderAdversaryRun, frames: Frames) -> Iterator[Part]:
     yield section("texts", "Before and after", Draw(Attacks, lambda _: passages(config.report, frames)))
     yield section("searches", "What is proven", Draw(Attacks, _searches))
     yield section("words", "What words were replaced by", Draw(Substitutions, partial(_words, config.report)))
-    fits = Draw(MaskedCandidates, partial(_fits, config.report))
-    yield section("fits", "What a masked language model has in their place", fits)
     yield from sections()
     yield section("characters", "When it is misspelt", _RATES, _DEFENCES)
 
@@ -412,24 +413,6 @@ def _words(config: ReportConfig, substitutions: pl.DataFrame) -> Iterator[Grid]:
         number("shapley", "mean fall"),
         most=40,
         table="substitutions",
-    )
-
-
-def _fits(config: ReportConfig, candidates: pl.DataFrame) -> Iterator[Grid]:
-    numbers = pl.len().alias("num_places"), pl.col("log_probability", "log_ratio").mean()
-    counted = candidates.group_by("word", "candidate", "removed_by").agg(*numbers)
-    yield grid(
-        "Words that the model has where a word is hidden, those of the most places first, with ln of their "
-        "probability there, and that less the hidden word's. It has what fits, opposites included.",
-        counted.sort("num_places", "log_ratio", "word", "candidate", descending=[True, True, False, False]),
-        cell("word", lambda row: masked(row["word"], config)),
-        cell("candidate", lambda row: masked(row["candidate"], config)),
-        count("num_places", "places"),
-        number("log_probability", "ln p", digits=2),
-        number("log_ratio", "less the word's", digits=2),
-        "removed_by",
-        most=40,
-        table="masked_candidates",
     )
 
 

@@ -35,7 +35,7 @@ def test_candidates_are_the_most_probable_words_in_each_place(filled, masked, co
 def test_words_that_fit_have_their_own_sentences_and_a_version_in_the_record(filled, masked, configured):
     html = (filled.path / "report.html").read_text()
     assert "The excess over random words as frequent is" in html
-    assert "What a masked language model has in their place" in html
+    assert "Words are also replaced by what a masked language model has in their place" in html
     assert "An orange dot is of words that a masked language model has" in html
     sources = find_sources(configured(*masked))
     assert filled.record["inputs"]["masked_model"] == {"version": sources.masked.version}
@@ -70,6 +70,7 @@ def test_words_that_decide_a_verdict_are_told_from_random_ones_and_of_a_victim_t
     settings = ["victim=[linear,linear_masked]", "victim.linear.linear.min_count=2", "controls.number=39"]
     settings += ["victim.linear_masked.linear.min_count=2", f"masked_model.model={model}", "masked_model.top=4"]
     settings += ["direction.kinds=[masked]", "language_model.ratio=null", "candidates.min_count=1"]
+    settings += ["masked_model.device=auto", "masked_model.revision=main"]
     run = run_here(*masked, *settings, f"store={tmp_path}/store", f"run_dir={tmp_path}/run")
     rows = {row["victim"]: row for row in run.rows("summary", stratum="all", search="ladder")}
     assert {row["candidate"] for row in run.rows("masked_candidates")} <= {*MALE, *FEMALE}

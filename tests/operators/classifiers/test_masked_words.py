@@ -7,7 +7,7 @@ import pytest
 import torch
 import transformers
 
-from tiltmeter.operators.classifiers.adversary.masked import MaskedReader, Pool, drawn_words, most_probable
+from tiltmeter.operators.classifiers.masked_words import MaskedReader, Pool, drawn_words, most_probable
 
 SPECIAL = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
 SIZES = {"hidden_size": 12, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8}
