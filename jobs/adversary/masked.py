@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 
 from tiltmeter.jobs.adversary.candidates import constraints_of, stop_words
 from tiltmeter.jobs.adversary.config import MASKED, MASKED_SETTING, CandidateConfig, Controls
@@ -78,7 +77,8 @@ class FindMaskedSpaces(FindSpaces, unit="adversary_spaces/2", makes=[Spaces, Mas
         with self.masked.ready() as reader:
             named = {word for word in reader.words if counts.get(word, 0) >= self.candidates.min_count} - stop_words()
             rows = list(self._proposed(reader, texts, named))
-        proposed = _frame(MaskedCandidates.schema(), rows)
+        none = pl.DataFrame(MaskedCandidates.schema().empty_table())
+        proposed = pl.DataFrame(rows, schema=none.schema, orient="row")
         kept = proposed.filter(removed_by="").with_columns(control=pl.lit(-1, pl.Int64))
         along = self.judged(store, texts, self._written(texts, kept))
         pool = Pool.of([(word, counts.get(word, 0)) for word in named - self.words.gendered().genders.keys()])
@@ -160,7 +160,3 @@ class FindMaskedSpaces(FindSpaces, unit="adversary_spaces/2", makes=[Spaces, Mas
 
 def _places(words: Sequence[str]) -> dict[str, int]:
     return {word: place for place, word in enumerate(words)}
-
-
-def _frame(schema: pa.Schema, rows: Sequence[tuple[Any, ...]]) -> pl.DataFrame:
-    return pl.DataFrame(rows, schema=pl.DataFrame(schema.empty_table()).schema, orient="row")
