@@ -27,6 +27,7 @@ import pytest
 import yaml
 
 _WITH_DEVICES = (
+    "jobs.adversary.config.MaskedConfig",
     "jobs.adversary.victims.TransformerVictim",
     "jobs.classifiers.config.TrainedModels",
     "jobs.classifiers.influence.config.Teachers",

@@ -16,6 +16,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache, partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any, NamedTuple, cast
 
@@ -30,7 +32,7 @@ from tiltmeter.cluster.stages import Runner, Stage
 from tiltmeter.jobs.adversary import job, tables
 from tiltmeter.jobs.adversary.attacks import AttackTexts
 from tiltmeter.jobs.adversary.characters import EvaluateCharacters
-from tiltmeter.jobs.adversary.config import AdversaryRun, GenderAdversaryRun
+from tiltmeter.jobs.adversary.config import MASKED_SETTING, AdversaryRun, GenderAdversaryRun
 from tiltmeter.jobs.adversary.job import WholeVectors
 from tiltmeter.jobs.adversary.retraining import COPIES, FOUND, SWAPS, EvaluateRetraining
 from tiltmeter.jobs.adversary.spaces import FindSpaces
@@ -41,6 +43,7 @@ from tiltmeter.jobs.embedding.vectors import vector_column
 from tiltmeter.jobs.runtime.files import Files
 from tiltmeter.jobs.runtime.work import Done, do
 from tiltmeter.jobs.upkeep.plan.config import read_command
+from tiltmeter.storage.models.checkpoints import find_checkpoint
 from tiltmeter.storage.store.ledger import Finished, TableRef
 
 JOB = "gender_adversary"
@@ -57,6 +60,9 @@ SETTINGS = (
     *(f"controls.number={CONTROLS}", "controls.few=true", "search.greedy=false", "search.max_share=0.05"),
     "victim=[linear,linear_masked]",
 )
+FILLED = ("direction.kinds=[masked]", "masked_model.top=2")
+"""Instead, what a masked language model has in the place of words, whose weights are drawn."""
+
 MIN_COUNTS = ("victim.linear.linear.min_count=2", "victim.linear_masked.linear.min_count=2")
 
 
@@ -103,7 +109,9 @@ def run_of(held: Held, config: GenderAdversaryRun, victims: Mapping[str, FoundVi
     def done(works: Any, *, publish: bool = True, **options: Any) -> Done[Any]:  # noqa: ARG001
         return do(cast(Runner, held), works, **options)
 
-    sources = SimpleNamespace(lists=Files({}), victims=victims)
+    named = config.masked_model.model
+    found = find_checkpoint(named, None, MASKED_SETTING) if named else None
+    sources = SimpleNamespace(lists=Files({}), victims=victims, masked=found)
     return cast(AdversaryRun, SimpleNamespace(config=config, sources=sources, runner=held, do=done))
 
 
@@ -157,10 +165,11 @@ class World(NamedTuple):
 
 
 @lru_cache(maxsize=2)
-def world(number: int, planted: bool) -> World:
-    """Its pair, controls and sentences are drawn by its number."""
+def world(number: int, planted: bool, filled: bool = False) -> World:
+    """Its pair, or masked language model, controls and sentences are drawn by its number."""
     pair = PAIRS[0] if planted else PAIRS[number % len(PAIRS)]
-    config = configured(*SETTINGS, *MIN_COUNTS, f"seed={number}", f"direction.pair=[{','.join(pair)}]")
+    more = (*FILLED, f"masked_model.model={masked_model(number)}") if filled else ()
+    config = configured(*SETTINGS, *MIN_COUNTS, f"seed={number}", f"direction.pair=[{','.join(pair)}]", *more)
     held, texts = Held(), chosen(number, planted, config)
     split = held.put(texts)
     status = {"gender": None, "group": None, "status": "ok", "reason": ""}
@@ -172,6 +181,25 @@ def world(number: int, planted: bool) -> World:
     candidates = job.label_candidates(run, near)
     spaces = job.find_spaces(run, near, split, cut)
     return World(held, config, victims, texts, candidates, spaces, near.refs(tables.Pairs), embedding)
+
+
+def masked_model(number: int) -> str:
+    """The folder of a small one that knows the words of the vectors; it is gone when the process ends."""
+    import torch
+    from transformers import BertConfig, BertForMaskedLM, BertTokenizer
+
+    names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *vectors()["word"].to_pylist()]
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    torch.manual_seed(number)
+    folder = Path(_place().name, str(number))
+    BertForMaskedLM(BertConfig(vocab_size=len(names), initializer_range=0.5, **sizes)).save_pretrained(folder)
+    BertTokenizer(vocab={name: place for place, name in enumerate(names)}).save_pretrained(folder)
+    return str(folder)
+
+
+@cache
+def _place() -> TemporaryDirectory[str]:
+    return TemporaryDirectory()
 
 
 def configured(*overrides: str) -> GenderAdversaryRun:
@@ -220,9 +248,15 @@ def planted_labels(texts: Sequence[str], draws: np.random.Generator) -> NDArray[
 Labels = Callable[[Sequence[str], np.random.Generator], NDArray[np.str_]]
 
 
-def attacked(repetition: int, labels: Labels, victim: str, *, planted: bool = False) -> dict[str, Outcome]:
-    """P-values of a victim, to women and to men in turn; to women where a man's word is planted."""
-    made = world(repetition // VICTIMS, planted)
+def attacked(
+    repetition: int, labels: Labels, victim: str, *, planted: bool = False, filled: bool = False
+) -> dict[str, Outcome]:
+    """P-values of a victim, to women and to men in turn; to women where a man's word is planted.
+
+    Args:
+        filled: by what a masked language model has in the place of words, instead.
+    """
+    made = world(repetition // VICTIMS, planted, filled)
     held = made.held.branch()
     classes = labels(made.texts["text"].to_pylist(), np.random.default_rng([repetition, 6]))
     place = made.texts.schema.get_field_index("label")
@@ -231,7 +265,8 @@ def attacked(repetition: int, labels: Labels, victim: str, *, planted: bool = Fa
     found = job.attack_texts(run, job.train_victims(run, texts), made.spaces, made.candidates)
     summary = job.evaluate(run, found, made.pairs, made.vectors).one(tables.Summary)
     gender = "female" if planted or repetition % 2 else "male"
-    [row] = pl.DataFrame(held.read(summary)).filter(direction=f"pair_to_{gender}", stratum="all").to_dicts()
+    direction = "masked" if filled else f"pair_to_{gender}"
+    [row] = pl.DataFrame(held.read(summary)).filter(direction=direction, stratum="all").to_dicts()
     both = [row[name] for name in ("asymmetry_p_adjusted", "asymmetry_control_p")]
     return {name: row[name] for name in RANKS} | {"side": 1.0 if None in both else max(both)}
 
@@ -409,6 +444,7 @@ def misspelt(num_groups: int, group_size: int, chance: float, repetition: int) -
 
 # --- what is claimed ------------------------------------------------------------------------------------------------
 
+UNREAD = "labels are dealt anew: words that fit are as good as others"
 LABELS_DEALT = "labels are dealt anew: no victim can know gender"
 MASKED = "the victim neither learns nor reads gendered words"
 PLANTED = "of 30 in 100 training texts the first word, a man's or a woman's, decides the class"
@@ -454,10 +490,12 @@ _KNOWN = tuple(
 MORE = "to women flips 2.5 times as many"
 _POWER = tuple(Claim(name, SUMMARY, (name,), "power", "group", MORE, 0.5) for name in (*SIGNS, "p_adjusted"))
 _dealt = partial(attacked, labels=drawn_labels, victim="linear")
+_filled = partial(attacked, labels=drawn_labels, victim="linear", filled=True)
 _masked = partial(attacked, labels=told_labels, victim="linear_masked")
 _planted = partial(attacked, labels=planted_labels, victim="linear", planted=True)
 EXPERIMENTS = [
     _stage("labels dealt anew", 200, _dealt, _victims("size", LABELS_DEALT)),
+    _stage("labels dealt anew, words that a masked model has", 200, _filled, _ranks("size", UNREAD)[:3]),
     _stage("gendered words masked", 200, _masked, _victims("size", MASKED)),
     _stage("a planted word", 200, _planted, _KNOWN),
     _rated("texts alone", "text", Case(80, 1.0)),

@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from tiltmeter.jobs.adversary.config import NEIGHBOURS, Words, has_controls
+from tiltmeter.jobs.adversary.config import MASKED, NEIGHBOURS, Words, has_controls
 from tiltmeter.jobs.adversary.tables import FLIPPED, LADDER, Attacks, Outcomes, Part, Substitutions, Texts
 from tiltmeter.jobs.adversary.victims import FoundVictim
 from tiltmeter.jobs.runtime.table import Table
 from tiltmeter.jobs.runtime.work import Work
 from tiltmeter.operators.classifiers.adversary import bounded, genetic, ladder, linear, search, shares
 from tiltmeter.operators.classifiers.adversary import words as adversary_words
+from tiltmeter.operators.classifiers.adversary.kinds import replacement_kind
 from tiltmeter.operators.classifiers.adversary.ladder import SearchConfig, all_at_once, greedy_attack, single_fall
 from tiltmeter.operators.classifiers.adversary.search import Attack
 from tiltmeter.operators.classifiers.adversary.shares import shares_of_fall
@@ -211,7 +212,8 @@ class _Attacked:
                 token, option = self.tokens[place], changes[place]
                 change = Substitutions(**same, position=place, word=token, replacement=option)
                 word, candidate = folded([token, option])
-                change.kind = self.kinds.get((case.direction, word, candidate), "definitional")
+                known = self.kinds.get((case.direction, word, candidate), "definitional")
+                change.kind = replacement_kind((word, candidate), self.words) if case.direction == MASKED else known
                 change.shapley, change.shapley_error = falls.values[number], falls.errors[number]
                 change.is_known, change.is_flip = self.reader.knows(option), attack.status in FLIPPED
                 yield change

@@ -187,7 +187,9 @@ class FindCandidates(Work, unit="adversary_near/2", stage="find candidates", mak
             vocabulary = self._vocabulary(names, np.asarray(vectors, dtype=np.float64))
             words = [word for word in words if word in vocabulary.rows]
         if "synonyms" in self.lists:
-            synonyms, antonyms = (sorted(vocabulary.known(self._listed(name))) for name in ("synonyms", "antonyms"))
+            synonyms, antonyms = (
+                sorted(vocabulary.known(pairs_listed(self.lists, name))) for name in ("synonyms", "antonyms")
+            )
             fitted = counter_fitted(vocabulary.vectors, synonyms, antonyms, self.candidates.counter_fitting)
             vocabulary = vocabulary._replace(vectors=fitted)
         rows = np.array([vocabulary.rows[word] for word in words], dtype=np.int64)
@@ -214,7 +216,7 @@ class FindCandidates(Work, unit="adversary_near/2", stage="find candidates", mak
         self, vocabulary: Vocabulary, words: Sequence[str], shifts: Sequence[_Shift], near: _Nearest
     ) -> Iterator[pa.Table]:
         """A table of each shift: as rows, they would take ten times the memory."""
-        unit, constraints = unit_rows(vocabulary.vectors), self._constraints()
+        unit, constraints = unit_rows(vocabulary.vectors), constraints_of(self.candidates, self.lists)
         leanings = unit @ vocabulary.leaning([self.direction.pair, *self.direction.pairs])
         rows = np.array([vocabulary.rows[word] for word in words], dtype=np.int64)
         for number, shift in enumerate(shifts):
@@ -236,21 +238,22 @@ class FindCandidates(Work, unit="adversary_near/2", stage="find candidates", mak
             }
             yield pa.table(columns, Near.schema())
 
-    def _constraints(self) -> Constraints:
-        """What leaves candidates out."""
-        tags: dict[str, set[str]] = {}
-        for word, tag in self._listed("parts_of_speech"):
-            tags.setdefault(word, set()).add(tag)
-        settings = self.candidates
-        return Constraints(settings.min_cosine, settings.inflections, self._listed("antonyms"), tags)
 
-    def _listed(self, name: str) -> frozenset[tuple[str, str]]:
-        """Of a file of pairs, in small letters; none without a file."""
-        if not (file := self.lists.get(name)):
-            return frozenset()
-        columns = ["column_1", "column_2"]
-        rows = read_records(file["uri"], columns, header=False, rules=dict.fromkeys(columns, (GIVEN,)))
-        return frozenset(rows.select(pl.col(columns).str.to_lowercase()).rows())
+def constraints_of(config: CandidateConfig, lists: Mapping[str, Row]) -> Constraints:
+    """What leaves candidates out."""
+    tags: dict[str, set[str]] = {}
+    for word, tag in pairs_listed(lists, "parts_of_speech"):
+        tags.setdefault(word, set()).add(tag)
+    return Constraints(config.min_cosine, config.inflections, pairs_listed(lists, "antonyms"), tags)
+
+
+def pairs_listed(lists: Mapping[str, Row], name: str) -> frozenset[tuple[str, str]]:
+    """Of a file of pairs, in small letters; none without a file."""
+    if not (file := lists.get(name)):
+        return frozenset()
+    columns = ["column_1", "column_2"]
+    rows = read_records(file["uri"], columns, header=False, rules=dict.fromkeys(columns, (GIVEN,)))
+    return frozenset(rows.select(pl.col(columns).str.to_lowercase()).rows())
 
 
 class FindControls(FindCandidates, unit="adversary_near/2", makes=[Pairs, Near]):

@@ -15,6 +15,7 @@ from tiltmeter.jobs.embedding.sources import find_sources as find_embedding
 from tiltmeter.jobs.runtime.config import each_once
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.files import Files, find_table
+from tiltmeter.jobs.runtime.resources import Device
 from tiltmeter.jobs.runtime.settings.fields import Count, Least0, Least2, Text, settings
 from tiltmeter.operators.classifiers.adversary.ladder import SearchConfig
 from tiltmeter.operators.classifiers.adversary.words import Gender, GenderedWords, gendered_words
@@ -23,6 +24,8 @@ from tiltmeter.operators.embedding.counter_fitting import CounterFittingConfig
 from tiltmeter.operators.statistics.designs.controls import controls_needed
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
 from tiltmeter.storage.errors import InputError
+from tiltmeter.storage.models.checkpoints import Checkpoint, find_checkpoint
+from tiltmeter.storage.models.load import check_masked_model
 from tiltmeter.storage.records import read_records
 from tiltmeter.storage.records.cells import GIVEN
 from tiltmeter.storage.vectors.files import look_through_embedding
@@ -30,11 +33,15 @@ from tiltmeter.storage.vectors.files import look_through_embedding
 Pair = tuple[Text, Text]
 """A man's and a woman's word."""
 
-DirectionKind = Literal["pair", "component", "swap", "names", "neighbours"]
+DirectionKind = Literal["pair", "component", "swap", "names", "neighbours", "masked"]
 SHIFTS: tuple[DirectionKind, ...] = ("pair", "component")
-"""Along a direction of the embedding, which alone have controls."""
+"""Along a direction of the embedding, which have controls."""
 
 NEIGHBOURS: DirectionKind = "neighbours"
+MASKED: DirectionKind = "masked"
+"""What a masked language model has in a word's place, which has controls too: random words."""
+
+MASKED_SETTING = "masked_model.model"
 _WORD_LISTS = ("antonyms", "parts_of_speech", "synonyms")
 
 
@@ -68,8 +75,8 @@ def direction_name(kind: str, gender: str) -> str:
 
 
 def has_controls(direction: str) -> bool:
-    """Whether it is a direction of the embedding."""
-    return direction.startswith(tuple(f"{kind}_to_" for kind in SHIFTS))
+    """Whether it is a direction of the embedding, or that of a masked language model."""
+    return direction == MASKED or direction.startswith(tuple(f"{kind}_to_" for kind in SHIFTS))
 
 
 @settings
@@ -97,7 +104,7 @@ class Directions:
     def names(self) -> list[str]:
         """Of all directions, by the names of the tables, in order."""
         both = {kind: [direction_name(kind, gender) for gender in self.genders] for kind in self.kinds}
-        return [name for kind in self.kinds for name in ([kind] if kind == NEIGHBOURS else both[kind])]
+        return [name for kind in self.kinds for name in ([kind] if kind in (NEIGHBOURS, MASKED) else both[kind])]
 
 
 @settings
@@ -130,6 +137,14 @@ class CandidateConfig:
     synonyms: Text | None
     counter_fitting: CounterFittingConfig
     keep_counterparts: bool
+
+
+@settings
+class MaskedConfig:
+    model: Text | None
+    revision: str | None
+    device: Device
+    top: Count
 
 
 @settings
@@ -171,6 +186,7 @@ class GenderAdversaryRun(EmbeddingsRun):
     direction: Directions
     words: Words
     candidates: CandidateConfig
+    masked_model: MaskedConfig
     language_model: LanguageModel
     search: SearchConfig
     controls: Controls
@@ -207,6 +223,20 @@ class GenderAdversaryRun(EmbeddingsRun):
             )
         return self
 
+    @pydantic.model_validator(mode="after")
+    def _has_masked_model_for_its_direction(self) -> Self:
+        model, is_asked = self.masked_model.model, MASKED in self.direction.kinds
+        if is_asked and model is None:
+            raise ValueError(
+                "direction.kinds: masked words are those of masked_model.model, and there is none; set it to a name on "
+                "the hub or a folder, or leave masked out"
+            )
+        if model is not None and not is_asked:
+            raise ValueError(
+                f"masked_model.model={model}: nothing asks it; add masked to direction.kinds, or leave the model out"
+            )
+        return self
+
     @property
     def linear_victims(self) -> dict[str, LinearVictim]:
         """Those that can be trained again at once."""
@@ -215,7 +245,7 @@ class GenderAdversaryRun(EmbeddingsRun):
     @property
     def num_tests(self) -> int:
         """Of victims along directions that have controls."""
-        return len(self.victim) * len(self.direction.shifts) * len(self.direction.genders)
+        return len(self.victim) * len([name for name in self.direction.names if has_controls(name)])
 
     @pydantic.model_validator(mode="after")
     def _can_be_significant(self) -> Self:
@@ -235,16 +265,18 @@ class GenderAdversaryRun(EmbeddingsRun):
 
 @dataclass(frozen=True, kw_only=True)
 class AdversarySources(Sources):
-    """Also files of labelled texts, classifiers by name, and the files of ``candidates``."""
+    """Also files of labelled texts, classifiers by name, the files of ``candidates``, and the masked model."""
 
     labelled: Files
     victims: dict[str, FoundVictim]
     lists: Files
+    masked: Checkpoint | None = None
 
     def record(self) -> dict[str, Any]:
         """Every input with its version, for ``run.json``."""
         victims = {f"victim.{name}": victim.record for name, victim in self.victims.items()}
-        return super().record() | self.labelled.record() | self.lists.record() | victims
+        masked = {} if self.masked is None else {"masked_model": {"version": self.masked.version}}
+        return super().record() | self.labelled.record() | self.lists.record() | victims | masked
 
 
 AdversaryRun = Run[GenderAdversaryRun, AdversarySources]
@@ -272,7 +304,16 @@ def find_sources(config: GenderAdversaryRun) -> AdversarySources:
         labelled=labelled,
         victims={name: find_victim(name, victim, config.seed) for name, victim in config.victim.items()},
         lists=Files(_lists(config.candidates)),
+        masked=_masked(config.masked_model),
     )
+
+
+def _masked(config: MaskedConfig) -> Checkpoint | None:
+    if config.model is None:
+        return None
+    checkpoint = find_checkpoint(config.model, config.revision, MASKED_SETTING)
+    check_masked_model(checkpoint.folder, MASKED_SETTING)
+    return checkpoint
 
 
 def _check_classes(data: LabelledData, files: Files) -> None:

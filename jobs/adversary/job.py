@@ -12,7 +12,14 @@ from tiltmeter.jobs.adversary.attacks import AttackTexts
 from tiltmeter.jobs.adversary.augmentation import KEY, CollectTexts, export_sample
 from tiltmeter.jobs.adversary.candidates import FindCandidates, FindControls
 from tiltmeter.jobs.adversary.characters import ChangeCharacters, EvaluateCharacters
-from tiltmeter.jobs.adversary.config import AdversaryRun, AdversarySources, GenderAdversaryRun, find_sources
+from tiltmeter.jobs.adversary.config import (
+    MASKED_SETTING,
+    AdversaryRun,
+    AdversarySources,
+    GenderAdversaryRun,
+    find_sources,
+)
+from tiltmeter.jobs.adversary.masked import FindMaskedSpaces, MaskedModel
 from tiltmeter.jobs.adversary.retraining import EvaluateRetraining, Retrain
 from tiltmeter.jobs.adversary.spaces import PART, CutTexts, FindSpaces
 from tiltmeter.jobs.adversary.summary import READ, EvaluateAttacks
@@ -173,19 +180,23 @@ def find_spaces(
 ) -> Done[FindSpaces]:
     """What words may become, of each part of the texts."""
     config, parts = run.config, [ref for name, ref in cut.items() if name.startswith(PART)]
-    return run.do(
-        FindSpaces(
-            label=f"part {number}",
-            direction=config.direction,
-            words=config.words,
-            language_model=config.language_model,
-            texts=texts.select("part", "text"),
-            near=near.refs(Near),
-            counts=cut["counts"],
-            attacked=part,
-        )
-        for number, part in enumerate(parts)
-    )
+    same: dict[str, Any] = {
+        "direction": config.direction,
+        "words": config.words,
+        "language_model": config.language_model,
+        "texts": texts.select("part", "text"),
+        "near": near.refs(Near),
+        "counts": cut["counts"],
+    }
+    kind: type[FindSpaces] = FindSpaces
+    model = config.masked_model
+    if model.model is not None and run.sources.masked is not None:
+        on_gpu = uses_gpus(model.device, run.runner.pool.num_gpus, "masked_model.device")
+        kind = FindMaskedSpaces
+        same |= {"masked": MaskedModel(model.model, run.sources.masked.version, on_gpu), "top": model.top}
+        same |= {"lists": {name: file.identity for name, file in run.sources.lists.files.items()}}
+        same |= {name: getattr(config, name) for name in ("candidates", "controls", "seed")}
+    return run.do(kind(label=f"part {number}", attacked=part, **same) for number, part in enumerate(parts))
 
 
 def attack_texts(
@@ -311,8 +322,11 @@ def evaluate(
 
 
 def _requests(config: GenderAdversaryRun, sources: AdversarySources, num_gpus: int) -> Sequence[ResourceRequest]:
-    """What a worker needs that has an embedding or a victim in memory."""
-    needed = [*embedding_requests(config, sources, num_gpus)]
+    """What a worker needs that has an embedding, a masked language model or a victim in memory."""
+    needed, masked = [*embedding_requests(config, sources, num_gpus)], config.masked_model
+    if masked.model is not None:
+        models = {masked.model: model_folder(masked.model, masked.revision, MASKED_SETTING)}
+        needed.append(model_request(FindSpaces.stage, models, masked.device, num_gpus, "masked_model"))
     for name, victim in config.victim.items():
         setting, asked = f"victim.{name}", victim.system if isinstance(victim, victims.SentimentVictim) else victim
         if isinstance(victim, victims.SentimentVictim):

@@ -8,7 +8,7 @@ import polars as pl
 import regex
 
 from tiltmeter.jobs.adversary.augmentation_page import retrained, sections
-from tiltmeter.jobs.adversary.config import GenderAdversaryRun, ReportConfig
+from tiltmeter.jobs.adversary.config import MASKED, GenderAdversaryRun, ReportConfig
 from tiltmeter.jobs.adversary.tables import (
     FLIPPED,
     GENDERS,
@@ -25,7 +25,7 @@ from tiltmeter.jobs.report.html.elements import Bullets, Chart, Grid, Paragraph,
 from tiltmeter.jobs.report.lead import Lead
 from tiltmeter.jobs.report.page import Body
 from tiltmeter.jobs.report.plots.dots import dots
-from tiltmeter.jobs.report.plots.style import MALE, NEUTRAL, Look, lines
+from tiltmeter.jobs.report.plots.style import FEMALE, MALE, NEUTRAL, Look, lines
 from tiltmeter.jobs.report.views import Draw, Part, Show, section, shown
 from tiltmeter.jobs.report.wording import SIGNIFICANCE, interval, p_equals, percent, plural
 from tiltmeter.jobs.report.wording import number as written
@@ -41,9 +41,14 @@ _ASKED = (
     "change as much? Words are replaced by what is near to them once their vectors are shifted from men to women, or "
     "back, and along directions that have nothing to do with gender; gendered words are also swapped one by one."
 )
+_ALSO_ASKED = (
+    " Words are also replaced by what a masked language model has in their place, beside random words as frequent, "
+    "which asks whether words that fit matter more, and nothing of gender."
+)
 _NOTHING = "No direction of the embedding was searched, so there are no controls and there is no excess."
-_GENDER, _CONTROL = "gender", "controls"
-_LOOKS = {_CONTROL: Look(NEUTRAL), _GENDER: Look(MALE)}
+_WITHOUT_GENDER = "directions that have nothing to do with gender"
+_GENDER, _CONTROL, _FIT = "gender", "controls", "words that fit"
+_LOOKS = {_CONTROL: Look(NEUTRAL), _GENDER: Look(MALE), _FIT: Look(FEMALE)}
 _POINTS = 100.0
 _ROUNDING = 1e-9
 _FEWER = 0.95
@@ -61,7 +66,7 @@ def page(run: Run[GenderAdversaryRun, Any], frames: Frames) -> Body:
         "Does changing gender change the verdict?",
         _facts(config),
         Lead(
-            [Paragraph(_ASKED)],
+            [Paragraph(_ASKED + _ALSO_ASKED * (MASKED in config.direction.kinds))],
             [Bullets([*excesses, *asymmetries(summary), *released(summary), *unfairness(summary), *_beside(frames)])],
             [Bullets([*doubts(summary, config.controls.number), _how_sure(config)])],
         ),
@@ -103,10 +108,11 @@ def headline(summary: pl.DataFrame, num_controls: int) -> Iterator[str]:
     """The excess of every victim and direction that has controls, what could have been shown, and what it means."""
     rows = _overall(summary).drop_nulls("excess")
     for row in rows.iter_rows(named=True):
+        others = "random words as frequent" if row["direction"] == MASKED else _WITHOUT_GENDER
         yield (
             f"{row['victim']}, {direction_label(row['direction'])}: {percent(row['flip_rate'])} of "
-            f"{plural(row['num_texts'], 'verdict')} flip. The excess over directions that have nothing to do with "
-            f"gender is {_points(row)}; {p_equals(row['p_value'])}, {p_equals(row['p_adjusted'])} after Holm. "
+            f"{plural(row['num_texts'], 'verdict')} flip. The excess over {others} is {_points(row)}; "
+            f"{p_equals(row['p_value'])}, {p_equals(row['p_adjusted'])} after Holm. "
             f"{_meaning(row, num_controls, rows.height)}"
         )
 
@@ -141,18 +147,22 @@ def _meaning(row: Row, num_controls: int, num_tests: int) -> str:
     'With 99 controls and 6 tests no p-value could have been below 0.06, so that nothing could have been shown.'
     >>> _meaning(row | {"p_adjusted": 0.01}, 99, 2)
     'Gender matters: 90% of the fall lies on replacements that change or suggest it.'
+    >>> _meaning(row | {"direction": "masked"}, 99, 2)
+    'With 99 controls and 2 tests p could have come down to 0.02: that is no evidence that words which fit matter more.'
     """
+    is_masked = row.get("direction") == MASKED
+    claim = "words which fit matter more" if is_masked else "gender matters"
     if not _reaches(row["p_adjusted"]):
         least = least_possible("controls", num_controls, num_tests)
         beside = f"With {plural(num_controls, 'control')} and {plural(num_tests, 'test')}"
         if not _reaches(least):
             return f"{beside} no p-value could have been below {least:.2g}, so that nothing could have been shown."
-        return f"{beside} p could have come down to {least:.2g}: that is no evidence that gender matters."
+        return f"{beside} p could have come down to {least:.2g}: that is no evidence that {claim}."
     if _has_more_chances(row) and not _reaches(row["size_p_value"]):
         beside = f"at equal size {p_equals(row['size_p_value'])}"
-        return (
-            f"But its controls have fewer words to choose from, and {beside}: that is no evidence that gender matters."
-        )
+        return f"But its controls have fewer words to choose from, and {beside}: that is no evidence that {claim}."
+    if is_masked:
+        return "Words that fit flip more verdicts than others as frequent, which says nothing of gender."
     share = (row["definitional_share"] or 0.0) + (row["associated_share"] or 0.0)
     if share <= 0.5:
         return f"But only {percent(share, 0)} of the fall lies on replacements that change or suggest gender."
@@ -336,7 +346,7 @@ def _chart(config: GenderAdversaryRun, controls: pl.DataFrame, overall: pl.DataF
 
     marks = [mark(row, _CONTROL, masked(row["words"], config.report)) for row in controls.iter_rows(named=True)]
     marks += [
-        mark(row, _GENDER, _pairs(config, row["direction"]))
+        mark(row, _FIT if row["direction"] == MASKED else _GENDER, _pairs(config, row["direction"]))
         for row in overall.drop_nulls("excess").iter_rows(named=True)
     ]
     figure = dots(
@@ -349,15 +359,19 @@ def _chart(config: GenderAdversaryRun, controls: pl.DataFrame, overall: pl.DataF
         hover=lambda row: lines(row["line"], f"{row['kind']}: {row['words']}", f"flips {percent(row['flip_rate'])}"),
         row_height=40,
     )
+    fit = " An orange dot is of words that a masked language model has in their place, beside random words as frequent."
     return Chart(
         "Dot plot of the share of verdicts that flip, along gender and along each control direction.",
-        "Each pale dot is a control direction. Only a blue dot right of nearly all of them tells of gender.",
+        "Each pale dot is a control direction. Only a blue dot right of nearly all of them tells of gender."
+        + fit * (MASKED in config.direction.kinds),
         {"all": figure},
     )
 
 
 def _pairs(config: GenderAdversaryRun, direction: str) -> str:
-    """That a direction of the embedding is made of."""
+    """That a direction of the embedding is made of; of masks, none."""
+    if direction == MASKED:
+        return "candidates of the masked language model"
     pairs = config.direction.pairs_of("pair" if direction.startswith("pair") else "component")
     return ", ".join(f"{female} − {male}" for male, female in pairs)
 

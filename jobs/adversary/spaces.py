@@ -35,10 +35,12 @@ PART = "part_"
 """Beginning of the names of tables of texts."""
 
 _SWAPPED: tuple[DirectionKind, ...] = ("swap", "names")
-_Tokens = Mapping[int, Sequence[str]]
+Tokens = Mapping[int, Sequence[str]]
 """Of texts, by their rows."""
 
-_ORDER = ["row", "direction", "control", "replica", "position", "rank"]
+Further = tuple[list[pl.DataFrame], dict[str, pl.DataFrame]]
+
+ORDER = ["row", "direction", "control", "replica", "position", "rank"]
 
 
 class CutTexts(Work, unit="adversary_texts/2", stage="cut texts"):
@@ -108,17 +110,24 @@ class FindSpaces(Work, unit="adversary_spaces/2", stage="find replacements", mak
     def tables(self, store: Store) -> Tables:
         texts = {row.row: row.text.split() for row in Part.read(store, self.attacked)}
         options = self._shifted(store, texts)
-        along = self._judged(store, texts, options.filter(control=-1))
+        along = self.judged(store, texts, options.filter(control=-1))
         places = along.filter(pl.col("is_likely"), replica=0).select("row", "position", "direction")
         # Where nothing stands along the direction, nothing is asked of its controls.
         beside = options.filter(pl.col("control") >= 0).join(places.unique(), on=places.columns, how="semi")
         counts = pl.DataFrame(store.read(self.counts))
-        options = equalised(pl.concat([along, self._judged(store, texts, beside)]), counts)
+        options = equalised(pl.concat([along, self.judged(store, texts, beside)]), counts)
         swaps = pl.DataFrame(list(self._swaps(texts)), schema=options.schema, orient="row")
-        schema = Spaces.schema()
-        yield "spaces", pl.concat([options, swaps]).sort(_ORDER).select(schema.names).to_arrow().cast(schema)
+        more, made = self.further(store, texts, dict(counts.iter_rows()))
+        made |= {Spaces.table_name: pl.concat([options, swaps, *more]).sort(ORDER)}
+        for table in self.makes:
+            schema = table.schema()
+            yield table.table_name, made[table.table_name].select(schema.names).to_arrow().cast(schema)
 
-    def _shifted(self, store: Store, texts: _Tokens) -> pl.DataFrame:
+    def further(self, store: Store, texts: Tokens, counts: Mapping[str, int]) -> Further:  # noqa: ARG002
+        """Replacements along other directions, and further tables by their names; none here."""
+        return [], {}
+
+    def _shifted(self, store: Store, texts: Tokens) -> pl.DataFrame:
         """A row for each candidate of each word, with the token as it reads then."""
         barred = stop_words()
         places = [
@@ -137,16 +146,16 @@ class FindSpaces(Work, unit="adversary_spaces/2", stage="find replacements", mak
         pairs = joined.select("token", "candidate").unique(maintain_order=True)
         written = [replaced(token, candidate) for token, candidate in pairs.iter_rows()]
         pairs = pairs.with_columns(pl.Series("option", written, pl.String))
-        return joined.join(pairs, on=["token", "candidate"]).select(*_ORDER, "candidate", "option")
+        return joined.join(pairs, on=["token", "candidate"]).select(*ORDER, "candidate", "option")
 
-    def _judged(self, store: Store, texts: _Tokens, options: pl.DataFrame) -> pl.DataFrame:
+    def judged(self, store: Store, texts: Tokens, options: pl.DataFrame) -> pl.DataFrame:
         """With what the language model says of each, if there is one."""
         if self.language_model.ratio is None:
             return options.with_columns(pl.lit(True).alias("is_likely"))
         likely = self._likely(store, texts, options, np.log(self.language_model.ratio))
         return options.join(likely, on=["row", "position", "candidate"])
 
-    def _likely(self, store: Store, texts: _Tokens, options: pl.DataFrame, log_ratio: float) -> pl.DataFrame:
+    def _likely(self, store: Store, texts: Tokens, options: pl.DataFrame, log_ratio: float) -> pl.DataFrame:
         """Each candidate at its position, however many directions lead to it."""
         config = self.language_model
         words = {row: folded(tokens) for row, tokens in texts.items()}
@@ -167,7 +176,7 @@ class FindSpaces(Work, unit="adversary_spaces/2", stage="find replacements", mak
         learnt = [folded(row["text"].split()) for row in rows if row["part"] == "training"]
         return KneserNey(learnt, self.language_model.order, self.language_model.discount)
 
-    def _swaps(self, texts: _Tokens) -> Iterator[tuple[Any, ...]]:
+    def _swaps(self, texts: Tokens) -> Iterator[tuple[Any, ...]]:
         """Words and names by their counterparts, which need no language model: the grammar is looked after."""
         pairs = {"swap": self.words.pairs, "names": self.words.names}
         for kind in (kind for kind in _SWAPPED if kind in self.direction.kinds):

@@ -72,6 +72,18 @@ class Candidates(OfDirection, name="candidates", has_status=False):
     num_near: int = doc("of the nearest to the shifted word, those left out as near to the word itself")
 
 
+class MaskedCandidates(OfRow, name="masked_candidates", has_status=False):
+    """What a masked language model has in the place of each word of the texts."""
+
+    position: Int32 = key("place of the word in the text, from 0")
+    rank: Int32 = key("place of the candidate among the most probable, from 0")
+    word: str = doc("that is hidden, in small letters")
+    candidate: str = doc("what may stand in its place")
+    log_probability: float = doc("ln of the candidate's probability there, with all other words")
+    log_ratio: float = doc("less that of the hidden word; null where the model reads that in pieces")
+    removed_by: str = doc("the constraint that leaves it out; empty if it may be taken")
+
+
 class Attacks(OfSearch, name="attacks", has_status=False):
     status: str = doc("'flipped_minimal', 'flipped', 'robust_proven', 'not_found', 'no_candidate' or 'unreadable'")
     reason: str = doc("why there is no attack, in a sentence; empty otherwise")
@@ -101,7 +113,7 @@ class Substitutions(OfSearch, name="substitutions", has_status=False):
 
 
 class Controls(OfControl, OfVictim, name="controls", has_status=False):
-    words: str = doc("the pair whose difference is the control; empty for one from the sphere")
+    words: str = doc("the pair whose difference is the control; empty for random words, and one from the sphere")
     flip_rate: float = doc("share of the texts that it flips")
     fall: float = doc("mean of the largest fall by one change")
     num_candidates: float = doc("mean number of candidates for a text")
@@ -245,7 +257,10 @@ class Characters(OfCharacters, name="characters"):
     averted: Estimate = doc("flip_rate without a defence less that with it; null without one", interval=_TEXTS)
 
 
-TABLES = schemas(Texts, Candidates, Attacks, Substitutions, Controls, Summary, Augmentation, Retraining, Characters)
+TABLES = schemas(
+    *(Texts, Candidates, MaskedCandidates, Attacks, Substitutions, Controls, Summary, Augmentation, Retraining),
+    Characters,
+)
 
 # --- between units --------------------------------------------------------------------------------------------------
 

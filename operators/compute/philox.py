@@ -60,6 +60,7 @@ class Stream(IntEnum):
     AUGMENTATION = 42
     CHARACTER_CHANGE = 43
     EXCHANGE = 47
+    MASKED_CANDIDATES = 57
 
 
 @numba.njit(cache=True)

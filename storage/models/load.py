@@ -65,18 +65,49 @@ def check_classifier(folder: str, setting: str) -> None:
     Raises:
         CheckpointError: naming the kind.
     """
-    checked(folder, folder, setting)
-    listed = json.loads(Path(folder, "config.json").read_bytes()).get("architectures")
-    kinds = [str(kind) for kind in listed] if isinstance(listed, list) else []
-    if kinds and not any(kind.endswith("ForSequenceClassification") for kind in kinds):
-        raise CheckpointError(
-            f"{setting}={folder}: is a {', '.join(kinds)}, which has no head that classifies texts; set {setting} to a "
-            "model for text classification"
-        )
+    _check_head(folder, setting, ("ForSequenceClassification",), "classifies texts", "text classification")
     if len(described_labels(folder)) < _FEWEST_CLASSES:
         raise CheckpointError(
             f"{setting}={folder}: has one output, as a regression has, which tells no classes apart; set {setting} to "
             "a model for text classification"
+        )
+
+
+def load_masked_model(folder: str, device: str, setting: str) -> tuple["PreTrainedModel", "PreTrainedTokenizerBase"]:
+    """Model and tokenizer of a masked language model.
+
+    Args:
+        folder, device, setting: as for :func:`load_encoder`.
+
+    Raises:
+        CheckpointError: as for :func:`load_encoder`, or if the model has no head that fills masks, or no mask.
+    """
+    check_masked_model(folder, setting)
+    model, missing, tokenizer = _loaded("AutoModelForMaskedLM", folder, setting)
+    _check_weights(missing, "masked language model", folder, setting)
+    mask = tokenizer.mask_token_id
+    if mask is None or int(mask) >= model.config.vocab_size:
+        raise CheckpointError(f"{setting}={folder}: its tokenizer has no mask that the model knows; {remedy(setting)}")
+    return model.to(device), tokenizer
+
+
+def check_masked_model(folder: str, setting: str) -> None:
+    """Refuse a checkpoint that says that it is another kind of model, without loading it.
+
+    Raises:
+        CheckpointError: naming the kind.
+    """
+    _check_head(folder, setting, ("ForMaskedLM", "ForPreTraining"), "fills masks", "masked language modelling")
+
+
+def _check_head(folder: str, setting: str, endings: tuple[str, ...], purpose: str, kind: str) -> None:
+    checked(folder, folder, setting)
+    listed = json.loads(Path(folder, "config.json").read_bytes()).get("architectures")
+    kinds = [str(one) for one in listed] if isinstance(listed, list) else []
+    if kinds and not any(one.endswith(endings) for one in kinds):
+        raise CheckpointError(
+            f"{setting}={folder}: is a {', '.join(kinds)}, which has no head that {purpose}; set {setting} to a "
+            f"model for {kind}"
         )
 
 

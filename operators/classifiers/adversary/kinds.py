@@ -48,7 +48,11 @@ def leaning_limits(cosines: FloatArray, leanings: FloatArray) -> LeaningLimits:
 
 
 def replacement_kind(
-    pair: Sequence[str], words: GenderedWords, leaning: float, cosine: float, limits: LeaningLimits
+    pair: Sequence[str],
+    words: GenderedWords,
+    leaning: float = np.nan,
+    cosine: float = np.nan,
+    limits: LeaningLimits | None = None,
 ) -> Kind:
     """Of one replacement.
 
@@ -56,7 +60,7 @@ def replacement_kind(
         pair: the word and what replaces it, in small letters.
         words: that tell gender.
         leaning, cosine: as for :func:`leaning_limits`; NaN where there is none.
-        limits: of the controls.
+        limits: of the controls; None where nothing tells how far a replacement leans, so that none is associated.
 
     >>> from tiltmeter.operators.classifiers.adversary.words import gendered_words
     >>> limits = LeaningLimits(np.zeros(4), np.full(5, 0.2))
@@ -67,5 +71,5 @@ def replacement_kind(
     first, second = (words.genders.get(word) for word in pair)
     if first and second and first != second:
         return "definitional"
-    limit = limits.limits[np.searchsorted(limits.cosines, cosine)]
+    limit = np.inf if limits is None else limits.limits[np.searchsorted(limits.cosines, cosine)]
     return "associated" if abs(leaning) > limit else "other"

@@ -13,7 +13,9 @@ from math import log, log10
 from typing import NamedTuple
 
 import numpy as np
+import torch
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+from transformers import BertForMaskedLM, BertTokenizer
 
 from tiltmeter.operators.classifiers.adversary.candidates import pair_direction
 from tiltmeter.operators.classifiers.adversary.constraints import Constraints
@@ -23,7 +25,9 @@ from tiltmeter.operators.classifiers.adversary.ladder import all_at_once, greedy
 from tiltmeter.operators.classifiers.adversary.spaces import Queries, change_limit, level_sizes
 from tiltmeter.operators.classifiers.adversary.victims import LinearReader
 from tiltmeter.operators.classifiers.adversary.words import folded, gender_swaps, gendered_words, replaced
+from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.keys import document_key
+from tiltmeter.operators.compute.philox import Stream
 from tiltmeter.operators.embedding.counter_fitting import counter_fitted
 from tiltmeter.operators.text.perplexity import KneserNey
 
@@ -159,7 +163,7 @@ class ByHand:
         self.embeddings = [Embedding(config, self.counts, noise) for noise in NOISES[: len(config.embedding.path)]]
         self.words = gendered_words([*config.words.pairs, *config.words.names])
         self.candidates, self.reader, self.control_case = map(cache, (self._found, self._fitted, self._beside))
-        self._is_likely = cache(self._judged)
+        self._is_likely, self.proposed = cache(self._judged), cache(self._proposed)
 
     @cached_property
     def attacked(self):
@@ -174,13 +178,15 @@ class ByHand:
         return [
             direction
             for kind in self.config.direction.kinds
-            for direction in ([kind] if kind == "neighbours" else [f"{kind}_to_{gender}" for gender in genders])
+            for direction in (
+                [kind] if kind in ("neighbours", "masked") else [f"{kind}_to_{gender}" for gender in genders]
+            )
         ]
 
     @property
     def shifts(self):
         """Directions that have controls."""
-        return [direction for direction in self.directions if direction.startswith(("pair", "component"))]
+        return [direction for direction in self.directions if direction.startswith(("pair", "component", "masked"))]
 
     @property
     def linear(self):
@@ -231,6 +237,9 @@ class ByHand:
             pairs = self.config.words.pairs if kind == "swap" else self.config.words.names
             swaps = gender_swaps(tokens, gendered_words(pairs, pronouns=kind == "swap"), gender)
             return [(place, 0, option, option, True) for place, option in sorted(swaps.items())]
+        if direction == "masked":
+            kept = [one for one in self.proposed(text["row"]) if not one["removed_by"]]
+            return [self._option(tokens, one["position"], one["rank"], one["candidate"]) for one in kept]
         rows = []
         for place, token in enumerate(tokens):
             word = token.strip("().,!").lower()
@@ -242,6 +251,91 @@ class ByHand:
                         is_likely = self._is_likely(tuple(folded(tokens)), place, candidate)
                         rows.append((place, rank, candidate, replaced(token, candidate), is_likely))
         return rows
+
+    def _option(self, tokens, place, rank, candidate):
+        is_likely = self._is_likely(tuple(folded(tokens)), place, candidate)
+        return place, rank, candidate, replaced(tokens[place], candidate), is_likely
+
+    @cached_property
+    def masks(self):
+        """The masked language model, its tokenizer, and the words that are one piece of it, by their numbers."""
+        folder = self.config.masked_model.model
+        model = BertForMaskedLM.from_pretrained(folder).eval()
+        tokenizer = BertTokenizer.from_pretrained(folder)
+        numbers = {word: number for word, number in tokenizer.get_vocab().items() if word.isalpha() and len(word) > 1}
+        return model, tokenizer, numbers
+
+    @property
+    def named(self):
+        """Words that may be proposed."""
+        least = self.config.candidates.min_count
+        return sorted(word for word in self.masks[2] if self.counts[word] >= least and word not in BARRED)
+
+    def _proposed(self, number):
+        """What the masked model has in the place of each word of a text."""
+        [text] = [one for one in self.texts if one["row"] == number]
+        model, tokenizer, numbers = self.masks
+        tokens, rows = text["text"].split(), []
+        for position, token in enumerate(tokens):
+            word = token.strip("().,!").lower()
+            if not (word.isalpha() and len(word) > 1 and word not in BARRED):
+                continue
+            masked = [*tokens[:position], token.lower().replace(word, "[MASK]"), *tokens[position + 1 :]]
+            around = max(position, len(tokens) - position)
+            while True:
+                inputs = tokenizer(" ".join(masked[max(0, position - around) : position + around + 1]))["input_ids"]
+                if len(inputs) <= 16:
+                    break
+                around //= 2
+            with torch.no_grad():
+                logits = model(torch.tensor([inputs])).logits[0, inputs.index(tokenizer.mask_token_id)].double()
+            scores = (logits - logits.exp().sum().log()).numpy()
+            others = [one for one in self.named if one != word]
+            others.sort(key=lambda one: (-round(scores[numbers[one]], 4), one))
+            for rank, candidate in enumerate(others[: self.config.masked_model.top]):
+                score = scores[numbers[candidate]]
+                ratio = score - scores[numbers[word]] if word in numbers else None
+                about = {"row": number, "position": position, "rank": rank, "word": word, "candidate": candidate}
+                about |= {"log_probability": score, "log_ratio": ratio, "removed_by": self._bars(word, candidate)}
+                rows.append(about)
+        return rows
+
+    def _bars(self, word, candidate):
+        """What leaves a proposed word out, or one that is drawn beside it: it has no cosine."""
+        settings = self.config.candidates
+        tags = {}
+        for tagged, tag in LISTS["parts_of_speech"]:
+            tags.setdefault(tagged, set()).add(tag)
+        return Constraints(None, settings.inflections, LISTS["antonyms"], tags)(word, candidate, 0.0)
+
+    def _as_frequent(self, number, control):
+        """For each likely candidate, one of the 20 likely words nearest to it by count, which no other has taken.
+
+        Keys of words about a candidate are the same at every place.
+        """
+        [text] = [one for one in self.texts if one["row"] == number]
+        tokens, settings = text["text"].split(), self.config.controls
+        pool = sorted(set(self.named) - set(self.words.genders), key=lambda word: (-self.counts[word], word))
+        rows, taken = [], {}
+        for place, rank, candidate, _, is_likely in self.options(text, "masked"):
+            if not is_likely:
+                continue
+            here = [one for one in self.proposed(number) if one["position"] == place]
+            barred = {here[0]["word"], *(one["candidate"] for one in here)}
+            first = sum(self.counts[word] > self.counts[candidate] for word in pool) - settings.window // 2
+            first = max(0, min(first, len(pool) - settings.window))
+            around = pool[first : first + settings.window]
+            draws = keyed_generator(self.config.seed, Stream.MASKED_CANDIDATES, document_key(candidate))
+            keys = dict(zip(around, draws.random((settings.number, len(around)))[control], strict=True))
+            around = [word for word in around if word not in barred]
+            around = [word for word in around if not self._bars(here[0]["word"], word)]
+            around = [word for word in around if self._is_likely(tuple(folded(tokens)), place, word)]
+            around.sort(key=lambda word: (round(abs(self._size(word) - self._size(candidate)), 9), word))
+            free = [word for word in around[:20] if word not in taken.get(place, ())]
+            if free:
+                taken.setdefault(place, set()).add(min(free, key=keys.get))
+                rows.append(self._option(tokens, place, rank, min(free, key=keys.get)))
+        return _case(rows)
 
     def _judged(self, words, place, candidate):
         """Whether the language model has a candidate there."""
@@ -257,6 +351,8 @@ class ByHand:
 
     def _beside(self, number, direction, control):
         """Each likely candidate along the direction, the nearest first, is given the likely word as frequent as it."""
+        if direction == "masked":
+            return self._as_frequent(number, control)
         [text] = [one for one in self.texts if one["row"] == number]
         left = [row for row in self.options(text, direction, control) if row[-1]]
         chosen = []

@@ -147,3 +147,23 @@ def every_victim(adversary, write_bert, tmp_path_factory):
 def victims(run_here, every_victim, tmp_path_factory):
     place = tmp_path_factory.mktemp("victims")
     return run_here(*every_victim, f"store={place}/store", f"run_dir={place}/run")
+
+
+@pytest.fixture(scope="session")
+def masked(adversary, write_bert, tmp_path_factory):
+    """The settings of a run on what a masked language model has in the place of words, which reads 16 tokens."""
+    words = ["the", "of", "a", "no", "and", *MALE, *FEMALE, *NOUNS, *OTHERS, "films", "##s", "##er", "old", "x"]
+    sizes = {"initializer_range": 0.8, "max_position_embeddings": 16}
+    folder = write_bert(tmp_path_factory.mktemp("masked"), words, "BertForMaskedLM", **sizes)
+    return [
+        *(setting for setting in adversary if not setting.startswith("victim")),
+        *("direction.kinds=[masked, swap]", f"masked_model.model={folder}", "masked_model.top=3", "max_texts=18"),
+        *("victim=linear", "victim.linear.linear.min_count=2", "victim.linear.linear.penalty=0.5"),
+        *("controls.number=19", "controls.few=false", "controls.window=9", "report.mask=false"),
+    ]
+
+
+@pytest.fixture(scope="session")
+def filled(run_here, masked, tmp_path_factory):
+    place = tmp_path_factory.mktemp("filled")
+    return run_here(*masked, f"store={place}/store", f"run_dir={place}/run")

@@ -39,6 +39,7 @@ def swapped(num_texts, num_changeable):
 
 
 FEW = "asymmetry: " + TooFew(3, 6, "text that differs").reason
+FIT = {"direction": pl.col("direction").replace("pair_to_female", "masked")}
 CASES = {
     "9 controls": {},
     "no controls": {"p_value": pl.lit(None, pl.Float64), "excess": pl.lit(None, pl.Float64)},
@@ -46,6 +47,9 @@ CASES = {
     "sure, and words that have one": sure(),
     "sure, but controls have fewer words": sure(size_p_value=0.6, **FEWER),
     "sure, also at equal size": sure(size_p_value=0.05, **FEWER),
+    "words that fit": FIT,
+    "sure, and words that fit": sure() | FIT,
+    "sure, but random words are fewer": sure(size_p_value=0.6, **FEWER) | FIT,
     "more flips to women": two_ways(0.2, 0.001, 0.002, 0.02),
     "more flips to men": two_ways(-0.2, 0.001, 0.002, 0.02),
     "a side that is not sure after Holm": two_ways(0.2, 0.001, 0.06, 0.02),

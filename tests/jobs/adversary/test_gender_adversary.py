@@ -51,7 +51,7 @@ OTHERWISE = [
 ]
 
 
-@pytest.fixture(scope="session", params=["usual", "otherwise", "every victim"])
+@pytest.fixture(scope="session", params=["usual", "otherwise", "every victim", "masked"])
 def case(request):
     """The settings of a run, and the run."""
     if request.param == "every victim":
@@ -59,6 +59,8 @@ def case(request):
     usual = request.getfixturevalue("adversary")
     if request.param == "usual":
         return usual, request.getfixturevalue("attacked")
+    if request.param == "masked":
+        return request.getfixturevalue("masked"), request.getfixturevalue("filled")
     place = request.getfixturevalue("tmp_path_factory").mktemp("otherwise")
     vectors = request.getfixturevalue("write_vectors")(place / "n.bin", *words_and_vectors(NOISE_OF_NEIGHBOURS))
     settings = [setting for setting in usual if not setting.startswith("victim")]
@@ -106,7 +108,7 @@ def test_candidates_are_those_of_the_original_with_the_share_of_replicas_that_ha
     for row in rows:
         made.setdefault((row["direction"], row["word"]), []).append(row)
     for direction in by_hand.directions:
-        if direction.startswith(("swap", "names")):
+        if direction.startswith(("swap", "names", "masked")):
             continue
         fitted = direction == "neighbours"
         for word in words:
@@ -199,7 +201,11 @@ def test_substitutions_share_the_fall_and_say_what_they_are(run, by_hand):
         candidate = row["replacement"].strip("().,").lower()
         assert row["word"] == text[row["position"]]
         assert row["replacement"] == attack["changed_text"].split()[row["position"]]
-        assert row["kind"] == kinds.get((row["direction"], word, candidate), "definitional")
+        kind = kinds.get((row["direction"], word, candidate), "definitional")
+        if row["direction"] == "masked":
+            genders = {by_hand.words.genders.get(one) for one in (word, candidate)}
+            kind = "definitional" if genders == {"female", "male"} else "other"
+        assert row["kind"] == kind
         assert row["is_known"] == readers[row["victim"]].knows(row["replacement"])
         assert row["is_flip"] == (attack["status"] in FLIPPED)
         assert row["is_flagged"] == (signs.get(word, 0.0) != signs.get(candidate, 0.0))
@@ -230,7 +236,8 @@ def outcomes_of(by_hand, name):
 
     for direction in by_hand.directions:
         has_controls = direction in by_hand.shifts
-        replicas = range(len(by_hand.embeddings) if has_controls or direction == "neighbours" else 1)
+        has_vectors = direction.startswith(("pair", "component", "neighbours"))
+        replicas = range(len(by_hand.embeddings) if has_vectors else 1)
         along = [[outcome(text, direction, replica=number) for text in texts] for number in replicas]
         controls = range(by_hand.config.controls.number if has_controls else 0)
         beside = [[outcome(text, direction, number) for text in texts] for number in controls]
@@ -258,7 +265,7 @@ def test_controls_are_pairs_without_gender_and_what_they_come_to(run, by_hand, o
         for direction, (_, beside) in of_each.items():
             rows = run.rows("controls", victim=name, direction=direction)
             assert len(rows) == len(beside["flips"])
-            has_words = bool(rows) and by_hand.config.controls.kind != "sphere"
+            has_words = bool(rows) and direction != "masked" and by_hand.config.controls.kind != "sphere"
             pairs = embedding.control_pairs(direction.partition("_")[0], len(rows)) if has_words else []
             for row, (first, second) in zip(rows if has_words else (), pairs, strict=True):
                 assert row["words"] == f"{embedding.words[second]} \u2212 {embedding.words[first]}"

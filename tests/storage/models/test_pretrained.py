@@ -213,6 +213,7 @@ def to_load(load, setting):
 
 load_encoder = to_load(models.load_encoder, "embedding.model")
 load_classifier = to_load(models.load_classifier, "sentiment.mine.model")
+load_masked_model = to_load(models.load_masked_model, "masked_model.model")
 load_translator = to_load(models.load_translator, "translator.es.there")
 
 
@@ -314,6 +315,7 @@ def halved(folder):
 NORM, OUTPUT = "embeddings.LayerNorm.weight", "encoder.layer.1.output.dense.bias"
 NORMS = [f"{part}.final_layer_norm.weight" for part in ("encoder", "decoder")]
 HEAD, POOLER = "classifier.weight", "bert.pooler.dense.bias"
+FILLS = "cls.predictions.transform.dense.bias"
 NO_HEAD = r"is a BertForMaskedLM, which has no head that classifies.*set sentiment\.mine"
 NO_HEAD_AT_ALL = r"lacks 2 weights of the classifier \(classifier\.bias, classifier\.weight"
 NO_CLASSES = "has one output, as a regression has, which tells no classes apart"
@@ -330,6 +332,14 @@ REFUSED = [
     (load_classifier, Classifier, configured(id2label={"0": "score"}), NO_CLASSES),
     (load_classifier, Classifier, lacking(HEAD, POOLER), rf"2 weights of the classifier \({POOLER}, {HEAD}"),
     (load_classifier, BertModel, configured(architectures=None), NO_HEAD_AT_ALL),
+    (
+        load_masked_model,
+        Classifier,
+        None,
+        r"masked_model\.model=.*Classification, which has no head that fills masks; ",
+    ),
+    (load_masked_model, BertForMaskedLM, None, "its tokenizer has no mask that the model knows"),
+    (load_masked_model, BertForMaskedLM, lacking(FILLS), rf"1 weights of the masked language model \({FILLS}\)"),
     (load_translator, T5EncoderModel, None, r"translator\.es\.there=.*lacks \d+ weights of the translator \(decoder\."),
     (load_translator, BertModel, None, r"cannot load this model: .*BertConfig.*; set translator\.es\.there=<name"),
 ]

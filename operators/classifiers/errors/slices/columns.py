@@ -16,6 +16,7 @@ from tiltmeter.operators.classifiers.errors.examples import Examples
 from tiltmeter.operators.classifiers.errors.ranking import auroc
 from tiltmeter.operators.classifiers.errors.slices.predicates import (
     Condition,
+    Part,
     Predicate,
     Predicates,
     conditions_of,
@@ -34,7 +35,7 @@ _MOST_WHOLE, _MOST_VALUES, _TAKEN = 10, 50, 20
 _DAY = r"^\d{4}-\d{2}-\d{2}([T ].*)?$"
 OPERATORS = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_PARTS = ("year", "month", "weekday")
+_PARTS: tuple[Part, ...] = ("year", "month", "weekday")
 
 
 class ColumnFacts(NamedTuple):

@@ -23,6 +23,7 @@ _TAGS = ("tag:", "tags:")
 _CONFIDENCE = "confidence"
 
 Of = Literal["column", "feature", "prediction"]
+Part = Literal["day", "year", "month", "weekday"]
 Operator = Literal["=", "<", "<=", ">", ">=", "missing"]
 Kind = Literal["present", "absent", "quarter", "predicted", "labelled", "equal", "interval", "missing"]
 
@@ -43,7 +44,7 @@ class Predicate(NamedTuple):
     low: float = float("nan")
     high: float = float("nan")
     column: str = ""
-    part: str = ""
+    part: Part | None = None
 
     @property
     def name(self) -> str:
@@ -97,7 +98,7 @@ class Condition:
     operator: Operator
     name: str = ""
     value: str | Annotated[float, Field(allow_inf_nan=False)] | None = None
-    part: Literal["day", "year", "month", "weekday"] | None = None
+    part: Part | None = None
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -193,7 +194,7 @@ def conditions_of(predicate: Predicate, known: Examples | None = None) -> list[C
         case "missing":
             return [Condition("column", "missing", predicate.column)]
         case "equal":
-            return [Condition("column", "=", predicate.column, value, predicate.part or None)]  # type: ignore[arg-type]
+            return [Condition("column", "=", predicate.column, value, predicate.part)]
         case "interval":
             ends = {">=": predicate.low, "<": predicate.high}
         case "quarter" if known is not None:
