@@ -52,6 +52,7 @@ NEUTRAL = groups("he man", "she woman", "home care work pay")
         ("ect", groups("man woman", "she he", "home care work pay"), [-0.2]),
         ("ect", groups("he woman", "she man", "home care work pay"), [-0.316227766017]),
         ("ripa", NEUTRAL, [0.060633906259]),
+        ("ripa_component", NEUTRAL, [0.078446454055]),
         ("semaxis", TOY, [-0.421637021, -0.408248290, 0.894427191, 0.272165527]),
         ("nas", TOY, [-1.342321719, -1.501902048, 1.613742757, 0.992467648]),
     ],
@@ -116,7 +117,7 @@ def test_the_length_of_a_word_matters_to_raw_vectors_alone():
         for name, one in KNOWN.items()
         if not np.allclose(*(one.measure(alone(each) if one.takes == "each" else each) for each in (query, longer)))
     }
-    assert changed == {"rnd_raw", "ripa", "rnsb", "rnsb_penalised", "rnsb_splits", "ect"}
+    assert changed == {"rnd_raw", "ripa", "rnsb", "rnsb_penalised", "rnsb_splits", "ect", "ripa_component"}
 
 
 def test_spread_of_splits_is_of_ten_fits_and_nothing_where_all_words_are_alike():
