@@ -1,10 +1,10 @@
-"""Every measure of bias on every query of nine languages: a model with replicas here, and WEFE's of one model beside it.
+"""Every measure of bias on every query of nine languages: a model with replicas, and WEFE's of one model beside it.
 
     python -m benchmarks.measures [--replicas 32] [--dims 300] [--workers 2] [--wefe <python>]
 
 Vectors are random and of all listed words, so that no word is lost. What is timed is what the units of `association`
-do after training: numbers of the original and each replica, their intervals, and p-values; each worker reads the vectors
-of a language once. WEFE 1.0.1 (``pip install wefe==1.0.1`` into an environment of its own, whose python is given) takes
+do after training: numbers of the original and each replica, intervals and p-values; a worker reads the vectors of a
+language once. WEFE 1.0.1 (``pip install wefe==1.0.1`` into an environment of its own, whose python is given) takes
 its six metrics of the same queries on the first model, without p-values, which it has for WEAT alone.
 """
 
@@ -37,7 +37,8 @@ from tiltmeter.operators.association.direction_measures import OF_DIRECTIONS
 from tiltmeter.operators.association.known_measures import KNOWN
 from tiltmeter.operators.text.wordsets import WordSets, word_lists
 
-LISTS = "[english,english_papers,arabic,chinese,farsi,french,german,spanish,urdu]"
+NAMES = ("arabic", "chinese", "farsi", "french", "german", "spanish", "urdu")
+LISTS = "[english,english_papers," + ",".join(f"weat_{name}" for name in NAMES) + "]"
 """Beside the gender surveys of nine languages, which are always there."""
 
 WEFE = """
