@@ -8,7 +8,7 @@ from typing import TypeVar, cast
 
 import numpy as np
 
-from tiltmeter.jobs.association.config import AssociationConfig, AssociationRun, MeasuredRun
+from tiltmeter.jobs.association.config import AssociationConfig, MeasuredRun
 from tiltmeter.jobs.association.measures import find_measure, is_along, of_query
 from tiltmeter.jobs.association.tables import Analogies, Measures
 from tiltmeter.jobs.association.weat import num_needed
@@ -232,7 +232,7 @@ class GenerateAnalogies(Work, unit=analogies.VERSION, stage="analogies", makes=[
             )
 
 
-def generate_analogies(run: Run[AssociationRun, Sources], models: Sequence[Model], num_analogies: int) -> None:
+def generate_analogies(run: Run[Measured, Sources], models: Sequence[Model], num_analogies: int) -> None:
     """Publish the table ``analogies``, where any are asked for.
 
     Raises:

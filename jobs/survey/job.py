@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from tiltmeter.jobs.association import job as association
 from tiltmeter.jobs.association import tables as association_tables
-from tiltmeter.jobs.association.directions import measure_directions
+from tiltmeter.jobs.association.directions import generate_analogies, measure_directions
 from tiltmeter.jobs.association.measures import find_sources, measure_bias
 from tiltmeter.jobs.association.weat import measure_associations
 from tiltmeter.jobs.association.wefat import measure_words
@@ -40,6 +40,7 @@ def run(run: Run[SurveyRun, Sources]) -> None:
     run.publish_all(_measured(run, models))
     measure_bias(run, models, run.config.job)
     measure_directions(run, models, run.config.job)
+    generate_analogies(run, models, run.config.job.num_analogies)
 
 
 def _measured(run: Run[SurveyRun, Sources], models: Sequence[Model]) -> dict[str, list[TableRef]]:
