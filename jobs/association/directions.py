@@ -1,6 +1,6 @@
 """What is measured along the direction of pairs of words, and the analogies that their first pair makes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -9,7 +9,7 @@ from typing import TypeVar, cast
 import numpy as np
 
 from tiltmeter.jobs.association.config import AssociationConfig, MeasuredRun
-from tiltmeter.jobs.association.measures import find_measure, is_along, of_query
+from tiltmeter.jobs.association.measures import find_measure, is_along, measure_bias, of_query
 from tiltmeter.jobs.association.tables import Analogies, Measures
 from tiltmeter.jobs.association.weat import num_needed
 from tiltmeter.jobs.embedding.config import narrowed
@@ -164,13 +164,14 @@ def _counts(lookup: Lookup, words: Sequence[str]) -> FloatArray:
     return np.array([lookup.counts[word] for word in words], dtype=np.float64)
 
 
-def measure_directions(run: Run[Measured, Sources], models: Sequence[Model], config: AssociationConfig) -> None:
-    """Take each measure along each direction of every model, and publish it in the table ``measures``.
+def take_measures(run: Run[Measured, Sources], models: Sequence[Model], config: AssociationConfig) -> None:
+    """Take each measure of each query and along each direction of every model, and publish the table ``measures``.
 
     Raises:
         UnitsFailed: if no model is whole.
     """
-    run.do(
+    of_queries = measure_bias(run, models, config)
+    works = (
         MeasureDirection(
             group=model.name,
             label=f"{model.name} {query} {measure}",
@@ -187,6 +188,7 @@ def measure_directions(run: Run[Measured, Sources], models: Sequence[Model], con
         for model in models
         for query, direction in directions(model.wordset).items()
     )
+    run.publish_all({Measures.table_name: [*of_queries, *run.do(works, publish=False).refs(Measures)]})
 
 
 # --- analogies ------------------------------------------------------------------------------------------------------
@@ -248,5 +250,11 @@ def generate_analogies(run: Run[Measured, Sources], models: Sequence[Model], num
             num_analogies=num_analogies,
         )
         for model in (models if num_analogies else [])
-        for query, direction in directions(model.wordset).items()
+        for query, direction in _by_first_pair(directions(model.wordset)).items()
     )
+
+
+def _by_first_pair(found: Mapping[str, Direction]) -> dict[str, Direction]:
+    """Without lists whose first pair is that of one before: they would have its analogies."""
+    firsts = [direction.pairs[0] for direction in found.values()]
+    return {name: one for at, (name, one) in enumerate(found.items()) if one.pairs[0] not in firsts[:at]}

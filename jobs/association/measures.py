@@ -30,7 +30,7 @@ from tiltmeter.operators.embedding.bootstrap import ORIGINAL
 from tiltmeter.operators.text.wordsets import Association, NamedWords
 from tiltmeter.storage import extensions
 from tiltmeter.storage.errors import InputError
-from tiltmeter.storage.store.ledger import Store
+from tiltmeter.storage.store.ledger import Store, TableRef
 
 Measured = TypeVar("Measured", bound=MeasuredRun)
 
@@ -205,13 +205,13 @@ def find_sources(config: MeasuredRun) -> Sources:
     return sources.find_sources(config)
 
 
-def measure_bias(run: Run[Measured, Sources], models: Sequence[Model], config: AssociationConfig) -> None:
-    """Take each measure of each query on every model, and publish the table ``measures``.
+def measure_bias(run: Run[Measured, Sources], models: Sequence[Model], config: AssociationConfig) -> Sequence[TableRef]:
+    """The parts of the table ``measures``: each measure of each query on every model.
 
     Raises:
         UnitsFailed: if no model is whole.
     """
-    run.do(
+    works = (
         MeasureBias(
             group=model.name,
             label=f"{model.name} {query} {measure}",
@@ -228,3 +228,4 @@ def measure_bias(run: Run[Measured, Sources], models: Sequence[Model], config: A
         for model in models
         for query, test in chosen_tests(model.wordset, run.config.tests).items()
     )
+    return run.do(works, publish=False).refs(Measures)

@@ -445,9 +445,10 @@ def _measures(frames: Frames) -> Section:
     """Each measure, of each model."""
     rows = frames["measures"]
     text = (
-        "Other measures of bias, of the words of the association tests. Intervals are for this corpus drawn again, "
-        "where there are replicas. p-values are of the original corpus and of the words at hand, whose labels are "
-        "exchanged at random; they are not corrected for the number of queries and measures."
+        "Other measures of bias, of the words of the association tests and along the direction of pairs of words. "
+        "Intervals are for this corpus drawn again, where there are replicas. p-values are of the original corpus and "
+        "of the words at hand, which are exchanged at random; they are not corrected for the number of queries and "
+        "measures."
     )
     parts = split(rows, "measure").values()
     grids = [_MEASURES.grid(labelled(by_model(part, frames)), "model") for part in parts]

@@ -50,7 +50,8 @@ class Answer(NamedTuple):
 def generated(words: NDArray[np.floating], seeds: tuple[int, int], num: int) -> list[Analogy]:
     """The pairs (x, y) with the largest S = cos(x - y, seed_1 - seed_2), |x - y| <= 1 (Bolukbasi et al. 2016, eq. 1).
 
-    One after the other, each word once on a side; fewer where no more are near enough. All words are of length 1.
+    One after the other, each word once on a side, and not the seeds themselves; fewer where no more are near enough.
+    All words are of length 1.
 
     Args:
         words: ``[words, dims]``; one that is NaN is in no pair.
@@ -62,6 +63,7 @@ def generated(words: NDArray[np.floating], seeds: tuple[int, int], num: int) -> 
     along = units @ seed
     distances = np.sqrt(np.maximum(2.0 - 2.0 * units @ units.T, 0.0))
     np.fill_diagonal(distances, np.inf)
+    distances[seeds] = np.inf
     with np.errstate(invalid="ignore", divide="ignore"):
         scores = (along[:, np.newaxis] - along) / distances
     scores[~((distances <= MOST_APART) & np.isfinite(scores))] = -np.inf

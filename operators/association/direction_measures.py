@@ -17,6 +17,7 @@ from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.philox import Stream
 from tiltmeter.operators.embedding.similarity import unit_vectors
 from tiltmeter.operators.gender.direction import GenderDirection, gender_direction, projection
+from tiltmeter.operators.gender.direction import direct_bias as bias_along
 from tiltmeter.operators.statistics.intervals import LOGIT, of_size
 from tiltmeter.operators.statistics.text_intervals import cut
 
@@ -28,8 +29,11 @@ _NUM_STARTS, _MOST_STEPS, _NUMBERS_AT_ONCE = 10, 50, 4_000_000
 
 
 def direct_bias(groups: Groups) -> FloatArray:
-    """DirectBias = mean_{w in A} |cos(w, g)| (Bolukbasi et al. 2016, section 5.2, c = 1)."""
-    return np.asarray(np.abs(projection(groups.a, _direction(groups).direction)).mean(axis=1))
+    """DirectBias = mean_{w in A} |cos(w, g)| (Bolukbasi et al. 2016, section 5.2, c = 1).
+
+    A word that an embedding lacks is left out there, as in ``gender_survey``.
+    """
+    return bias_along(groups.a, _direction(groups).direction)
 
 
 def direction_share(groups: Groups) -> FloatArray:
@@ -61,10 +65,15 @@ def clustering(groups: Groups, *, is_left: bool = False, num_extreme: int | None
 
     Args:
         is_left: of what is left of the vectors without their part along g, of length 1 again.
-        num_extreme: words on each side; else a quarter of A, and at most 500. NaN with fewer than two.
+        num_extreme: words on each side; else a quarter of A, and at most 500. NaN with fewer than two, and where an
+            embedding lacks more than half of the words; others that it lacks are not among the most biased.
     """
     words, direction = unit_vectors(groups.a), _direction(groups).direction
     along = projection(groups.a, direction)
+    is_lacking = np.isnan(along)
+    is_known = is_lacking.mean(axis=1) <= 0.5
+    along[~is_known] = 0.0
+    along = np.where(is_lacking, np.nanmedian(along, axis=1, keepdims=True), along)
     num = min(MOST_EXTREME, along.shape[1] // 4) if num_extreme is None else num_extreme
     if num < 2:
         return np.full(len(along), np.nan)
@@ -77,7 +86,7 @@ def clustering(groups: Groups, *, is_left: bool = False, num_extreme: int | None
             vectors - np.einsum("ewd,ed->ew", vectors, direction)[..., np.newaxis] * direction[:, None]
         )
     share = (two_means(vectors) == is_far).mean(axis=1)
-    return np.asarray(np.where(np.isfinite(along).all(axis=1), np.maximum(share, 1.0 - share), np.nan))
+    return np.asarray(np.where(is_known, np.maximum(share, 1.0 - share), np.nan))
 
 
 def two_means(vectors: NDArray[np.floating]) -> BoolArray:

@@ -63,6 +63,12 @@ def test_every_number_is_that_of_the_pairs_and_words_that_are_there(outcome):
     assert rows["direction_share"]["p_value"] is None
 
 
+def test_measures_of_queries_and_along_directions_are_one_table(outcome):
+    rows = outcome.rows("measures", model="d0", measure="ripa_component")
+    assert [row["query"] for row in rows] == ["made_up"] * 4
+    assert [row["p_value"] for row in rows] == [None] * 4
+
+
 def test_p_is_among_directions_of_words_that_are_in_no_pair_and_not_measured(outcome):
     """Occurrences in files are not known, so that any of them may stand for any."""
     [row] = outcome.rows("measures", query="gender", model="d0", measure="direct_bias")
