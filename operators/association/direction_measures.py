@@ -1,7 +1,7 @@
 """Measures of bias along the direction that pairs of words have in common, such as she and he, woman and man.
 
 Each takes the pairs as X and Y, and as A the words that are held against their direction g: the first principal
-component of the pairs' unit vectors, each pair centred on its own middle (:mod:`.gender.direction`, Bolukbasi et al.
+component of the pairs' unit vectors, each pair centred on its own middle (:mod:`.embedding.direction`, Bolukbasi et al.
 2016), found in each embedding by itself. Words are of length 1 here.
 """
 
@@ -15,9 +15,8 @@ from tiltmeter.operators.association.measures import BiasMeasure, Exchange, Grou
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.philox import Stream
+from tiltmeter.operators.embedding.direction import GenderDirection, gender_direction, projection
 from tiltmeter.operators.embedding.similarity import unit_vectors
-from tiltmeter.operators.gender.direction import GenderDirection, gender_direction, projection
-from tiltmeter.operators.gender.direction import direct_bias as bias_along
 from tiltmeter.operators.statistics.intervals import LOGIT, of_size
 from tiltmeter.operators.statistics.text_intervals import cut
 
@@ -33,7 +32,10 @@ def direct_bias(groups: Groups) -> FloatArray:
 
     A word that an embedding lacks is left out there, as in ``gender_survey``.
     """
-    return bias_along(groups.a, _direction(groups).direction)
+    sizes = np.abs(projection(groups.a, _direction(groups).direction))
+    is_known = np.isfinite(sizes)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(is_known, sizes, 0.0).sum(axis=1) / is_known.sum(axis=1))
 
 
 def direction_share(groups: Groups) -> FloatArray:
