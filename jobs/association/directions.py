@@ -9,7 +9,7 @@ from typing import TypeVar, cast
 import numpy as np
 
 from tiltmeter.jobs.association.config import AssociationConfig, MeasuredRun
-from tiltmeter.jobs.association.measures import find_measure, is_along, measure_bias, of_query
+from tiltmeter.jobs.association.measures import ANALOGIES, find_measure, is_along, measure_bias, of_query
 from tiltmeter.jobs.association.tables import Analogies, Measures
 from tiltmeter.jobs.association.weat import num_needed
 from tiltmeter.jobs.embedding.config import narrowed
@@ -38,6 +38,9 @@ MOST_DIRECTIONS = 199
 
 LEAST_OTHERS = 20
 """Words that directions are drawn from."""
+
+NUM_ANALOGIES = 20
+"""That each model lists."""
 
 _LEAST_WORDS = 4
 """Three that are asked by, and one to answer."""
@@ -184,7 +187,7 @@ def take_measures(run: Run[Measured, Sources], models: Sequence[Model], config: 
             seed=run.config.seed,
         )
         for measure in run.config.measures
-        if is_along(find_measure(measure))
+        if measure != ANALOGIES and is_along(find_measure(measure))
         for model in models
         for query, direction in directions(model.wordset).items()
     )
@@ -234,7 +237,7 @@ class GenerateAnalogies(Work, unit=analogies.VERSION, stage="analogies", makes=[
             )
 
 
-def generate_analogies(run: Run[Measured, Sources], models: Sequence[Model], num_analogies: int) -> None:
+def generate_analogies(run: Run[Measured, Sources], models: Sequence[Model]) -> None:
     """Publish the table ``analogies``, where any are asked for.
 
     Raises:
@@ -247,9 +250,9 @@ def generate_analogies(run: Run[Measured, Sources], models: Sequence[Model], num
             model=model.vectors,
             query=query,
             direction=direction,
-            num_analogies=num_analogies,
+            num_analogies=NUM_ANALOGIES,
         )
-        for model in (models if num_analogies else [])
+        for model in (models if ANALOGIES in run.config.measures else [])
         for query, direction in _by_first_pair(directions(model.wordset)).items()
     )
 

@@ -23,7 +23,7 @@ def run(run: Run[AssociationRun, Sources]) -> None:
     run.publish_all(measure_associations(run.runner, models, config, tests, run.config.seed))
     run.publish_all(measure_words(run.runner, models, config, tests))
     take_measures(run, models, config)
-    generate_analogies(run, models, config.num_analogies)
+    generate_analogies(run, models)
 
 
 def needs(config: AssociationConfig, tests: Sequence[str] | None) -> Needs:

@@ -36,6 +36,9 @@ Measured = TypeVar("Measured", bound=MeasuredRun)
 
 GROUP, SETTING = "tiltmeter.measures", "measures"
 
+ANALOGIES = "analogies"
+"""Named among measures, and none: see :mod:`.directions`."""
+
 
 def find_measure(name: str, version: str = "") -> BiasMeasure:
     """The measure of a name, one that is known or is brought; errors as of :func:`.extensions.load`."""
@@ -197,7 +200,7 @@ def find_sources(config: MeasuredRun) -> Sources:
     wordsets = [config.wordset[language] for language in config.languages if language in config.wordset]
     has_pairs = any(wordset.gender or wordset.gender_survey for wordset in wordsets)
     for name in config.measures:
-        if is_along(find_measure(name)) and not has_pairs:
+        if (name == ANALOGIES or is_along(find_measure(name))) and not has_pairs:
             raise InputError(
                 f"{SETTING}={name}: is along the direction of pairs of words, and no word list of {config.languages} "
                 "has any (gender, or gender_survey): choose one (wordset=[<name>,...]), or leave it out"
@@ -224,7 +227,7 @@ def measure_bias(run: Run[Measured, Sources], models: Sequence[Model], config: A
             seed=run.config.seed,
         )
         for measure in run.config.measures
-        if not is_along(find_measure(measure))
+        if measure != ANALOGIES and not is_along(find_measure(measure))
         for model in models
         for query, test in chosen_tests(model.wordset, run.config.tests).items()
     )

@@ -3,7 +3,7 @@
 from typing import ClassVar, Literal
 
 from tiltmeter.jobs.association import config as association
-from tiltmeter.jobs.association.config import AnalogyConfig, AssociationConfig, MeasuredRun
+from tiltmeter.jobs.association.config import AssociationConfig, MeasuredRun
 from tiltmeter.jobs.embedding.config import EmbeddingsJob
 from tiltmeter.jobs.gender import config as gender
 from tiltmeter.jobs.gender.config import GenderConfig
@@ -14,7 +14,7 @@ from tiltmeter.operators.text.wordsets import WordSets
 
 
 @settings
-class SurveyJob(AssociationConfig, AnalogyConfig, PsychophysicsConfig, GenderConfig, EmbeddingsJob):
+class SurveyJob(AssociationConfig, PsychophysicsConfig, GenderConfig, EmbeddingsJob):
     """``job=survey``"""
 
     name: Literal["survey"]

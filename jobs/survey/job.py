@@ -39,7 +39,7 @@ def run(run: Run[SurveyRun, Sources]) -> None:
     models = find_models(run, dataclasses.replace(test_needs, lists=lists))
     run.publish_all(_measured(run, models))
     take_measures(run, models, run.config.job)
-    generate_analogies(run, models, run.config.job.num_analogies)
+    generate_analogies(run, models)
 
 
 def _measured(run: Run[SurveyRun, Sources], models: Sequence[Model]) -> dict[str, list[TableRef]]:

@@ -38,7 +38,7 @@ def outcome(run_here, word_lists, word_sets, write_vectors, tmp_path_factory):
         gender={"definitional_pairs": PAIRS, "professions": PROFESSIONS},
     )
     how = [f"embedding.path={folder}/*.vec", "job.similarities=[cosine]", "job.statistics=[mean]"]
-    how += [f"measures=[{','.join(MEASURES)},ripa_component]", "job.num_analogies=3"]
+    how += [f"measures=[{','.join(MEASURES)},ripa_component,analogies]"]
     return run_here("job=association", "embedding=file", *lists, *how, f"store={folder}/s", f"run_dir={folder}/run")
 
 
@@ -95,7 +95,7 @@ def test_analogies_are_of_all_listed_words_by_the_first_pair(outcome):
     rows = outcome.rows("analogies", model="d1")
     words = [*WORDS[:19], *sorted(OTHERS)]
     [vectors] = _vectors(1, words)
-    made = generated(vectors, (0, 1), 3)
+    made = generated(vectors, (0, 1), 20)
     assert [(row["first"], row["second"], row["rank"]) for row in rows] == [
         (words[one.first], words[one.second], rank) for rank, one in enumerate(made, start=1)
     ]
