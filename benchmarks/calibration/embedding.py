@@ -7,7 +7,7 @@ words are dealt to two sets by chance, occupations lean by their shares or by ch
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from typing import Any, NamedTuple, cast
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from benchmarks.calibration.registry import Claim, Exemption, Experiment, Held, Outcome, Ref, ends, holds
 from tiltmeter.jobs.association.config import AssociationConfig
+from tiltmeter.jobs.association.directions import Direction, measured_along
 from tiltmeter.jobs.association.measures import measured
 from tiltmeter.jobs.association.tables import Associations, Measures, Validation, WordAssociations
 from tiltmeter.jobs.association.weat import associate
@@ -27,6 +28,7 @@ from tiltmeter.jobs.gender.config import GenderConfig
 from tiltmeter.jobs.gender.languages import BothLists, CompareSets, CorrelateLanguages, MeasureGender
 from tiltmeter.jobs.runtime.table import tables_of
 from tiltmeter.jobs.runtime.work import Work
+from tiltmeter.operators.association.direction_measures import OF_DIRECTIONS
 from tiltmeter.operators.association.known_measures import KNOWN
 from tiltmeter.operators.association.measures import Exchange
 from tiltmeter.operators.statistics.intervals import IntervalSettings
@@ -262,8 +264,8 @@ def _measures_by_chance(repetition: int) -> dict[str, Outcome]:
     return found
 
 
-def _measure_coverage(num: int) -> Iterator[Claim]:
-    for name in _MEASURES:
+def _measure_coverage(num: int, names: Iterable[str]) -> Iterator[Claim]:
+    for name in names:
         truth = f"mean of {name} over other corpora that are drawn alike"
         yield Claim(name, "measures", ("low", "high"), "coverage", "replica of the corpus", truth, None, num < 32)
 
@@ -281,6 +283,86 @@ def _measure_claims() -> Iterator[Claim]:
             of_all = f"{what}; any word of a query"
             yield Claim(f"max-T of {name}, by chance", "measures", ("p_max_t",), "size", unit, of_all)
             yield Claim(f"max-T of {name}, leaning", "measures", ("p_max_t",), "power", unit, apart, 0.2)
+
+
+_PAIRED = Direction(
+    tuple((f"f{number}", f"m{number}") for number in range(6)),
+    tuple(f"w{number}" for number in range(60)),
+    tuple(f"o{number:02d}" for number in range(40)),
+)
+
+
+def _paired(rng: np.random.Generator, lean: float, spread: float = 1.0) -> Words:
+    """Pairs that differ in the first dimension, and words that lie along it and others; each has another that is near.
+
+    Args:
+        lean: of both.
+        spread: how far apart words lie that are not near.
+    """
+    names = [*(word for pair in _PAIRED.pairs for word in pair), *_PAIRED.words, *_PAIRED.others]
+    means = rng.standard_normal((len(names), DIMS))
+    words = slice(12, 72)
+    means[words] = spread * np.repeat(means[words][::2], 2, axis=0) + rng.standard_normal((60, DIMS)) / 2.0
+    means[:12, 0] += np.tile([3.0 * lean, -3.0 * lean], 6)
+    means[words, :3] += np.repeat([[1.0], [-1.0]], 30, axis=0) * lean
+    return Words(names, means)
+
+
+def _along(vectors: Vectors) -> dict[str, pa.Table]:
+    """Of every measure along the direction of the pairs."""
+    words_of, config, key = _lookup(vectors), AssociationConfig(), {"model": "aa", "language": "aa", "query": "pairs"}
+    rows = (
+        row
+        for name, one in OF_DIRECTIONS.items()
+        for row in measured_along(words_of, key | {"measure": name}, one, _PAIRED, config, 0)
+    )
+    return dict(tables_of(rows, [Measures]))
+
+
+@cache
+def _fixed_along() -> tuple[Words, Truths]:
+    words = _paired(np.random.default_rng(13), 0.4, spread=2.5)
+    return words, truths(_along(other_corpora(words, np.random.default_rng(15), num=300))["draws"])
+
+
+def _interval_along(num: int, repetition: int) -> dict[str, Outcome]:
+    words, known = _fixed_along()
+    rows = _along(drawn_again(words, np.random.default_rng([repetition, num, 2]), num))["measures"].to_pylist()
+    found: dict[str, Outcome] = {}
+    for name in OF_DIRECTIONS:
+        of_name = [(key, truth) for key, truth in known["measures"]["value"] if key["measure"] == name]
+        key, truth = of_name[repetition % len(of_name)]
+        found[name] = holds(next(row for row in rows if key.items() <= row.items()), "", truth)
+    return found
+
+
+def _along_by_chance(repetition: int) -> dict[str, Outcome]:
+    """Pairs like any others, and pairs with a direction that words lie along."""
+    found: dict[str, Outcome] = {}
+    for what, lean in (("by chance", 0.0), ("leaning", 1.0)):
+        words = _paired(np.random.default_rng([repetition, 17]), lean)
+        rows = _along(drawn_again(words, np.random.default_rng(repetition), 0))["measures"].to_pylist()
+        for name in _BY_DIRECTIONS:
+            row = next(row for row in rows if row["measure"] == name)
+            found[f"p of {name}, {what}"] = row["p_value"]
+            if row["word"] is not None:
+                found[f"max-T of {name}, {what}"] = min(one["p_max_t"] for one in rows if one["measure"] == name)
+    return found
+
+
+_BY_DIRECTIONS = {"direct_bias": 0.3, "indirect_bias": 0.03, "clustering": 0.01, "clustering_left": 0.08}
+"""At least the power. Words are in two clusters along any direction by which they are chosen, and hardly so without."""
+
+
+def _claims_along() -> Iterator[Claim]:
+    for name, power in _BY_DIRECTIONS.items():
+        columns, unit = ("p_value",), "direction"
+        yield Claim(f"p of {name}, by chance", "measures", columns, "size", unit, f"{name}: pairs like any others")
+        yield Claim(f"p of {name}, leaning", "measures", columns, "power", unit, f"{name}: words lie along", power)
+    yield Claim(
+        "max-T of indirect_bias, by chance", "measures", ("p_max_t",), "size", unit, "any word: pairs like others"
+    )
+    yield Claim("max-T of indirect_bias, leaning", "measures", ("p_max_t",), "power", unit, "any word: lie along", 0.05)
 
 
 _POWERS = {"weat": 0.6, "rnd": 0.3, "rnd_raw": 0.2, "ect": 0.05, "ripa": 0.1, "semaxis": 0.08, "nas": 0.2}
@@ -428,10 +510,13 @@ def _experiments(job: str, repetitions: int, run: Callable[[int, int], Any], tur
 
 def _other_measures() -> Iterator[Experiment]:
     for num in (8, 32):
-        run, claims = partial(_interval_of_measures, num), tuple(_measure_coverage(num))
+        run, claims = partial(_interval_of_measures, num), tuple(_measure_coverage(num, _MEASURES))
         yield Experiment("association", f"association: other measures, {num} replicas", 200, run, claims)
+        run, claims = partial(_interval_along, num), tuple(_measure_coverage(num, OF_DIRECTIONS))
+        yield Experiment("association", f"association: along a direction, {num} replicas", 200, run, claims)
     dealt = tuple(_measure_claims())
     yield Experiment("association", "association: other measures by chance", 400, _measures_by_chance, dealt)
+    yield Experiment("association", "association: directions by chance", 400, _along_by_chance, (*_claims_along(),))
 
 
 _ASSOCIATION, _SEVEN = (tuple(by_chance(_TESTS, least)) for least in (0.6, 0.25))

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from benchmarks.coverage.training import ALL_SAMPLES, CORPORA, Models, Settings, Variant, trained, word_sets
 from tiltmeter.operators.association.scores import associations, effect_scale, effect_size
 from tiltmeter.operators.compute.arrays import FloatArray
+from tiltmeter.operators.embedding.direction import gender_direction, projection
 from tiltmeter.operators.embedding.similarity import pairwise
-from tiltmeter.operators.gender.direction import gender_direction, projection
 from tiltmeter.operators.gender.professions import direct_bias_of, profession_bias
 from tiltmeter.operators.psychophysics.forced_choice import flip_points
 from tiltmeter.operators.text.wordsets import Association, GenderSurvey, WordSets

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from tiltmeter.jobs.association.config import AssociationConfig, AssociationRun
-from tiltmeter.jobs.association.measures import find_sources, measure_bias
+from tiltmeter.jobs.association.directions import generate_analogies, take_measures
+from tiltmeter.jobs.association.measures import find_sources
 from tiltmeter.jobs.association.tables import TABLES
 from tiltmeter.jobs.association.weat import attribute_sets, listed_words, measure_associations
 from tiltmeter.jobs.association.wefat import measure_words
@@ -21,7 +22,8 @@ def run(run: Run[AssociationRun, Sources]) -> None:
     models = find_models(run, needs(config, tests))
     run.publish_all(measure_associations(run.runner, models, config, tests, run.config.seed))
     run.publish_all(measure_words(run.runner, models, config, tests))
-    measure_bias(run, models, config)
+    take_measures(run, models, config)
+    generate_analogies(run, models)
 
 
 def needs(config: AssociationConfig, tests: Sequence[str] | None) -> Needs:

@@ -1,7 +1,8 @@
 """Measures of bias: those that are known, and those that packages bring as entry points of ``tiltmeter.measures``."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TypeVar, cast
 
 import numpy as np
 
@@ -18,7 +19,8 @@ from tiltmeter.jobs.runtime.draws import Scheme
 from tiltmeter.jobs.runtime.rows import Row, failed
 from tiltmeter.jobs.runtime.work import Work
 from tiltmeter.operators.association import exchange
-from tiltmeter.operators.association.exchange import exchange_p
+from tiltmeter.operators.association.direction_measures import OF_DIRECTIONS
+from tiltmeter.operators.association.exchange import ExchangeP, exchange_p
 from tiltmeter.operators.association.known_measures import KNOWN
 from tiltmeter.operators.association.measures import BiasMeasure, Exchange, Groups
 from tiltmeter.operators.compute.generators import keyed_generator
@@ -27,16 +29,26 @@ from tiltmeter.operators.compute.philox import Stream
 from tiltmeter.operators.embedding.bootstrap import ORIGINAL
 from tiltmeter.operators.text.wordsets import Association, NamedWords
 from tiltmeter.storage import extensions
-from tiltmeter.storage.store.ledger import Store
+from tiltmeter.storage.errors import InputError
+from tiltmeter.storage.store.ledger import Store, TableRef
 
 Measured = TypeVar("Measured", bound=MeasuredRun)
 
 GROUP, SETTING = "tiltmeter.measures", "measures"
 
+ANALOGIES = "analogies"
+"""Named among measures, and none: see :mod:`.directions`."""
+
 
 def find_measure(name: str, version: str = "") -> BiasMeasure:
     """The measure of a name, one that is known or is brought; errors as of :func:`.extensions.load`."""
-    return KNOWN.get(name) or extensions.load(GROUP, name, BiasMeasure, SETTING, version, KNOWN)
+    known = {**KNOWN, **OF_DIRECTIONS}
+    return known.get(name) or extensions.load(GROUP, name, BiasMeasure, SETTING, version, known)
+
+
+def is_along(brought: BiasMeasure) -> bool:
+    """Whether a measure is of words along the direction of pairs, and not of an association test."""
+    return brought.takes in ("direction", "nearest")
 
 
 class MeasureBias(Work, unit="bias_measure/2", stage="measures", makes=[Measures]):
@@ -99,7 +111,11 @@ def measured(
         if reason:
             yield Measures(**row | reason)
         else:
-            yield from _of_query(lookup, row, brought, [*words, []][:4], settings, seed)
+            generator = keyed_generator(seed, Stream.EXCHANGE, document_key(row["query"]))
+            # The same query draws the same partitions, whatever else is measured.
+            p = partial(_exchanged, brought, settings.num_draws, generator)
+            targets = [{"word": word} for word in (*words[0], *words[1])] if brought.of_words else [{}]
+            yield from of_query(lookup, row, brought, [*words, []][:4], targets, settings, p)
 
 
 _ROLES: Mapping[str, Sequence[tuple[int, ...]]] = {
@@ -124,16 +140,30 @@ def _pairs(
     return [list(words) for words in zip(*pairs, strict=True)], {}
 
 
-def _of_query(
+def of_query(
     lookup: Lookup,
     row: Row,
     brought: BiasMeasure,
     words: Sequence[Sequence[str]],
+    targets: Sequence[Row],
     settings: AssociationConfig,
-    seed: int,
+    p_of: Callable[[Groups], ExchangeP | None],
 ) -> Iterator[Measures]:
+    """The rows of a measure of words that are there.
+
+    Args:
+        lookup: the vectors.
+        row: what its rows have in common.
+        brought: the measure.
+        words: of :class:`.measures.Groups`.
+        targets: what tells its rows apart, in the order of its numbers.
+        settings: how intervals are made.
+        p_of: the p-values of the vectors of the original; none of a measure without a null hypothesis.
+
+    Raises:
+        ValueError: if the measure gives another number of numbers than there are embeddings.
+    """
     groups = Groups(*map(lookup, words))
-    targets = [*words[0], *words[1]] if brought.of_words else [None]
     values = np.asarray(brought.measure(groups), dtype=np.float64)
     needed = (lookup.num_embeddings, *([len(targets)] if brought.of_words else []))
     if values.shape != needed:
@@ -142,48 +172,49 @@ def _of_query(
             f"embeddings, and must give one for each{' and target' if brought.of_words else ''}"
         )
     numbers = values.reshape(len(values), -1)
-    ps = _p_values(row, brought, groups, settings, seed) if np.isfinite(numbers[ORIGINAL]).all() else {}
-    for place, word in enumerate(targets):
+    p = None
+    if isinstance(brought.null, Exchange) and np.isfinite(numbers[ORIGINAL]).all():
+        p = p_of(Groups(*(vectors[ORIGINAL : ORIGINAL + 1].astype(np.float64) for vectors in groups)))
+    for place, target in enumerate(targets):
         number = OfReplicas(lookup.taken_apart(numbers[:, place]), settings, brought.scale_of(groups))
-        p = {name: column[place] for name, column in ps.items()}
-        yield Measures(**row | {"word": word, "value": number} | p | lookup.basis(numbers[:, place]))
+        cells = _p_cells(p, place) if p else {}
+        yield Measures(**row | target | {"value": number} | cells | lookup.basis(numbers[:, place]))
 
 
-def _p_values(row: Row, brought: BiasMeasure, groups: Groups, settings: AssociationConfig, seed: int) -> Row:
-    """By column, of each number; of the original."""
-    if not isinstance(brought.null, Exchange):
-        return {}
-    original = Groups(*(vectors[ORIGINAL : ORIGINAL + 1].astype(np.float64) for vectors in groups))
-    # The same query draws the same partitions, whatever else is measured.
-    generator = keyed_generator(seed, Stream.EXCHANGE, document_key(row["query"]))
-    p = exchange_p(brought, original, brought.null, settings.num_draws, generator)
-    num = len(p.value)
-    return {
-        "p_value": p.value.tolist(),
-        "p_max_t": p.adjusted.tolist() if num > 1 else [None],
-        "p_method": [p.method] * num,
-        "num_partitions": [p.num_partitions] * num,
-    }
+def _p_cells(p: ExchangeP, place: int) -> Row:
+    adjusted = float(p.adjusted[place]) if len(p.value) > 1 else None
+    cells = {"p_value": float(p.value[place]), "p_max_t": adjusted}
+    return cells | {"p_method": p.method, "num_partitions": p.num_partitions}
+
+
+def _exchanged(brought: BiasMeasure, num_draws: int, generator: np.random.Generator, original: Groups) -> ExchangeP:
+    return exchange_p(brought, original, cast(Exchange, brought.null), num_draws, generator)
 
 
 def find_sources(config: MeasuredRun) -> Sources:
     """As :func:`.embedding.sources.find_sources`.
 
     Raises:
-        InputError: for a measure that is not known, too.
+        InputError: for a measure that is not known, and one along a direction that no word list gives, too.
     """
+    wordsets = [config.wordset[language] for language in config.languages if language in config.wordset]
+    has_pairs = any(wordset.gender or wordset.gender_survey for wordset in wordsets)
     for name in config.measures:
-        find_measure(name)
+        if (name == ANALOGIES or is_along(find_measure(name))) and not has_pairs:
+            raise InputError(
+                f"{SETTING}={name}: is along the direction of pairs of words, and no word list of {config.languages} "
+                "has any (gender, or gender_survey): choose one (wordset=[<name>,...]), or leave it out"
+            )
     return sources.find_sources(config)
 
 
-def measure_bias(run: Run[Measured, Sources], models: Sequence[Model], config: AssociationConfig) -> None:
-    """Take each measure of each query on every model, and publish the table ``measures``.
+def measure_bias(run: Run[Measured, Sources], models: Sequence[Model], config: AssociationConfig) -> Sequence[TableRef]:
+    """The parts of the table ``measures``: each measure of each query on every model.
 
     Raises:
         UnitsFailed: if no model is whole.
     """
-    run.do(
+    works = (
         MeasureBias(
             group=model.name,
             label=f"{model.name} {query} {measure}",
@@ -196,6 +227,8 @@ def measure_bias(run: Run[Measured, Sources], models: Sequence[Model], config: A
             seed=run.config.seed,
         )
         for measure in run.config.measures
+        if measure != ANALOGIES and not is_along(find_measure(measure))
         for model in models
         for query, test in chosen_tests(model.wordset, run.config.tests).items()
     )
+    return run.do(works, publish=False).refs(Measures)

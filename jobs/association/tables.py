@@ -3,6 +3,7 @@
 from tiltmeter.jobs.embedding.lookup import OfReplicas
 from tiltmeter.jobs.embedding.tables import MISSING_WORDS, NUM_REPLICAS, WOMEN, WORD, OfModel
 from tiltmeter.jobs.runtime.table import Int8, Int32, doc, key, schemas
+from tiltmeter.operators.association.direction_measures import OF_DIRECTIONS
 from tiltmeter.operators.association.known_measures import KNOWN
 
 _SIMILARITY = "'cosine', 'euclidean', 'manhattan' or 'mahalanobis'"
@@ -14,7 +15,8 @@ _SD = "standard deviations"
 
 def measure_name(name: str) -> str:
     """As its paper spells it; of one that a package brings, in words."""
-    spelled = {"semaxis": "SemAxis", "weat": "WEAT's effect size"}
+    spelled = {"semaxis": "SemAxis", "weat": "WEAT's effect size", "ripa_component": "RIPA by the first component"}
+    spelled |= {name: name.replace("_", " ").capitalize() for name in OF_DIRECTIONS}
     return spelled.get(name, (name.upper() if name in KNOWN else name).replace("_", " "))
 
 
@@ -51,16 +53,24 @@ class Measures(OfModel, name="measures"):
     """A query is an association test's sets of words."""
 
     measure: str = key("name of the measure; see the page of the job", show=measure_name)
-    query: str = key("name of the association test in the word set whose sets of words are measured")
-    groups: str = key("the two sets X and Y of it that are compared, by name: its targets, or its attributes")
-    attributes: str = key("what they are compared by: a set A, or two sets A and B")
+    query: str = key(
+        "name of the association test in the word set whose sets of words are measured; or of its word list of pairs"
+    )
+    groups: str = key(
+        "the two sets X and Y of it that are compared, by name: its targets, or its attributes; or the first of the "
+        "pairs that give a direction"
+    )
+    attributes: str = key(
+        "what they are compared by: a set A, or two sets A and B; or the words that are held against a direction, and "
+        "of indirect bias the word that is nearest"
+    )
     word: str | None = key("of measures that give a number for each target word; else null", default=None)
     value: OfReplicas = doc("of the original corpus, as the measure defines it", ends=("low", "high"), digits=3)
     larger: str = doc("what a larger value says")
     neutral: float | None = doc("value without the bias that is measured; null if none is that")
     null: str = doc(
-        "what p exchanges at random: 'targets' between X and Y, 'attributes' between A and B, 'pairs' of X and Y; or "
-        "why there is no p",
+        "what p exchanges at random: 'targets' between X and Y, 'attributes' between A and B, 'pairs' of X and Y, "
+        "'directions' (those of pairs of other words); or why there is no p",
         heading="p by",
     )
     p_value: float = doc("of the original corpus, as its measure's null hypothesis has it", show="p_value")
@@ -69,6 +79,24 @@ class Measures(OfModel, name="measures"):
     num_partitions: int | None = doc("ways to exchange that were looked at, the one at hand among them")
     num_words: Int32 = doc("words of the sets that are taken that have a vector", "words")
     missing_words: list[str] = doc(MISSING_WORDS)
+    num_replicas: Int32 = doc(NUM_REPLICAS, "replicas")
+
+
+class Analogies(OfModel, name="analogies"):
+    """Bolukbasi et al. 2016, equation 1. They illustrate, and no number here measures a bias."""
+
+    query: str = key("the word list whose first pair the analogies are made of")
+    seeds: str = doc("that pair")
+    first: str | None = key("x, which is to the first of the pair as y to the second", heading="x", default=None)
+    second: str | None = key("y", heading="y", default=None)
+    rank: Int32 = doc("place among the analogies of the original corpus", show="count")
+    parallel: float = doc("cosine of x - y with the difference of the pair", digits=2)
+    distance: float = doc("between x and y, of length 1", digits=2)
+    share: float | None = doc("share of replicas that have it among as many analogies", show="percent")
+    answer: str = doc("what 'the first is to x as the second to what?' gives where these three words are left out")
+    any_answer: str = doc("the same where none is left out")
+    input_rank: Int32 = doc("place of the nearest of the three among all words; 1: it would be the answer")
+    num_words: Int32 = doc("listed words with a vector, of which analogies are made", "words")
     num_replicas: Int32 = doc(NUM_REPLICAS, "replicas")
 
 
@@ -116,4 +144,4 @@ class Validation(OfModel, name="validation"):
     num_occupations: Int32 = doc("occupations that have both", "words")
 
 
-TABLES = schemas(Associations, Measures, AssociationSummary, WordAssociations, Validation)
+TABLES = schemas(Associations, Measures, Analogies, AssociationSummary, WordAssociations, Validation)

@@ -12,15 +12,8 @@ from tiltmeter.jobs.gender.config import GenderConfig
 from tiltmeter.jobs.gender.tables import GenderLanguages, GenderPairs, GenderProfessions, GenderWords, Weighted
 from tiltmeter.jobs.runtime.rows import Row, failed
 from tiltmeter.operators.embedding.bootstrap import ORIGINAL
-from tiltmeter.operators.gender.direction import (
-    DOMINANCE,
-    GenderDirection,
-    dominates,
-    gender_direction,
-    projection,
-    scale,
-    without_each_pair,
-)
+from tiltmeter.operators.embedding.direction import GenderDirection, gender_direction, projection
+from tiltmeter.operators.gender.direction import DOMINANCE, dominates, scale, without_each_pair
 from tiltmeter.operators.gender.professions import (
     WEIGHTS,
     ProfessionBias,

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from tiltmeter.jobs.association import job as association
 from tiltmeter.jobs.association import tables as association_tables
-from tiltmeter.jobs.association.measures import find_sources, measure_bias
+from tiltmeter.jobs.association.directions import generate_analogies, take_measures
+from tiltmeter.jobs.association.measures import find_sources
 from tiltmeter.jobs.association.weat import measure_associations
 from tiltmeter.jobs.association.wefat import measure_words
 from tiltmeter.jobs.embedding import tables as embedding_tables
@@ -37,7 +38,8 @@ def run(run: Run[SurveyRun, Sources]) -> None:
 
     models = find_models(run, dataclasses.replace(test_needs, lists=lists))
     run.publish_all(_measured(run, models))
-    measure_bias(run, models, run.config.job)
+    take_measures(run, models, run.config.job)
+    generate_analogies(run, models)
 
 
 def _measured(run: Run[SurveyRun, Sources], models: Sequence[Model]) -> dict[str, list[TableRef]]:

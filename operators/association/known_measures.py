@@ -12,11 +12,12 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 from scipy.stats import rankdata
 
 from tiltmeter.operators.association.measures import BiasMeasure, Exchange, Groups
 from tiltmeter.operators.association.scores import associations, effect_scale, effect_size, wefat
-from tiltmeter.operators.compute.arrays import FloatArray
+from tiltmeter.operators.compute.arrays import BoolArray, FloatArray
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.philox import Stream
 from tiltmeter.operators.embedding.similarity import pairwise
@@ -25,6 +26,7 @@ from tiltmeter.operators.statistics.text_intervals import cut
 
 _NUM_SPLITS, _SHARE_HELD_OUT = 10, 0.2
 _LEAST_ATTRIBUTES = 3
+_MOST_STEPS, _FLAT, _NUMBERS_AT_ONCE = 50, 1e-10, 4_000_000
 
 Vectors = NDArray[np.floating]
 
@@ -49,13 +51,7 @@ def embedding_coherence(groups: Groups) -> FloatArray:
 
     NaN with fewer than three attributes, of which the order says nothing, or where one side is as near to all.
     """
-    to_x, to_y = (_cosines(_mean(vectors), groups.a)[:, 0] for vectors in (groups.x, groups.y))
-    if to_x.shape[1] < _LEAST_ATTRIBUTES:
-        return np.full(len(to_x), np.nan)
-    first, second = (rankdata(near, axis=1) - (near.shape[1] + 1) / 2 for near in (to_x, to_y))
-    with np.errstate(invalid="ignore"):
-        rho = (first * second).sum(axis=1) / np.sqrt((first**2).sum(axis=1) * (second**2).sum(axis=1))
-    return np.asarray(np.where(np.isnan(to_x + to_y).any(axis=1), np.nan, rho))
+    return _in_one_order(*(_cosines(_mean(vectors), groups.a)[:, 0] for vectors in (groups.x, groups.y)))
 
 
 def relational_inner_product(groups: Groups) -> FloatArray:
@@ -65,6 +61,18 @@ def relational_inner_product(groups: Groups) -> FloatArray:
     no choice of its sign.
     """
     return np.asarray((groups.a @ np.swapaxes(_unit(groups.x - groups.y), 1, 2)).mean(axis=(1, 2)))
+
+
+def relational_component(groups: Groups) -> FloatArray:
+    """RIPA by the first principal component b of the pairs' x - y, uncentred: mean over a in A of a . b, raw.
+
+    As its paper has it for several pairs; b is of length 1 and turned so that the mean of (x - y) . b is above 0.
+    """
+    pairs = (groups.x - groups.y).astype(np.float64)
+    known = np.where(np.isfinite(pairs).all(axis=(1, 2), keepdims=True), pairs, 0.0)
+    component = np.linalg.svd(known, full_matrices=False)[2][:, 0]
+    sign = np.sign(np.einsum("ed,ed->e", pairs.mean(axis=1), component))
+    return np.asarray(sign * np.einsum("ewd,ed->e", groups.a, component) / groups.a.shape[1])
 
 
 def mean_average_cosine(groups: Groups) -> FloatArray:
@@ -114,6 +122,57 @@ def weat_effect(groups: Groups) -> FloatArray:
     return effect_size(scores, groups.x.shape[1], ddof=0)
 
 
+# --- of many partitions at once, by the weights of words: see BiasMeasure.dealt ---------------------------------------
+
+
+def _weat_dealt(groups: Groups, first: FloatArray, second: FloatArray) -> FloatArray:
+    [scores] = associations(*_to_attributes(groups), "mean", "cosine")
+    return np.asarray((first - second) @ scores / scores.std())[:, np.newaxis]
+
+
+def _rnd_dealt(groups: Groups, first: FloatArray, second: FloatArray, *, is_raw: bool = False) -> FloatArray:
+    x, y, a = (vectors[0] if is_raw else _unit(vectors)[0] for vectors in groups[:3])
+    targets, squares = np.concatenate([x, y]), (a**2).sum(axis=1)
+
+    def distances(weights: FloatArray) -> FloatArray:
+        means = weights @ targets
+        return np.asarray(np.sqrt(np.maximum(squares - 2.0 * means @ a.T + (means**2).sum(axis=1, keepdims=True), 0.0)))
+
+    return np.asarray((distances(first) - distances(second)).mean(axis=1, keepdims=True))
+
+
+def _ect_dealt(groups: Groups, first: FloatArray, second: FloatArray) -> FloatArray:
+    targets = np.concatenate(groups[:2], axis=1)[0]
+    near = (_cosines((weights @ targets)[np.newaxis], groups.a)[0] for weights in (first, second))
+    return _in_one_order(*near)[:, np.newaxis]
+
+
+def _ripa_dealt(groups: Groups, first: FloatArray, second: FloatArray) -> FloatArray:
+    of_pairs = (groups.a @ np.swapaxes(_unit(groups.x - groups.y), 1, 2)).mean(axis=(0, 1))
+    return np.asarray((first - second)[:, : of_pairs.size] @ of_pairs[:, np.newaxis])
+
+
+def _semaxis_dealt(groups: Groups, first: FloatArray, second: FloatArray) -> FloatArray:
+    axes = (first - second) @ np.concatenate(groups[2:], axis=1)[0]
+    near = _cosines(axes[np.newaxis], np.concatenate(groups[:2], axis=1))
+    return np.asarray(near[0])
+
+
+def _nas_dealt(groups: Groups, first: FloatArray, second: FloatArray) -> FloatArray:
+    [near] = np.concatenate(_to_attributes(groups), axis=2)
+    return np.asarray((first - second) @ near.T / near.std(axis=1, ddof=1))
+
+
+def _in_one_order(first: FloatArray, second: FloatArray) -> FloatArray:
+    """Spearman's rho of ``[rows, attributes]``, row by row."""
+    if first.shape[1] < _LEAST_ATTRIBUTES:
+        return np.full(len(first), np.nan)
+    ranks = [rankdata(near, axis=1) - (near.shape[1] + 1) / 2 for near in (first, second)]
+    with np.errstate(invalid="ignore"):
+        rho = (ranks[0] * ranks[1]).sum(axis=1) / np.sqrt((ranks[0] ** 2).sum(axis=1) * (ranks[1] ** 2).sum(axis=1))
+    return np.asarray(np.where(np.isnan(first + second).any(axis=1), np.nan, rho))
+
+
 def _unit(vectors: Vectors) -> FloatArray:
     with np.errstate(invalid="ignore"):
         return np.asarray(vectors / np.linalg.norm(vectors, axis=2, keepdims=True), dtype=np.float64)
@@ -145,21 +204,60 @@ def _most(generator: np.random.Generator, side: Vectors) -> Vectors:
 
 def _negative(groups: Groups, positive: Vectors, negative: Vectors, is_penalised: bool = False) -> FloatArray:
     """``[embeddings, words]``, f of each word of X and Y."""
-    from sklearn.linear_model import LogisticRegression  # takes a second
-
     targets, known = (np.concatenate(sides, axis=1).astype(float) for sides in (groups[:2], (positive, negative)))
     is_negative = np.arange(known.shape[1]) >= positive.shape[1]
-    fit = LogisticRegression(C=1.0, tol=1e-10, max_iter=1000, solver="newton-cholesky", fit_intercept=not is_penalised)
     chances = np.full(targets.shape[:2], np.nan)
-    with_one = _with_one if is_penalised else np.asarray
-    for number, (asked, given) in enumerate(zip(targets, known, strict=True)):
-        if np.isfinite(asked).all() and np.isfinite(given).all():
-            chances[number] = fit.fit(with_one(given), is_negative).predict_proba(with_one(asked))[:, 1]
+    whole = np.flatnonzero(np.isfinite(targets).all(axis=(1, 2)) & np.isfinite(known).all(axis=(1, 2)))
+    at_once = max(1, _NUMBERS_AT_ONCE // known[0].size)
+    for some in np.array_split(whole, math.ceil(len(whole) / at_once)):
+        basis, within = np.linalg.qr(np.swapaxes(known[some], 1, 2))
+        weights = _logistic(_with_one(np.swapaxes(within, 1, 2)), is_negative, is_penalised)
+        chances[some] = expit((_with_one(targets[some] @ basis) @ weights[:, :, np.newaxis])[:, :, 0])
     return chances
 
 
+def _logistic(words: FloatArray, labels: BoolArray, is_penalised: bool) -> FloatArray:
+    """``[embeddings, dims]``, the minima w of sum log(1 + exp(f)) - l f + |w|^2 / 2, f = x.w, by Newton's method.
+
+    Args:
+        words: ``[embeddings, words, dims]``; the last dimension is 1 and its weight the intercept.
+        labels: l of each word.
+        is_penalised: whether the intercept counts in |w|^2.
+    """
+    ridge = np.ones(words.shape[2])
+    ridge[-1] = 1.0 if is_penalised else 1e-12
+    weights = np.zeros((len(words), words.shape[2]))
+    for _ in range(_MOST_STEPS):
+        chances = expit(_products(words, weights))
+        slope = _products(np.swapaxes(words, 1, 2), chances - labels) + ridge * weights
+        if np.abs(slope).max(initial=0.0) < _FLAT:
+            break
+        curvature = np.swapaxes(words * (chances * (1.0 - chances))[:, :, np.newaxis], 1, 2) @ words + np.diag(ridge)
+        step = np.linalg.solve(curvature, slope[:, :, np.newaxis])[:, :, 0]
+        before, share = _loss(words, labels, ridge, weights), np.ones((len(words), 1))
+        for _ in range(_MOST_STEPS):
+            # To rounding: at the minimum no step makes it less.
+            is_worse = _loss(words, labels, ridge, weights - share * step) > before * (1.0 + 1e-12)
+            if not is_worse.any():
+                break
+            share[is_worse] /= 2.0
+        weights = weights - share * step
+    return weights
+
+
+def _products(rows: FloatArray, weights: FloatArray) -> FloatArray:
+    return np.asarray((rows @ weights[:, :, np.newaxis])[:, :, 0])
+
+
+def _loss(words: FloatArray, labels: BoolArray, ridge: FloatArray, weights: FloatArray) -> FloatArray:
+    scores = _products(words, weights)
+    return np.asarray(
+        (np.logaddexp(0.0, scores) - labels * scores).sum(axis=1) + (ridge * weights**2).sum(axis=1) / 2.0
+    )
+
+
 def _with_one(words: Vectors) -> FloatArray:
-    return np.hstack([words, np.ones((len(words), 1))])
+    return np.concatenate([words, np.ones((*words.shape[:2], 1))], axis=2)
 
 
 def _divergence(chances: FloatArray) -> FloatArray:
@@ -179,10 +277,24 @@ KNOWN: Mapping[str, BiasMeasure] = {
         weat_effect,
         scale=lambda groups: effect_scale(groups.x.shape[1], groups.y.shape[1], 0),
         null=_TARGETS,
+        dealt=_weat_dealt,
     ),
-    "rnd": BiasMeasure("rnd/1", _NEARER_Y, relative_norm_distance, scale=cut(-2.0, 2.0), null=_TARGETS, takes="each"),
+    "rnd": BiasMeasure(
+        "rnd/1",
+        _NEARER_Y,
+        relative_norm_distance,
+        scale=cut(-2.0, 2.0),
+        null=_TARGETS,
+        takes="each",
+        dealt=_rnd_dealt,
+    ),
     "rnd_raw": BiasMeasure(
-        "rnd_raw/1", _NEARER_Y, partial(relative_norm_distance, is_raw=True), null=_TARGETS, takes="each"
+        "rnd_raw/1",
+        _NEARER_Y,
+        partial(relative_norm_distance, is_raw=True),
+        null=_TARGETS,
+        takes="each",
+        dealt=partial(_rnd_dealt, is_raw=True),
     ),
     "rnsb": BiasMeasure("rnsb/1", _UNEQUAL, negative_sentiment, scale=LOG._replace(is_size=True), null=_ALWAYS_ABOVE),
     "rnsb_penalised": BiasMeasure(
@@ -216,6 +328,7 @@ KNOWN: Mapping[str, BiasMeasure] = {
         FISHER,
         null=Exchange("targets", "less"),
         takes="each",
+        dealt=_ect_dealt,
     ),
     "ripa": BiasMeasure(
         "ripa/1",
@@ -224,9 +337,24 @@ KNOWN: Mapping[str, BiasMeasure] = {
         null=Exchange("pairs"),
         takes="each",
         in_pairs=True,
+        dealt=_ripa_dealt,
+    ),
+    "ripa_component": BiasMeasure(
+        "ripa_component/1",
+        "the attributes go with the words of X",
+        relational_component,
+        null="an exchange of words leaves the component of the pairs as a line as it is",
+        takes="each",
+        in_pairs=True,
     ),
     "semaxis": BiasMeasure(
-        "semaxis/1", "the word goes with A", semantic_axis, scale=FISHER, null=_ATTRIBUTES, of_words=True
+        "semaxis/1",
+        "the word goes with A",
+        semantic_axis,
+        scale=FISHER,
+        null=_ATTRIBUTES,
+        of_words=True,
+        dealt=_semaxis_dealt,
     ),
     "nas": BiasMeasure(
         "nas/1",
@@ -235,6 +363,7 @@ KNOWN: Mapping[str, BiasMeasure] = {
         scale=lambda groups: effect_scale(groups.a.shape[1], groups.b.shape[1], 1),
         null=_ATTRIBUTES,
         of_words=True,
+        dealt=_nas_dealt,
     ),
 }
 """By the name in ``measures``."""

@@ -17,8 +17,9 @@ class Groups(NamedTuple):
     A word that an embedding lacks is NaN there.
 
     Attributes:
-        x, y: the targets that are compared.
-        a, b: the attributes that they may go with; b is without words for a measure that takes each set by itself.
+        x, y: the targets that are compared; or the first and second words of the pairs that a direction is taken from.
+        a, b: the attributes that they may go with; b is without words for a measure that takes each set by itself. Of
+            a direction: the words that are held against it, and for some measures the word nearest to each.
     """
 
     x: NDArray[np.floating]
@@ -40,11 +41,12 @@ class Exchange(NamedTuple):
 
     Attributes:
         of: what is dealt anew, each time to sets of the same sizes: ``targets`` to X and Y, ``attributes`` to A and B;
-            or ``pairs``, each of which may have its X for its Y. It is the unit that the p-value is about.
+            or ``pairs``, each of which may have its X for its Y. It is the unit that the p-value is about. With
+            ``directions`` the pairs of a direction have others for their words, see :func:`.exchange.direction_p`.
         tail: which numbers speak against it: ``two-sided``, as far from 0; ``less``, as small.
     """
 
-    of: Literal["targets", "attributes", "pairs"]
+    of: Literal["targets", "attributes", "pairs", "directions"]
     tail: Literal["two-sided", "less"] = "two-sided"
 
 
@@ -61,9 +63,13 @@ class BiasMeasure:
         scale: on which its intervals are reckoned; see :class:`.intervals.Scale`; or what makes it of a query.
         null: what a p-value is against; or why there is none, in words that end a sentence. For a p-value it is given
             as many dimensions as there are words, in which all lengths and angles are as they were.
-        takes: ``both`` sets of attributes at once, or ``each`` by itself.
-        of_words: whether it gives a number for each target.
+        takes: ``both`` sets of attributes at once, or ``each`` by itself; or pairs that give a ``direction`` and words,
+            or these with the ``nearest`` of them to each.
+        of_words: whether it gives a number for each target; of a direction, for each word of A.
         in_pairs: whether a word of X and one of Y in the same place of their lists belong together.
+        dealt: the same of many partitions at once, which is quicker: of one embedding, and of the weights
+            ``[partitions, words]`` of X and then Y, or A and then B, in the mean of the first set, and of the second;
+            float64 ``[partitions, numbers]``.
     """
 
     version: str
@@ -72,9 +78,10 @@ class BiasMeasure:
     neutral: float | None = 0.0
     scale: Scale | Callable[[Groups], Scale] = LINEAR
     null: Exchange | str = "its package states no null hypothesis"
-    takes: Literal["both", "each"] = "both"
+    takes: Literal["both", "each", "direction", "nearest"] = "both"
     of_words: bool = False
     in_pairs: bool = False
+    dealt: Callable[[Groups, FloatArray, FloatArray], FloatArray] | None = None
 
     def scale_of(self, groups: Groups) -> Scale:
         """On which its intervals are reckoned for a query."""

@@ -60,6 +60,8 @@ class Stream(IntEnum):
     AUGMENTATION = 42
     CHARACTER_CHANGE = 43
     EXCHANGE = 47
+    DIRECTIONS = 55
+    CLUSTERING = 56
     MASKED_CANDIDATES = 57
 
 

@@ -16,13 +16,9 @@ compare_sets       t-test of the biases of one set of professions against those 
 array([ 0.6, -0.8])
 """
 
+from tiltmeter.operators.embedding.direction import gender_direction, projection
 from tiltmeter.operators.gender.bias import GenderBias, gender_bias
-from tiltmeter.operators.gender.direction import (
-    direct_bias,
-    gender_direction,
-    projection,
-    without_each_pair,
-)
+from tiltmeter.operators.gender.direction import direct_bias, without_each_pair
 from tiltmeter.operators.gender.professions import count_weights, form_weights, gender_weights
 from tiltmeter.operators.gender.sets import compare_sets
 

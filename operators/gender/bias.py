@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tiltmeter.operators.compute.arrays import FloatArray
-from tiltmeter.operators.gender.direction import GenderDirection, gender_direction, projection
+from tiltmeter.operators.embedding.direction import GenderDirection, gender_direction, projection
 from tiltmeter.operators.gender.professions import direct_bias_of
 
 _WITH_REPLICAS = 3

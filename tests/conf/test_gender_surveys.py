@@ -47,7 +47,7 @@ def _surveyed(code):
 def test_the_surveys_of_nine_languages_stand_side_by_side_and_english_has_all_lists():
     assert {code: sets.language for code, sets in _compose().items()} == {code: code for code in _LANGUAGES}
     assert sorted(path.stem for path in _FOLDER.glob("gender/*.yaml")) == sorted([*_CODES, "english_forms"])
-    assert {path.stem.split("_")[0] for path in _FOLDER.glob("*.yaml")} == {"english"}
+    assert {path.stem.split("_")[0] for path in _FOLDER.glob("*.yaml")} == {"english", "weat"}
     for code, sets in _compose().items():
         lists = {name.split(".")[0] for name in word_lists(sets)} - {"gender_survey"}
         others = {"cue_pairs", "other_cue_pairs", "occupations", "associations", "wefats", "gender"}

@@ -3,6 +3,7 @@
 import csv
 import functools
 import json
+import re
 
 import hydra
 import pytest
@@ -119,6 +120,62 @@ def test_associations_agree_with_their_source(data_file, number):
         return
     assert (test.published.effect_size, test.published.p_value) == (float(finding["d"]), finding["p"])
     assert test.published.num_people == int(finding["N"].replace("k", "000"))
+
+
+LANGUAGES = {
+    "arabic": "ar",
+    "chinese": "zh",
+    "farsi": "fa",
+    "french": "fr",
+    "german": "de",
+    "spanish": "es",
+    "urdu": "ur",
+}
+
+
+def _of_language(name):
+    """Its association tests, as the command composes them."""
+    with hydra.initialize_config_module("tiltmeter.conf", version_base="1.3"):
+        composed = hydra.compose("tiltmeter", ["job=association", f"wordset=[english,weat_{name}]"]).wordset[
+            LANGUAGES[name]
+        ]
+    return TypeAdapter(WordSets).validate_python(OmegaConf.to_container(composed, resolve=True))
+
+
+@pytest.mark.parametrize("name", LANGUAGES)
+def test_tests_of_other_languages_agree_with_their_source(data_file, name):
+    native = {"farsi": "fa1", "french": "fr_FR1", "chinese": "zh_Hans3", "urdu": "ur1"}
+    file = "CA-WEATv3.tsv" if name in native else "X-WEATv1.tsv"
+    with data_file(f"wordlists/ca-weat/{file}").open(encoding="utf-8") as lines:
+        rows = list(csv.DictReader(lines, delimiter="\t"))
+    row = next(row for row in rows if row["LANG"] == native.get(name, LANGUAGES[name]))
+    columns = ("FLOWERS", "INSECTS", "PLEASANT", "UNPLEASANT", "INSTRUMENTS", "WEAPONS")
+    listed = [
+        [word.strip() for word in re.split("[,،、，]", re.sub("[\u200e\u200f]", "", row[one]))] for one in columns
+    ]
+    lower = [[word.lower() for word in words] for words in listed]
+    expected = [
+        [word for place, word in enumerate(words) if word and word.lower() not in folded[:place]]
+        for words, folded in zip(listed, lower, strict=True)
+    ]
+    sets = _of_language(name)
+    assert _sides(sets.associations["weat1"]) == expected[:4]
+    assert _sides(sets.associations["weat2"]) == [*expected[4:], *expected[2:4]]
+    assert sets.gender_survey, "both lists of a language are there"
+
+
+def test_word_sets_of_papers_have_their_published_sizes():
+    sets, _ = _english("[english,english_papers]")
+    assert {name: [*map(len, _sides(test))] for name, test in sets.associations.items() if name[:4] != "weat"} == {
+        "garg_adjectives": [20, 20, 25, 28], "garg_occupations": [20, 20, 34, 42], "garg_asian": [20, 20, 19, 20],
+        "garg_hispanic": [20, 20, 34, 42], "manzini_gender": [7, 7, 12, 13], "sweeney_origin": [10, 5, 8, 8],
+        "manzini_black_caucasian": [3, 3, 5, 6], "manzini_black_asian": [3, 2, 5, 4],
+        "manzini_caucasian_asian": [3, 2, 6, 4], "manzini_jew_christian": [5, 5, 4, 3],
+        "manzini_jew_muslim": [5, 5, 4, 4], "manzini_christian_muslim": [5, 5, 3, 4],
+    }  # fmt: skip
+    assert len(sets.associations["weat1"].target_x.words) == 25
+    pairs = zip(*_sides(sets.associations["garg_adjectives"])[:2], strict=True)
+    assert {("she", "he"), ("daughter", "son"), ("niece", "nephew")} <= {*pairs}
 
 
 def test_gender_words_agree_with_their_source(data_file):

@@ -53,6 +53,7 @@ NOT_RUN = {
     "tiltmeter job=relation_rules data.path=train.txt": "needs SemEval-2010's sentences, and vectors of a large corpus",
     "tiltmeter job=association embedding=encoder embedding.model=google-bert": "downloads a model",
     "tiltmeter job=association embedding=bert_cls": "downloads a model",
+    "tiltmeter job=association corpus=dewiki wordset=": "needs a corpus with these words",
     "tiltmeter job=sentiment_rating 'sentiment=[vader,transformer]'": "downloads models",
     "tiltmeter --config-dir mine job=sentiment_rating": "needs models that were trained, or downloads them",
 }

@@ -5,9 +5,10 @@ import pyarrow as pa
 import pytest
 
 from tiltmeter.jobs.association import measures
-from tiltmeter.jobs.association.config import AssociationConfig
+from tiltmeter.jobs.association.config import AssociationConfig, AssociationRun
 from tiltmeter.jobs.association.measures import MeasureBias
 from tiltmeter.jobs.embedding.lookup import Vectors
+from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.operators.association.measures import BiasMeasure, Exchange
 from tiltmeter.operators.text.wordsets import Association, NamedWords
 from tiltmeter.storage.errors import InputError
@@ -163,3 +164,57 @@ def test_a_known_measure_needs_no_package_and_an_unknown_one_is_told_from_it():
     assert measures.find_measure("ect").null == Exchange("targets", "less"), "halves that cohere more are no finding"
     with pytest.raises(InputError, match=r"measures=rnsd: no installed package brings it; there is .*rnsb"):
         measures.find_measure("rnsd")
+
+
+# --- words of files ---------------------------------------------------------------------------------------------------
+
+
+def _arranged(sides):
+    composed = {
+        "embedding": {"kind": "file"},
+        "wordset": {"en": {"associations": {"made_up": sides}, "language": "en"}},
+    }
+    return AssociationRun.arranged(composed, [])["wordset"]["en"]["associations"]["made_up"]
+
+
+def test_a_set_of_words_may_name_a_file_of_which_words_of_both_are_left_out(tmp_path):
+    """As the opinion lexicon comes: lines about it, one in another encoding, a word twice, and words in both."""
+    (tmp_path / "good.txt").write_text("; about\n;\n\nfine\n odd \na+\nfine\n")
+    (tmp_path / "bad.txt").write_bytes("poor\nodd\nnaïve\n".encode("latin-1"))
+    given = {"name": "x", "words": ["odd"]}
+    sides = {"source": "made up", "target_x": given, "target_y": given}
+    sides |= {f"attribute_{one}": {"name": one, "file": str(tmp_path / f"{file}.txt")} for one, file in FILES.items()}
+    assert _arranged(sides) == {
+        "source": "made up",
+        "target_x": given,
+        "target_y": given,
+        "attribute_a": {"name": "a", "words": ["fine", "a+"]},
+        "attribute_b": {"name": "b", "words": ["poor", "naïve"]},
+    }
+
+
+FILES = {"a": "good", "b": "bad"}
+
+
+def test_a_file_of_words_that_is_not_there_or_has_none_is_refused(tmp_path):
+    setting = "wordset.en.associations.made_up.target_x.file"
+    with pytest.raises(ConfigError) as refused:
+        _arranged({"target_x": {"name": "x", "file": f"{tmp_path}/none.txt"}})
+    assert str(refused.value) == (
+        f"{setting}={tmp_path}/none.txt: No such file or directory; name a file with a word a line"
+    )
+    (tmp_path / "empty.txt").write_text("; about\n\n")
+    with pytest.raises(ConfigError) as refused:
+        _arranged({"target_x": {"name": "x", "file": f"{tmp_path}/empty.txt"}})
+    assert str(refused.value) == f"{setting}={tmp_path}/empty.txt: has no word; it needs one a line"
+
+
+def test_the_opinion_lexicon_has_its_published_sizes_but_for_words_of_both(data_file):
+    files = {side: data_file(f"sentiment/huliu/{side}-words.txt") for side in ("positive", "negative")}
+    sides = {
+        f"attribute_{one}": {"name": one, "file": str(path)} for one, path in zip("ab", files.values(), strict=True)
+    }
+    positive, negative = (named["words"] for named in _arranged(sides).values())
+    assert (len(positive), len(negative)) == (2006 - 3, 4783 - 3)
+    assert {"a+", "abound"} <= {*positive}
+    assert "naïve" in negative

@@ -4,6 +4,7 @@ The values are those of WEFE 1.0.1 on the same vectors, where it defines the mea
 written down. RND and RIPA by raw vectors, RNSB with its intercept penalised and liblinear at a tolerance of 1e-12.
 """
 
+from dataclasses import replace
 from itertools import combinations, product
 
 import numpy as np
@@ -52,12 +53,42 @@ NEUTRAL = groups("he man", "she woman", "home care work pay")
         ("ect", groups("man woman", "she he", "home care work pay"), [-0.2]),
         ("ect", groups("he woman", "she man", "home care work pay"), [-0.316227766017]),
         ("ripa", NEUTRAL, [0.060633906259]),
+        ("ripa_component", NEUTRAL, [0.078446454055]),
         ("semaxis", TOY, [-0.421637021, -0.408248290, 0.894427191, 0.272165527]),
         ("nas", TOY, [-1.342321719, -1.501902048, 1.613742757, 0.992467648]),
     ],
 )
 def test_values_by_hand_and_of_another_program(name, query, values):
     assert KNOWN[name].measure(query).ravel() == pytest.approx(values, abs=1e-9)
+
+
+def test_equal_to_wefe_but_for_what_the_docs_say_of_it():
+    """Where wefe is installed, in an environment of its own; elsewhere its values are those above."""
+    metrics = pytest.importorskip("wefe.metrics", reason="wefe 1.0.1 is not installed here")
+    from gensim.models import KeyedVectors
+    from wefe.query import Query
+    from wefe.word_embedding_model import WordEmbeddingModel
+
+    vectors = KeyedVectors(3)
+    vectors.add_vectors(list(VECTORS), np.array(list(VECTORS.values()), float))
+    model = WordEmbeddingModel(vectors, "toy")
+    x, y, a, b = (["he", "man"], ["she", "woman"], ["home", "care"], ["work", "pay"])
+    both, one = Query([x, y], [a, b]), Query([x, y], [a + b])
+    order = Query([["man", "woman"], ["she", "he"]], [a + b])
+
+    def value(name, query=TOY):
+        return pytest.approx(KNOWN[name].measure(query)[0], abs=1e-6)
+
+    assert metrics.WEAT().run_query(both, model)["effect_size"] == value("weat")
+    assert metrics.RND().run_query(one, model, normalize=True)["rnd"] == value("rnd", NEUTRAL)
+    assert metrics.RND().run_query(one, model)["rnd"] == value("rnd_raw", NEUTRAL)
+    assert metrics.MAC().run_query(both, model)["mac"] == value("mac")
+    assert metrics.RIPA().run_query(one, model)["result"] == value("ripa", NEUTRAL)
+    found = metrics.ECT().run_query(order, model)["result"]
+    assert found == value("ect", groups("man woman", "she he", "home care work pay"))
+    loose = metrics.RNSB().run_query(both, model, holdout=False)["result"]
+    assert loose == pytest.approx(KNOWN["rnsb_penalised"].measure(TOY)[0], abs=1e-5), "at its tolerance of 1e-4"
+    assert metrics.RND().run_query(one, model, distance="cos")["rnd"] == pytest.approx(-0.036590858288)
 
 
 def test_few_attributes_have_no_order_that_means_anything():
@@ -116,7 +147,7 @@ def test_the_length_of_a_word_matters_to_raw_vectors_alone():
         for name, one in KNOWN.items()
         if not np.allclose(*(one.measure(alone(each) if one.takes == "each" else each) for each in (query, longer)))
     }
-    assert changed == {"rnd_raw", "ripa", "rnsb", "rnsb_penalised", "rnsb_splits", "ect"}
+    assert changed == {"rnd_raw", "ripa", "rnsb", "rnsb_penalised", "rnsb_splits", "ect", "ripa_component"}
 
 
 def test_spread_of_splits_is_of_ten_fits_and_nothing_where_all_words_are_alike():
@@ -155,6 +186,23 @@ def test_p_is_the_share_of_all_ways_to_deal_the_words(name):
     assert p.method == "exact"
     assert p.value == pytest.approx(by_force)
     assert p.adjusted == pytest.approx(of_all)
+
+
+@pytest.mark.parametrize("name", [name for name, one in KNOWN.items() if one.dealt])
+def test_dealt_numbers_are_those_of_the_measure_itself(name):
+    """Of sets of unlike size, where words can be dealt; by every partition."""
+    one, rng = KNOWN[name], np.random.default_rng(8)
+    sizes = (3, 3, 4, 0) if one.in_pairs else (3, 2, 4, 0) if one.takes == "each" else (3, 2, 4, 3)
+    query = Groups(*(rng.normal(size=(1, words, 6)) for words in sizes))
+    slow = exchange_p(replace(one, dealt=None), query, one.null, 10, rng)
+    quick = exchange_p(one, query, one.null, 10, rng)
+    assert quick.value.tolist() == slow.value.tolist()
+    assert quick.adjusted.tolist() == slow.adjusted.tolist()
+    first = {"attributes": 4, "pairs": 3}.get(one.null.of, 3)
+    num = 7 if one.null.of == "attributes" else sum(sizes[:2])
+    given = np.arange(num)[np.newaxis] < first
+    numbers = one.dealt(query, given / first, ~given / (num - first))
+    assert numbers[0] == pytest.approx(np.ravel(one.measure(query)), abs=1e-12)
 
 
 def test_the_least_p_of_the_toy():

@@ -5,16 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tiltmeter.operators.embedding.direction import gender_direction, projection
 from tiltmeter.operators.embedding.similarity import unit_vectors
 from tiltmeter.operators.gender import gender_bias
-from tiltmeter.operators.gender.direction import (
-    DOMINANCE,
-    direct_bias,
-    dominates,
-    gender_direction,
-    projection,
-    without_each_pair,
-)
+from tiltmeter.operators.gender.direction import DOMINANCE, direct_bias, dominates, without_each_pair
 
 
 def _pairs(seed, replicas=4, pairs=6, dims=8):
