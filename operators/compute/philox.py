@@ -60,6 +60,8 @@ class Stream(IntEnum):
     AUGMENTATION = 42
     CHARACTER_CHANGE = 43
     EXCHANGE = 47
+    CONTEXTS = 51
+    SENTENCE_TEST = 52
 
 
 @numba.njit(cache=True)
