@@ -6,7 +6,8 @@ from operator import itemgetter
 
 import polars as pl
 
-from tiltmeter.jobs.association.tables import Associations, AssociationSummary, Measures, Validation, measure_name
+from tiltmeter.jobs.association.measure_sections import other_measures, sentences_as_published
+from tiltmeter.jobs.association.tables import Associations, AssociationSummary, Validation
 from tiltmeter.jobs.embedding.page import Measure, page_of
 from tiltmeter.jobs.embedding.sections import Compared
 from tiltmeter.jobs.report.findings import (
@@ -434,40 +435,6 @@ def _tables(frames: Frames, rows: pl.DataFrame) -> list[Block]:
     return blocks
 
 
-def _measures(frames: Frames) -> Section:
-    """Each measure, of each model."""
-    rows = frames["measures"]
-    text = (
-        "Other measures of bias, of the words of the association tests. Intervals are for this corpus drawn again, "
-        "where there are replicas. p-values are of the original corpus and of the words at hand, whose labels are "
-        "exchanged at random; they are not corrected for the number of queries and measures."
-    )
-    parts = split(rows, "measure").values()
-    grids = [_MEASURES.grid(labelled(by_model(part, frames)), "model") for part in parts]
-    return Section("measures", "Other measures", [Paragraph(text), *grids])
-
-
-def _measures_caption(rows: pl.DataFrame) -> str:
-    first = rows.row(0, named=True)
-    without = "" if first["neutral"] is None else f"; {first['neutral']:g} is an embedding without it"
-    null = _EXCHANGED.get(first["null"], f"There is no p-value: {first['null']}.")
-    return f"{measure_name(first['measure'])}: a larger value says that {first['larger']}{without}. {null}"
-
-
-_EXCHANGED = {
-    "targets": "p deals the words of X and Y anew.",
-    "attributes": "p deals the words of A and B anew; beside it that for all words of a query at once (max-T).",
-    "pairs": "p exchanges the words of each pair.",
-}
-
-_MEASURES = Show(
-    Measures,
-    _measures_caption,
-    "query groups=X,_Y attributes=by word? value p_value=p? p_max_t=p,_all_words? num_words=words reason",
-    most=200,
-)
-
-
 def _words(frames: Frames) -> Section:
     rows, title = frames["word_associations"], "Association tests of single words"
     results = with_effect(rows)
@@ -541,7 +508,12 @@ def findings(frames: Frames) -> list[Block]:
 
 def sections(frames: Frames) -> list[Section]:
     """One section for each table of association tests that the run made."""
-    made = {"associations": _tests, "measures": _measures, "word_associations": _words}
+    made = {
+        "associations": _tests,
+        "measures": other_measures,
+        "sentence_tests": sentences_as_published,
+        "word_associations": _words,
+    }
     return [section(frames) for name, section in made.items() if name in frames]
 
 

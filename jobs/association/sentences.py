@@ -1,7 +1,6 @@
 """What was published of tests of sentences (SEAT, CEAT), beside what their words say."""
 
 from collections.abc import Iterator, Sequence
-from itertools import chain
 
 import numpy as np
 import polars as pl
@@ -13,7 +12,6 @@ from tiltmeter.jobs.embedding.encoders.sentences import encoded
 from tiltmeter.jobs.embedding.encoders.settings import InSentences
 from tiltmeter.jobs.embedding.models import Model
 from tiltmeter.jobs.embedding.sources import Sources
-from tiltmeter.jobs.embedding.vectors import matrix
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.rows import Row, failed
 from tiltmeter.jobs.runtime.work import Work
@@ -72,11 +70,10 @@ def measured(
         few = failed("too_few_words", "a set has too few words left; see associations")
         yield from (SentenceTests(**key, method=name, **few) for name in ("words", method))
         return
-    order = pl.DataFrame(
-        {"word": [*chain.from_iterable(words)], "side": np.repeat(range(4), list(map(len, words)))}
-    ).with_row_index("number")
+    listed = [(word, side) for side, left in enumerate(words) for word in left]
+    order = pl.DataFrame(listed, ["word", "side"], orient="row").with_row_index("number")
     rows = order.join(table, on="word", maintain_order="left_right")
-    given = Sentences(unit_rows(matrix(rows["vector"].to_arrow())), rows["number"].to_numpy(), order["side"].to_numpy())
+    given = Sentences(unit_rows(rows["vector"].to_numpy()), rows["number"].to_numpy(), order["side"].to_numpy())
     size: Row = {"num_words": order.height, "num_sentences": rows.height}
     row = SentenceTests(**key, method="words", effect_size=of_words(given, np.ones(rows.height)), **size)
     row.sd_words, row.sd_sentences = spreads(given)

@@ -27,7 +27,6 @@ MODES = {
 
 _MODULES, _TOKENIZER, _TABLE = "modules.json", "tokenizer.json", "model.safetensors"
 _OWN = "config_sentence_transformers"
-_TRANSFORMER = "Transformer"
 
 
 class StatedPooling(NamedTuple):
@@ -64,10 +63,12 @@ class StaticTable(NamedTuple):
     unknown: int | None
 
 
-def is_static(folder: str) -> bool:
-    """Whether a folder holds a table of model2vec."""
-    config = _read(folder, "config.json", folder, {})
-    return config.get("model_type") == "model2vec" or "StaticModel" in (config.get("architectures") or [])
+def is_static(folder: str, setting: str) -> bool:
+    """Whether a folder holds a table of model2vec; arguments and errors as of :func:`stated_pooling`."""
+    where = f"{setting}={folder}"
+    config, modules = _read(folder, "config.json", where, {}), _read(folder, _MODULES, where, [])
+    # Files of newer versions say so in one place, of older ones in the other.
+    return config.get("model_type") == "model2vec" or _kinds(modules)[:1] == ["StaticEmbedding"]
 
 
 def stated_pooling(folder: str, setting: str) -> StatedPooling:
@@ -81,7 +82,7 @@ def stated_pooling(folder: str, setting: str) -> StatedPooling:
         CheckpointError: if they say nothing, or something that is not read here.
     """
     where = f"{setting}={folder}"
-    if is_static(folder):
+    if is_static(folder, setting):
         config = _read(folder, "config.json", where, {})
         return StatedPooling(True, ("mean",), bool(config.get("normalize")), max_tokens=config.get("max_length", 512))
     modules = _read(folder, _MODULES, where, [])
@@ -90,8 +91,8 @@ def stated_pooling(folder: str, setting: str) -> StatedPooling:
             f"{where}: holds no {_MODULES}, which says how tokens are pooled; set embedding.encoder.pooling to first, "
             "last or mean, or name a folder of sentence-transformers or model2vec"
         )
-    kinds = [str(module.get("type", "")).rpartition(".")[2] for module in modules]
-    if kinds not in ([_TRANSFORMER, "Pooling"], [_TRANSFORMER, "Pooling", "Normalize"]):
+    kinds = _kinds(modules)
+    if kinds not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
         raise CheckpointError(
             f"{where}: its modules are {', '.join(kinds)}, and read are Transformer, Pooling and, if it is there, "
             "Normalize, in this order; set embedding.encoder.pooling to first, last or mean"
@@ -111,6 +112,10 @@ def stated_pooling(folder: str, setting: str) -> StatedPooling:
         raise CheckpointError(f"{where}: leaves its prompt {prompt!r} out of the pooling, which is not done here")
     limit, lower_case = described.get("max_seq_length"), bool(described.get("do_lower_case"))
     return StatedPooling(False, _modes(pooling, where), "Normalize" in kinds, prompt, limit, lower_case)
+
+
+def _kinds(modules: list[dict[str, Any]]) -> list[str]:
+    return [str(module.get("type", "")).rpartition(".")[2] for module in modules]
 
 
 def _modes(pooling: dict[str, Any], where: str) -> tuple[str, ...]:
@@ -156,7 +161,8 @@ def load_static(folder: str, setting: str) -> StaticTable:
     except Exception as error:  # neither library has an error of its own for damaged files
         raise CheckpointError(f"{where}: {_TOKENIZER} or {_TABLE} cannot be read: {first_line(error)}") from error
     num = tokenizer.get_vocab_size()
-    rows, places = tensors.get("embeddings"), tensors.get("mapping", np.arange(num))
+    rows = tensors.get("embeddings")
+    places = tensors.get("mapping", np.arange(num if rows is None else len(rows)))
     weights = tensors.get("weights", np.ones(num, np.float32))
     if rows is None or rows.ndim != 2 or len(places) != num or len(weights) != num or places.max() >= len(rows):
         shapes = {name: list(tensor.shape) for name, tensor in sorted(tensors.items())}

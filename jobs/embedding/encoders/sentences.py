@@ -14,7 +14,7 @@ from tiltmeter.jobs.embedding.encoders.settings import SLOT, ContextEmbedding, I
 from tiltmeter.jobs.embedding.pages import extract_lines
 from tiltmeter.jobs.embedding.sources import Sources
 from tiltmeter.jobs.embedding.tables import WordContexts
-from tiltmeter.jobs.embedding.vectors import Encoder, Selection, encoders_of, matrix, neighbours, vector_column
+from tiltmeter.jobs.embedding.vectors import Encoder, Selection, encoders_of, neighbours, vector_column
 from tiltmeter.jobs.embedding.vectors import vectors_table as table_of
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.draws import Scheme
@@ -24,7 +24,6 @@ from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.embedding import bootstrap, sentences
 from tiltmeter.operators.embedding.bootstrap import Resampling, ResamplingSettings, replica_multiplicities, replica_name
 from tiltmeter.operators.embedding.sentences import Pooled, Sentence, context_keys, word_means
-from tiltmeter.operators.text import tokens
 from tiltmeter.operators.text.segmentation import spaced
 from tiltmeter.operators.text.spelling import normalised
 from tiltmeter.operators.text.wordsets import WordSets
@@ -66,7 +65,7 @@ class FillTemplates(Work, unit="filled_templates/1", stage="fill templates"):
         yield "contexts", _table(rows)
 
 
-class FindContexts(Work, unit=f"contexts/1+{tokens.VERSION}", stage="find contexts"):
+class FindContexts(Work, unit="contexts/1", stage="find contexts"):
     """Of the lines of a shard, as many contexts of each word as are asked for in all, and how many there are."""
 
     tokens: Tokens
@@ -156,11 +155,12 @@ class EncodeSentences(Work, unit=sentences.VERSION, stage="encode"):
         yield "sentences", kept.append_column("vector", vector_column(vectors[known]))
 
 
-class MeanWords(Work, unit=f"word_means/1+{bootstrap.VERSION}", stage="word vectors"):
+class MeanWords(Work, unit="word_means/1", stage="word vectors"):
     """Each word's mean over its sentences, in the original or in a replica that weighs documents or templates anew."""
 
     replica: int
     resampling: Resampling
+    weights: str = bootstrap.VERSION
     seed: int
     centred: bool
     selection: Selection
@@ -174,7 +174,7 @@ class MeanWords(Work, unit=f"word_means/1+{bootstrap.VERSION}", stage="word vect
         numbers = np.unique(table["word"].to_numpy(), return_inverse=True)[1]
         clusters, lines = (table[name].to_numpy() for name in ("cluster", "line"))
         weights = replica_multiplicities(self.seed, clusters, lines, self.replica, self.resampling)
-        means = word_means(matrix(table["vector"].to_arrow()), numbers, weights, len(words)).astype(np.float32)
+        means = word_means(table["vector"].to_numpy(), numbers, weights, len(words)).astype(np.float32)
         if self.centred:
             means -= np.nanmean(means, axis=0)
         known = np.flatnonzero(np.isfinite(means).all(axis=1))

@@ -73,7 +73,7 @@ class Encoders:
     def _check_pooling(self, folder: str) -> None:
         if self.encoder.pooling == "stated":
             stated_pooling(folder, ENCODER)
-        elif is_static(folder):
+        elif is_static(folder, ENCODER):
             raise CheckpointError(
                 f"{ENCODER}={folder}: is a table of vectors, which has no layers: set embedding.encoder.pooling=stated"
             )
