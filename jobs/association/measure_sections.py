@@ -38,8 +38,8 @@ _SENTENCES = Show(
     SentenceTests,
     "d without a template: its least and largest value when one template is left out. Spread: standard deviations of "
     "associations between the words of a set, and between the sentences of a word.",
-    "test method effect_size least_without?=d_without_a_template,_least most_without?=largest "
-    "sd_words?=spread_of_words sd_sentences?=of_sentences variance? tau_squared? published_p?=published_p num_words "
+    "test method effect_size least_without=d_without_a_template,_least? most_without=largest? "
+    "sd_words=spread_of_words? sd_sentences=of_sentences? variance? tau_squared? published_p? num_words "
     "num_sentences reason",
     most=200,
 )

@@ -13,7 +13,7 @@ from tiltmeter.jobs.embedding.encoders.settings import InSentences
 from tiltmeter.jobs.embedding.models import Model
 from tiltmeter.jobs.embedding.sources import Sources
 from tiltmeter.jobs.runtime.context import Run
-from tiltmeter.jobs.runtime.rows import Row, failed
+from tiltmeter.jobs.runtime.rows import failed
 from tiltmeter.jobs.runtime.work import Work
 from tiltmeter.operators.association import sentences
 from tiltmeter.operators.association.sentences import Sentences, of_contexts, of_sentences, of_words, spreads
@@ -40,53 +40,39 @@ class MeasureSentences(Work, unit=sentences.VERSION, stage="sentence tests", mak
     sentences: Sequence[TableRef]
 
     def rows(self, store: Store) -> Iterator[SentenceTests]:
-        key = {"model": self.model, "language": self.language, "test": self.test_name}
-        table, config = (
-            encoded(store, self.sentences),
-            AssociationConfig(min_words=self.min_words, min_share=self.min_share),
+        """A row by words, and one as published."""
+        method = "seat" if self.kind == "templates" else "ceat"
+        by_words, published = (
+            SentenceTests(model=self.model, language=self.language, test=self.test_name, method=name)
+            for name in ("words", method)
         )
-        yield from measured(table, key, self.test, self.kind, config, self.num_draws, self.seed)
-
-
-def measured(
-    table: pl.DataFrame, key: Row, test: Association, kind: str, config: AssociationConfig, num_draws: int, seed: int
-) -> Iterator[SentenceTests]:
-    """A row by words, and one as published.
-
-    Args:
-        table: sentences of a model, by word and draw.
-        key: the model, its language and the test.
-        test: the sets of words.
-        kind: of sentences.
-        config: how many words of a set must be left.
-        num_draws: of partitions, or of contexts.
-        seed: of the draws.
-    """
-    sets = [getattr(test, side).words for side in SIDES]
-    known = set(table["word"].unique())
-    words = [[word for word in dict.fromkeys(listed) if word in known] for listed in sets]
-    method = "seat" if kind == "templates" else "ceat"
-    if any(len(left) < num_needed(len(listed), config) for left, listed in zip(words, sets, strict=True)):
-        few = failed("too_few_words", "a set has too few words left; see associations")
-        yield from (SentenceTests(**key, method=name, **few) for name in ("words", method))
-        return
-    listed = [(word, side) for side, left in enumerate(words) for word in left]
-    order = pl.DataFrame(listed, ["word", "side"], orient="row").with_row_index("number")
-    rows = order.join(table, on="word", maintain_order="left_right")
-    given = Sentences(unit_rows(rows["vector"].to_numpy()), rows["number"].to_numpy(), order["side"].to_numpy())
-    size: Row = {"num_words": order.height, "num_sentences": rows.height}
-    row = SentenceTests(**key, method="words", effect_size=of_words(given, np.ones(rows.height)), **size)
-    row.sd_words, row.sd_sentences = spreads(given)
-    if kind == "templates":
-        clusters = rows["cluster"].to_numpy()
-        without = [of_words(given, (clusters != one).astype(float)) for one in np.unique(clusters)]
-        row.least_without, row.most_without = float(np.nanmin(without)), float(np.nanmax(without))
-    yield row
-    rng = keyed_generator(seed, Stream.SENTENCE_TEST, document_key(key["test"]))
-    made = (of_sentences if kind == "templates" else of_contexts)(given, num_draws, rng)
-    row = SentenceTests(**key, method=method, effect_size=made.effect, published_p=made.p, num_draws=num_draws, **size)
-    row.variance, row.tau_squared = made.variance, made.tau_squared
-    yield row
+        table = encoded(store, self.sentences)
+        sets, known = [getattr(self.test, side).words for side in SIDES], set(table["word"].unique())
+        words = [[word for word in dict.fromkeys(listed) if word in known] for listed in sets]
+        config = AssociationConfig(min_words=self.min_words, min_share=self.min_share)
+        if any(len(left) < num_needed(len(listed), config) for left, listed in zip(words, sets, strict=True)):
+            few = failed("too_few_words", "a set has too few words left; see associations")
+            yield from (row.fail(**few) for row in (by_words, published))
+            return
+        numbered = [(word, side) for side, left in enumerate(words) for word in left]
+        order = pl.DataFrame(numbered, ["word", "side"], orient="row").with_row_index("number")
+        rows = order.join(table, on="word", maintain_order="left_right")
+        vectors = unit_rows(rows["vector"].to_numpy())
+        given = Sentences(vectors, rows["number"].to_numpy(), order["side"].to_numpy())
+        for row in (by_words, published):
+            row.num_words, row.num_sentences = order.height, rows.height
+        by_words.effect_size = of_words(given, np.ones(rows.height))
+        by_words.sd_words, by_words.sd_sentences = spreads(given)
+        if self.kind == "templates":
+            clusters = rows["cluster"].to_numpy()
+            without = [of_words(given, (clusters != one).astype(float)) for one in np.unique(clusters)]
+            by_words.least_without, by_words.most_without = float(np.nanmin(without)), float(np.nanmax(without))
+        yield by_words
+        rng = keyed_generator(self.seed, Stream.SENTENCE_TEST, document_key(self.test_name))
+        made = (of_sentences if self.kind == "templates" else of_contexts)(given, self.num_draws, rng)
+        published.effect_size, published.published_p, published.num_draws = made.effect, made.p, self.num_draws
+        published.variance, published.tau_squared = made.variance, made.tau_squared
+        yield published
 
 
 def measure_sentences(

@@ -129,12 +129,12 @@ def in_sentences(embedding: InSentences) -> str:
 def contexts(frames: Frames) -> list[Section]:
     """How many contexts the listed words have."""
     rows = frames["word_contexts"]
-    found = rows.filter(status="ok").sort("num_drawn", "word")
+    present = rows.filter(status="ok").sort("num_drawn", "word")
     text = (
-        f"Of {plural(rows.height, 'listed word')} {found.height} {verb(found.height, 'stand')} in the corpus. A "
+        f"Of {plural(rows.height, 'listed word')} {present.height} {verb(present.height, 'stand')} in the corpus. A "
         "word with fewer contexts than were asked for has all of them, and a vector that is known less well."
     )
-    return [Section("contexts", "Contexts of words", [Paragraph(text), _CONTEXTS.grid(found)])]
+    return [Section("contexts", "Contexts of words", [Paragraph(text), _CONTEXTS.grid(present)])]
 
 
 _CONTEXTS = Show(

@@ -105,9 +105,9 @@ def stated_pooling(folder: str, setting: str) -> StatedPooling:
     pooling = _read(folder, place, where, None)
     if pooling is None:
         raise CheckpointError(f"{where}: holds no {place}, which says how tokens are pooled; bring it along")
-    described, own = (_read(folder, f"{name}.json", where, {}) for name in ("sentence_bert_config", _OWN))
-    name = own.get("default_prompt_name")
-    prompt = (own.get("prompts") or {}).get(name, "") if name else ""
+    described, prompts = (_read(folder, f"{name}.json", where, {}) for name in ("sentence_bert_config", _OWN))
+    name = prompts.get("default_prompt_name")
+    prompt = (prompts.get("prompts") or {}).get(name, "") if name else ""
     if prompt and pooling.get("include_prompt") is False:
         raise CheckpointError(f"{where}: leaves its prompt {prompt!r} out of the pooling, which is not done here")
     limit, lower_case = described.get("max_seq_length"), bool(described.get("do_lower_case"))

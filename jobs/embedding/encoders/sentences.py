@@ -80,17 +80,21 @@ class FindContexts(Work, unit="contexts/1", stage="find contexts"):
         language, keys = self.tokens.settings["language"], {word: document_key(word) for word in self.words}
         read = [tokenize(text) for text in table["text"].to_pylist()]
         rows = [(word, row, place) for row, line in enumerate(read) for place, word in enumerate(line) if word in keys]
-        found = pl.DataFrame(rows, {"word": pl.String, "row": pl.Int64, "place": pl.Int32}, orient="row")
+        occurrences = pl.DataFrame(rows, {"word": pl.String, "row": pl.Int64, "place": pl.Int32}, orient="row")
         names = [document_key(f"{language}:{name}") for name in table["document"].to_pylist()]
-        row = found["row"].to_numpy()
+        row = occurrences["row"].to_numpy()
         clusters, lines = np.array(names, np.uint64)[row], table["line"].to_numpy().astype(np.int32)[row]
-        words = np.array([keys[word] for word in found["word"]], np.uint64)
-        draws = context_keys(self.seed, words, clusters, lines, found["place"].to_numpy())
-        found = found.with_columns(cluster=pl.Series(clusters), line=pl.Series(lines), draw=pl.Series(draws))
+        words = np.array([keys[word] for word in occurrences["word"]], np.uint64)
+        draws = context_keys(self.seed, words, clusters, lines, occurrences["place"].to_numpy())
+        occurrences = occurrences.with_columns(
+            cluster=pl.Series(clusters), line=pl.Series(lines), draw=pl.Series(draws)
+        )
         joint = " " if spaced(language) == language else ""
-        rows = [self._context(one, read[one["row"]], joint) for one in _first(found, self.num_contexts).to_dicts()]
+        rows = [
+            self._context(one, read[one["row"]], joint) for one in _first(occurrences, self.num_contexts).to_dicts()
+        ]
         yield "contexts", _table(rows)
-        counts = found.group_by("word").agg(num_contexts=pl.len(), num_documents=pl.col("cluster").n_unique())
+        counts = occurrences.group_by("word").agg(num_contexts=pl.len(), num_documents=pl.col("cluster").n_unique())
         yield "counts", counts.sort("word").to_arrow().cast(_COUNTS)
 
     def _context(self, one: Mapping[str, Any], line: Sequence[str], joint: str) -> tuple[Any, ...]:
@@ -123,8 +127,8 @@ class DrawContexts(Work, unit="drawn_contexts/1", stage="draw contexts", makes=[
         yield from tables_of((self._account(word, sums.get(word), used) for word in self.words), self.makes)
 
     def _account(self, word: str, counts: Mapping[str, int] | None, used: Mapping[str, int]) -> WordContexts:
-        found = counts or {"num_contexts": 0, "num_documents": 0}
-        num, documents = found["num_contexts"], found["num_documents"]
+        sums = counts or {"num_contexts": 0, "num_documents": 0}
+        num, documents = sums["num_contexts"], sums["num_documents"]
         row = WordContexts(corpus=self.corpus, language=self.language, word=word, num_drawn=used.get(word, 0))
         row.num_contexts, row.num_documents = num, documents
         return row if counts else row.fail("no_context", "the corpus does not have the word")
@@ -237,7 +241,7 @@ def in_contexts(run: Run[EmbeddingsRun, Sources], embedding: ContextEmbedding, s
         name: normalised(run.config.wordset[pages.language], pages.text.tokenizer) for name, pages in read.items()
     }
     words, num = {name: select(wordset).words for name, wordset in wordsets.items()}, embedding.num_contexts
-    found = run.do(
+    parts = run.do(
         FindContexts(
             group=name,
             label=f"{name} shard {number}",
@@ -262,7 +266,7 @@ def in_contexts(run: Run[EmbeddingsRun, Sources], embedding: ContextEmbedding, s
             contexts=done.refs("contexts"),
             counts=done.refs("counts"),
         )
-        for name, done in found.groups.items()
+        for name, done in parts.groups.items()
     )
     return [
         Given(name, wordsets[name], select(wordsets[name]), done.one("contexts"), done.one(WordContexts))

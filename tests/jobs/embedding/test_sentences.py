@@ -50,6 +50,7 @@ def measured(run_here, folder, corpus, word_lists, word_sets, tmp_path_factory):
     lists = word_lists("en", associations={"small": word_sets(**SETS)}, wefats=None)
     templates = f"embedding.templates.en={json.dumps(TEMPLATES)}"
     kinds = {
+        "alone": ("embedding=encoder",),
         "seat": ("embedding=seat", templates, "job.num_draws=500"),
         "ceat": (
             "embedding=ceat",
@@ -213,15 +214,17 @@ def test_a_folder_is_pooled_as_its_own_files_state(measured, folder, tmp_path):
 
 
 def test_a_table_of_model2vec_has_no_layers(measured, folder, tmp_path):
+    place = tmp_path / "static"
+    place.mkdir()
     table = np.random.default_rng(0).standard_normal((5 + len(WORDS), 4)).astype(np.float32)
-    save_file({"embeddings": table}, tmp_path / "model.safetensors")
-    (tmp_path / "tokenizer.json").write_bytes((folder / "tokenizer.json").read_bytes())
-    (tmp_path / "config.json").write_text('{"model_type": "model2vec", "normalize": true}')
+    save_file({"embeddings": table}, place / "model.safetensors")
+    (place / "tokenizer.json").write_bytes((folder / "tokenizer.json").read_bytes())
+    (place / "config.json").write_text('{"model_type": "model2vec", "normalize": true}')
     with pytest.raises(
         CheckpointError, match=r"is a table of vectors, which has no layers: set embedding\.encoder\.pooling=stated"
     ):
-        measured("alone", f"embedding.model={tmp_path}")
-    row = measured("alone", f"embedding.model={tmp_path}", "embedding.encoder.pooling=stated").rows("associations")[0]
+        measured("alone", f"embedding.model={place}")
+    row = measured("alone", f"embedding.model={place}", "embedding.encoder.pooling=stated").rows("associations")[0]
     assert row["effect_size"] == pytest.approx(d_of({word: table[5 + WORDS.index(word)] for word in LISTED}), abs=1e-5)
 
 
