@@ -27,29 +27,12 @@ _ROUNDING = 1e-12
 _A, _B = 2, 3
 
 
-class Pool(NamedTuple):
-    """Several effect sizes as one.
-
-    Attributes:
-        effect: their weighted mean, PES.
-        variance: V(PES).
-        tau_squared: variance between them beyond that within each.
-        z: effect / sqrt(variance).
-        p: of z, one-sided, as the published program has it: P(Z >= z).
-    """
-
-    effect: float
-    variance: float
-    tau_squared: float
-    z: float
-    p: float
-
-
 class Published(NamedTuple):
     """Attributes:
-    effect: size, as published.
-    p: as published; one-sided.
-    variance, tau_squared: of a pool; NaN for SEAT.
+    effect: size, as published; of CEAT, PES.
+    p: as published, one-sided; of CEAT, P(Z >= PES / sqrt(V(PES))).
+    variance: V(PES).
+    tau_squared: variance between draws beyond that within each; this and the variance are NaN for SEAT.
     """
 
     effect: float
@@ -58,7 +41,7 @@ class Published(NamedTuple):
     tau_squared: float = np.nan
 
 
-def pooled(effects: NDArray[np.floating], variances: NDArray[np.floating]) -> Pool:
+def pooled(effects: NDArray[np.floating], variances: NDArray[np.floating]) -> Published:
     """The random-effects model of DerSimonian and Laird 1986, as CEAT's program has it.
 
     With W = 1 / V and N effects, Q = sum W e^2 - (sum W e)^2 / sum W, c = sum W - sum W^2 / sum W,
@@ -70,8 +53,8 @@ def pooled(effects: NDArray[np.floating], variances: NDArray[np.floating]) -> Po
             effect size.
 
     >>> pool = pooled(np.array([1.2, 0.8, 1.5]), np.array([0.04, 0.05, 0.02]))
-    >>> [round(number, 6) for number in pool[:4]]
-    [1.194676, 0.041642, 0.089545, 5.854404]
+    >>> [round(number, 6) for number in (pool.effect, pool.variance, pool.tau_squared)]
+    [1.194676, 0.041642, 0.089545]
     """
     w = 1.0 / variances
     q = (w * effects**2).sum() - (w * effects).sum() ** 2 / w.sum()
@@ -79,8 +62,7 @@ def pooled(effects: NDArray[np.floating], variances: NDArray[np.floating]) -> Po
     tau_squared = max(0.0, float((q - (effects.size - 1)) / c))
     v = 1.0 / (variances + tau_squared)
     effect, variance = float((v * effects).sum() / v.sum()), float(1.0 / v.sum())
-    z = effect / np.sqrt(variance)
-    return Pool(effect, variance, tau_squared, z, float(stats.norm.sf(z)))
+    return Published(effect, float(stats.norm.sf(effect / np.sqrt(variance))), variance, tau_squared)
 
 
 class Sentences(NamedTuple):
@@ -133,8 +115,7 @@ def of_contexts(given: Sentences, num_draws: int, rng: np.random.Generator) -> P
         scores = to_each[targets, a[:, None]].mean(axis=2) - to_each[targets, b[:, None]].mean(axis=2)
         effects.append(effect_size(scores, x.shape[1]))
         variances.append(scores.var(axis=1, ddof=1))
-    pool = pooled(np.concatenate(effects), np.concatenate(variances))
-    return Published(pool.effect, pool.p, pool.variance, pool.tau_squared)
+    return pooled(np.concatenate(effects), np.concatenate(variances))
 
 
 def of_words(given: Sentences, weights: NDArray[np.floating]) -> float:
