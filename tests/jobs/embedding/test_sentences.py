@@ -71,10 +71,15 @@ def measured(run_here, folder, corpus, word_lists, word_sets, tmp_path_factory):
     return measure
 
 
+@cache
+def model_of(folder):
+    return BertModel.from_pretrained(folder).eval()
+
+
 def states(folder, ids):
     """By a forward pass of one text alone."""
     with torch.no_grad():
-        return BertModel.from_pretrained(folder).eval()(torch.tensor([ids])).last_hidden_state[0].numpy()
+        return model_of(folder)(torch.tensor([ids])).last_hidden_state[0].numpy()
 
 
 def ids_of(text):
