@@ -32,7 +32,7 @@ _WITH_DEVICES = (
     "jobs.classifiers.config.TrainedModels",
     "jobs.classifiers.influence.config.Teachers",
     "jobs.embedding.config.EmbeddingConfig",
-    "jobs.embedding.config.EncoderEmbedding",
+    "jobs.embedding.encoders.settings.Encoders",
     "jobs.sentiment.rating.systems.PackageSystem",
     "jobs.sentiment.rating.systems.TransformerSystem",
     "jobs.sentiment.translation.round_trips.MarianTranslator",

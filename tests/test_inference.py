@@ -20,6 +20,7 @@ TAILS = {
 """What scipy has to make p-values and intervals of."""
 
 ELSEWHERE = {
+    "operators/association/sentences.py": "CEAT's p as published, by which nothing is inferred",
     "operators/classifiers/influence/calibration.py": "the normal law of a student's answers, which is what it fits",
     "operators/classifiers/influence/prediction_powered.py": "of these very words, drawn without replacement",
     "operators/embedding/private_release": "profiles of privacy, noise, and bounds that hold for them",

@@ -31,6 +31,8 @@ from tiltmeter.jobs.runtime.work import Work
 from tiltmeter.operators.association.direction_measures import OF_DIRECTIONS
 from tiltmeter.operators.association.known_measures import KNOWN
 from tiltmeter.operators.association.measures import Exchange
+from tiltmeter.operators.embedding.bootstrap import Resampling, line_multiplicities
+from tiltmeter.operators.embedding.sentences import word_means
 from tiltmeter.operators.statistics.intervals import IntervalSettings
 from tiltmeter.operators.text import wordsets
 
@@ -369,6 +371,54 @@ _POWERS = {"weat": 0.6, "rnd": 0.3, "rnd_raw": 0.2, "ect": 0.05, "ripa": 0.1, "s
 """At least; of SemAxis and NAS for one word. With words dealt wrongly SemAxis's axis is short, and cosines large."""
 
 
+# Words in sentences: vectors round their word, of which those of a template or document have something in common.
+
+_NUM_SENTENCES = {"templates": 16, "contexts": 20}
+_PUBLISHED = "as published: what they say without any bias, docs/sentence_encoders.md says"
+
+
+def _in_sentences(words: Words, kind: str, rng: np.random.Generator, num_replicas: int) -> list[pa.Table]:
+    """Means over templates, the same of each word, or over contexts out of 60 documents; then those of replicas."""
+    num, (num_words, dims) = _NUM_SENTENCES[kind], words.means.shape
+    common = 0.5 * rng.standard_normal((60, dims))
+    clusters = np.tile(np.arange(num), (num_words, 1))
+    if kind == "contexts":
+        clusters = rng.integers(60, size=(num_words, num))
+    vectors = words.means[:, None] + common[clusters] + 1.5 * rng.standard_normal((num_words, num, dims))
+    flat, of_word = vectors.reshape(-1, dims), np.repeat(np.arange(num_words), num)
+    keys = rng.integers(2**63, size=60).astype(np.uint64)[clusters.ravel()]
+    lines, drawn = np.zeros(keys.size, np.int32), Resampling("document", "exponential")
+    weights = line_multiplicities(0, keys, lines, num_replicas, drawn)
+    return [_table(words, word_means(flat, of_word, column, num_words)) for column in weights.T]
+
+
+@cache
+def _fixed_in_sentences(kind: str) -> tuple[Words, float]:
+    words, rng = _leaning(np.random.default_rng(3), 0.5), np.random.default_rng(5)
+    many = (_associations(_in_sentences(words, kind, rng, 0))["associations"] for _ in range(400))
+    return words, float(np.mean([table["effect_size"][0].as_py() for table in many]))
+
+
+def _of_sentences(kind: str, repetition: int) -> dict[str, Outcome]:
+    words, truth = _fixed_in_sentences(kind)
+    rng = np.random.default_rng([repetition, 51])
+    [row] = _associations(_in_sentences(words, kind, rng, 32))["associations"].to_pylist()
+    found: dict[str, Outcome] = {"interval": holds(row, "effect_size", truth)}
+    for what, lean in (("by chance", 0.0), ("leaning", 1.0)):
+        tables = _associations(_in_sentences(_leaning(rng, lean), kind, rng, 0))
+        found[what] = tables["associations"]["p_value"][0].as_py()
+    return found
+
+
+def _claims_of_sentences(kind: str) -> tuple[Claim, ...]:
+    table, unit = "associations", {"templates": "template", "contexts": "document"}[kind]
+    return (
+        Claim("by chance", table, ("p_value",), "size", "word of X and Y", "words dealt to X and Y by chance"),
+        Claim("leaning", table, ("p_value",), "power", "word of X and Y", "two lists a side apart", 0.5),
+        Claim("interval", table, ends("effect_size"), "coverage", unit, f"mean over other {kind}", None, True),
+    )
+
+
 # --- gender_survey ----------------------------------------------------------------------------------------------------
 
 NUM_PAIRS, NUM_PROFESSIONS = 6, 12
@@ -525,6 +575,11 @@ EXPERIMENTS = [
     Experiment("association", "association: words dealt by chance", 1000, partial(_chance, 30), _ASSOCIATION),
     Experiment("association", "association: seven occupations", 1000, partial(_chance, 7), _SEVEN),
     *_other_measures(),
+    *(
+        Experiment("association", f"association: words in {kind}", 400, partial(_of_sentences, kind), claims)
+        for kind in _NUM_SENTENCES
+        for claims in [_claims_of_sentences(kind)]
+    ),
     *_experiments("gender_survey", 200, _languages, _GENDERS),
     Experiment("gender_survey", "gender_survey: two lists of words", 400, _dealt, _DEALT),
 ]
@@ -532,5 +587,6 @@ EXEMPTIONS = [
     *percentiles("association", "measures", *_ASSOCIATIONS),
     Exemption("association", "measures", ("p_method",), NUMERIC),
     tested_p("association", "associations"),
+    Exemption("association", "sentence_tests", ("published_p",), _PUBLISHED),
     *percentiles("gender_survey", *_GENDERS),
 ]

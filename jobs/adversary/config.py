@@ -9,7 +9,8 @@ from pydantic import AfterValidator, Field
 
 from tiltmeter.jobs.adversary.victims import FoundVictim, LinearVictim, Victim, find_victim
 from tiltmeter.jobs.classifiers.labelled_data import LabelledData, find_labelled_data
-from tiltmeter.jobs.embedding.config import EmbeddingsJob, EmbeddingsRun, EncoderEmbedding
+from tiltmeter.jobs.embedding.config import EmbeddingsJob, EmbeddingsRun
+from tiltmeter.jobs.embedding.encoders.settings import Encoders
 from tiltmeter.jobs.embedding.sources import Sources
 from tiltmeter.jobs.embedding.sources import find_sources as find_embedding
 from tiltmeter.jobs.runtime.config import each_once
@@ -58,7 +59,7 @@ class GenderAdversaryJob(EmbeddingsJob):
         Raises:
             ValueError: saying what to choose.
         """
-        if isinstance(embedding, EncoderEmbedding):
+        if isinstance(embedding, Encoders):
             raise ValueError(
                 "embedding=encoder: has no vocabulary in which words are near each other; choose embedding=glove, "
                 "word2vec, fasttext or file"

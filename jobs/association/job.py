@@ -5,10 +5,12 @@ from collections.abc import Sequence
 from tiltmeter.jobs.association.config import AssociationConfig, AssociationRun
 from tiltmeter.jobs.association.directions import generate_analogies, take_measures
 from tiltmeter.jobs.association.measures import find_sources
+from tiltmeter.jobs.association.sentences import measure_sentences
 from tiltmeter.jobs.association.tables import TABLES
 from tiltmeter.jobs.association.weat import attribute_sets, listed_words, measure_associations
 from tiltmeter.jobs.association.wefat import measure_words
 from tiltmeter.jobs.embedding import tables as embedding
+from tiltmeter.jobs.embedding.encoders.settings import ContextEmbedding, TemplateEmbedding
 from tiltmeter.jobs.embedding.models import Needs, find_models
 from tiltmeter.jobs.embedding.resources import embedding_requests
 from tiltmeter.jobs.embedding.sources import Sources
@@ -24,6 +26,9 @@ def run(run: Run[AssociationRun, Sources]) -> None:
     run.publish_all(measure_words(run.runner, models, config, tests))
     take_measures(run, models, config)
     generate_analogies(run, models)
+    embedding = run.config.embedding
+    if isinstance(embedding, TemplateEmbedding | ContextEmbedding) and embedding.published:
+        measure_sentences(run, embedding, models, config)
 
 
 def needs(config: AssociationConfig, tests: Sequence[str] | None) -> Needs:

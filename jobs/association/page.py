@@ -6,14 +6,8 @@ from operator import itemgetter
 
 import polars as pl
 
-from tiltmeter.jobs.association.tables import (
-    Analogies,
-    Associations,
-    AssociationSummary,
-    Measures,
-    Validation,
-    measure_name,
-)
+from tiltmeter.jobs.association.measure_sections import analogies, other_measures, sentences_as_published
+from tiltmeter.jobs.association.tables import Associations, AssociationSummary, Validation
 from tiltmeter.jobs.embedding.page import Measure, page_of
 from tiltmeter.jobs.embedding.sections import Compared
 from tiltmeter.jobs.report.findings import (
@@ -441,69 +435,6 @@ def _tables(frames: Frames, rows: pl.DataFrame) -> list[Block]:
     return blocks
 
 
-def _measures(frames: Frames) -> Section:
-    """Each measure, of each model."""
-    rows = frames["measures"]
-    text = (
-        "Other measures of bias, of the words of the association tests and along the direction of pairs of words. "
-        "Intervals are for this corpus drawn again, where there are replicas. p-values are of the original corpus and "
-        "of the words at hand, which are exchanged at random; they are not corrected for the number of queries and "
-        "measures."
-    )
-    parts = split(rows, "measure").values()
-    grids = [_MEASURES.grid(labelled(by_model(part, frames)), "model") for part in parts]
-    return Section("measures", "Other measures", [Paragraph(text), *grids])
-
-
-def _measures_caption(rows: pl.DataFrame) -> str:
-    first = rows.row(0, named=True)
-    without = "" if first["neutral"] is None else f"; {first['neutral']:g} is an embedding without it"
-    nulls = rows["null"].unique(maintain_order=True)
-    null = " ".join(_EXCHANGED.get(name, f"There is no p-value: {name}.") for name in nulls)
-    return f"{measure_name(first['measure'])}: a larger value says that {first['larger']}{without}. {null}"
-
-
-_EXCHANGED = {
-    "targets": "p deals the words of X and Y anew.",
-    "attributes": "p deals the words of A and B anew; beside it that for all words of a query at once (max-T).",
-    "pairs": "p exchanges the words of each pair.",
-    "directions": (
-        "p is the share of directions that give as much, of this one and those of pairs of other listed words of about "
-        "the same frequencies, drawn at random."
-    ),
-}
-
-_MEASURES = Show(
-    Measures,
-    _measures_caption,
-    "query groups=X,_Y attributes=by word? value p_value=p? p_max_t=p,_all_words? num_words=words reason",
-    most=200,
-)
-
-
-def _analogies(frames: Frames) -> Section:
-    rows = measured(frames["analogies"])
-    text = (
-        "Pairs of words x and y, of all that are listed, whose difference is most like that of two given words "
-        "(Bolukbasi et al. 2016): the first is to x as the second to y. They illustrate and measure nothing: x and y "
-        "differ by construction, so that the answer that the same embedding gives where no word is left out, often x "
-        "itself (Nissim et al. 2020), stands beside. The share of replicas says how many of these texts, drawn again, "
-        "list the pair, too."
-    )
-    repeated = rows.filter(input_rank=1).height
-    finding = f"In {repeated} of {rows.height} the answer would be a word of the question."
-    grids = [_ANALOGIES.grid(labelled(by_model(part, frames)), "model") for part in split(rows, "query").values()]
-    return Section("analogies", "Generated analogies", [Paragraph(text), Paragraph(finding), *grids])
-
-
-_ANALOGIES = Show(
-    Analogies,
-    lambda rows: f"{rows['seeds'][0].replace(', ', ' is to x as ')} is to y ({rows['query'][0]}).",
-    "rank first second parallel distance share=in_replicas? answer any_answer=answer,_none_left_out input_rank",
-    most=100,
-)
-
-
 def _words(frames: Frames) -> Section:
     rows, title = frames["word_associations"], "Association tests of single words"
     results = with_effect(rows)
@@ -577,7 +508,13 @@ def findings(frames: Frames) -> list[Block]:
 
 def sections(frames: Frames) -> list[Section]:
     """One section for each table of association tests that the run made."""
-    made = {"associations": _tests, "measures": _measures, "analogies": _analogies, "word_associations": _words}
+    made = {
+        "associations": _tests,
+        "measures": other_measures,
+        "analogies": analogies,
+        "sentence_tests": sentences_as_published,
+        "word_associations": _words,
+    }
     return [section(frames) for name, section in made.items() if name in frames]
 
 

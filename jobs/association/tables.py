@@ -100,6 +100,28 @@ class Analogies(OfModel, name="analogies"):
     num_replicas: Int32 = doc(NUM_REPLICAS, "replicas")
 
 
+class SentenceTests(OfModel, name="sentence_tests"):
+    """Of words that stand in sentences; what is not of a row's method is null."""
+
+    test: str = key("name of the association test in the word set")
+    method: str = key(
+        "'words': of words' means over their sentences, as in associations; as published: 'seat' (sentences taken for "
+        "words) or 'ceat' (draws of contexts, pooled)",
+        show=lambda name: name.upper() if name != "words" else "of words",
+    )
+    effect_size: float = doc("d by the sample's deviation; of CEAT the pooled one, PES", _SD, heading="d", digits=2)
+    least_without: float | None = doc("smallest d of words without one of the templates", _SD, digits=2)
+    most_without: float | None = doc("largest d of words without one of the templates", _SD, digits=2)
+    sd_words: float | None = doc("standard deviation of associations between the words of a set", digits=4)
+    sd_sentences: float | None = doc("standard deviation of associations between the sentences of a word", digits=4)
+    variance: float | None = doc("of the pooled effect size, as published: shrinks with the draws", show="p_value")
+    tau_squared: float | None = doc("variance between draws, as published", digits=4)
+    published_p: float | None = doc("one-sided, as published: not of words, and far too often small", show="p_value")
+    num_words: Int32 = doc("words with a sentence", "words")
+    num_sentences: Int32 = doc("sentences of these", "sentences")
+    num_draws: Int32 | None = doc("partitions of sentences that were drawn, or draws of contexts")
+
+
 class AssociationSummary(OfModel, name="association_summary", has_status=False):
     """Table 3 of Azarpanah and Farhadloo 2021."""
 
@@ -144,4 +166,4 @@ class Validation(OfModel, name="validation"):
     num_occupations: Int32 = doc("occupations that have both", "words")
 
 
-TABLES = schemas(Associations, Measures, Analogies, AssociationSummary, WordAssociations, Validation)
+TABLES = schemas(Associations, Measures, Analogies, SentenceTests, AssociationSummary, WordAssociations, Validation)

@@ -7,18 +7,23 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, cast
 
 import pydantic
 from pydantic import AfterValidator, Field
 
+from tiltmeter.jobs.embedding.encoders.settings import (
+    ContextEmbedding,
+    EncoderEmbedding,
+    Language,
+    TemplateEmbedding,
+)
 from tiltmeter.jobs.runtime.config import CommonConfig, CommonReading, ConfigError, Place, each_once
 from tiltmeter.jobs.runtime.resources import Device
-from tiltmeter.jobs.runtime.settings.fields import Count, Text, settings
+from tiltmeter.jobs.runtime.settings.fields import Count, settings
 from tiltmeter.operators.embedding.bootstrap import ResamplingSettings, replica_numbers
 from tiltmeter.operators.embedding.cooccurrence import CooccurrenceConfig
-from tiltmeter.operators.embedding.encoders import EncoderConfig
 from tiltmeter.operators.embedding.fasttext import FastTextConfig
 from tiltmeter.operators.embedding.glove import GloveConfig
 from tiltmeter.operators.embedding.keyed_words import KeyedBy
@@ -30,16 +35,11 @@ from tiltmeter.storage.corpora.sources import FoundFile, Paths, find_files
 from tiltmeter.storage.errors import InputError, Refusal
 from tiltmeter.storage.files.listing import file_identity
 from tiltmeter.storage.files.redaction import redacted
-from tiltmeter.storage.models.checkpoints import Checkpoint, CheckpointError, find_checkpoint
 from tiltmeter.storage.vectors.files import ExportFormat, check_pickle
-
-ENCODER = "embedding.model"
-"""The setting that names encoders."""
 
 _MIN_REPLICAS = 2
 _ENDINGS = (".bz2", ".gz", ".zst", ".txt", ".bin", ".vec", ".kv", ".parquet", ".model")
 
-Language = Annotated[str, Field(pattern=r"^[a-z]{2,3}(-[a-z0-9]{1,8})*$")]
 Config = TypeVar("Config")
 
 _MEMORY_PER_TEXT = 10
@@ -194,52 +194,10 @@ def _file_model(file: FoundFile) -> str:
     return name
 
 
-@settings
-class EncoderEmbedding:
-    """Contextual encoders, each given single words."""
+Embedding = EmbeddingConfig | FileEmbedding | EncoderEmbedding | TemplateEmbedding | ContextEmbedding
 
-    kind: Literal["encoder"]
-    model: Text | Annotated[tuple[Text, ...], Field(min_length=1)]
-    language: Language
-    revision: str | None
-    device: Device
-    encoder: EncoderConfig
-
-    @property
-    def models(self) -> tuple[str, ...]:
-        """The models, however many."""
-        return (self.model,) if isinstance(self.model, str) else self.model
-
-    @property
-    def places(self) -> list[str]:
-        """Folders by their absolute path, names on the hub as they are."""
-        return [
-            str(folder.resolve()) if (folder := Path(model).expanduser()).is_dir() else model for model in self.models
-        ]
-
-    def checkpoints(self) -> dict[str, Checkpoint]:
-        """Where each model lies, by the name that tables give it.
-
-        Raises:
-            CheckpointError: if a model can't be found, or two have one name.
-        """
-        checkpoints: dict[str, Checkpoint] = {}
-        for place in self.places:
-            checkpoint, name = find_checkpoint(place, self.revision, ENCODER), _encoder_model(place)
-            if checkpoints.setdefault(name, checkpoint) is not checkpoint:
-                raise CheckpointError(
-                    f"{ENCODER}: two models are called {name!r}, by which the tables tell them apart: rename a "
-                    "folder, or run them separately"
-                )
-        return checkpoints
-
-
-def _encoder_model(place: str) -> str:
-    """The last part of a folder's path; a hub name as it is."""
-    return Path(place).name if Path(place).is_dir() else place
-
-
-Embedding = EmbeddingConfig | FileEmbedding | EncoderEmbedding
+FROM_CORPORA = ("trained", "contexts")
+"""Kinds of embeddings that corpora are read for."""
 
 
 def has_replicas(embedding: Embedding) -> bool:
@@ -340,7 +298,7 @@ class EmbeddingsRun(CorporaRun):
     @property
     def languages(self) -> list[str]:
         """What is measured, by language."""
-        if isinstance(self.embedding, EmbeddingConfig):
+        if isinstance(self.embedding, EmbeddingConfig | ContextEmbedding):
             return list(dict.fromkeys(corpus.language for corpus in self.corpora))
         return [self.embedding.language]
 
@@ -351,7 +309,7 @@ class EmbeddingsRun(CorporaRun):
         Raises:
             ConfigError: as :meth:`.CorporaRun.arranged`, and if some are chosen without need.
         """
-        if composed.get("embedding", {}).get("kind") == "trained":
+        if composed.get("embedding", {}).get("kind") in FROM_CORPORA:
             return super().arranged(composed, overrides)
         _refuse_corpora(overrides)
         return {key: value for key, value in composed.items() if key != "corpus"} | {"corpora": []}

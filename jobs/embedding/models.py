@@ -1,6 +1,6 @@
 """From what a run was given to what it measures: embeddings trained, read from files, or taken from encoders."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,6 +10,8 @@ import pyarrow.compute as pc
 from tiltmeter.cluster.stages import Runner
 from tiltmeter.jobs.embedding.config import EmbeddingConfig, EmbeddingsRun, FileEmbedding, WordSetError
 from tiltmeter.jobs.embedding.corpora import Corpus, read_corpora
+from tiltmeter.jobs.embedding.encoders.sentences import encode_words, in_contexts, in_templates
+from tiltmeter.jobs.embedding.encoders.settings import ContextEmbedding, InSentences, TemplateEmbedding
 from tiltmeter.jobs.embedding.lookup import Vectors
 from tiltmeter.jobs.embedding.replicas import replica_scheme, train
 from tiltmeter.jobs.embedding.sources import Sources
@@ -33,6 +35,7 @@ class Model:
         attribute_sets: whose covariance is needed.
         neighbours: of these sets, in each embedding; empty if there are none.
         num_tokens: running words of the corpus; None where that is not known.
+        sentences: vectors of the sentences that a word's vector is the mean of, if it is one.
     """
 
     vectors: Vectors
@@ -40,6 +43,7 @@ class Model:
     attribute_sets: Sequence[tuple[str, ...]] = ()
     neighbours: Sequence[TableRef] = ()
     num_tokens: int | None = None
+    sentences: Sequence[TableRef] = ()
 
     @property
     def name(self) -> str:
@@ -100,6 +104,8 @@ def find_models(run: Run[EmbeddingsRun, Sources], needs: Needs) -> list[Model]:
     embedding, sources, runner = run.config.embedding, run.sources, run.runner
     if isinstance(embedding, EmbeddingConfig):
         return _trained(run, embedding, needs)
+    if isinstance(embedding, TemplateEmbedding | ContextEmbedding):
+        return list(_in_sentences(run, embedding, needs))
     language, wordset = embedding.language, run.config.wordset[embedding.language]
     selection = needs.selection(wordset)
     done: Done[Any]
@@ -115,6 +121,24 @@ def find_models(run: Run[EmbeddingsRun, Sources], needs: Needs) -> list[Model]:
         _model(Vectors(name, language, made.refs("vectors")), wordset, needs, made)
         for name, made in done.groups.items()
     ]
+
+
+def _in_sentences(run: Run[EmbeddingsRun, Sources], embedding: InSentences, needs: Needs) -> Iterator[Model]:
+    """An encoder has no vocabulary of neighbours: as :func:`.vectors.encode`."""
+
+    def select(wordset: WordSets) -> Selection:
+        return replace(needs.selection(wordset), num_neighbours=0)
+
+    if isinstance(embedding, ContextEmbedding):
+        given = in_contexts(run, embedding, select)
+    else:
+        given = [in_templates(run, embedding, select)]
+    for made in encode_words(run, embedding, given):
+        wordset, refs = made.given.wordset, made.means.refs("vectors")
+        where = f"the sentences that {made.name} was given"
+        _check_coverage([_uncovered(run.runner.store, refs[:1], where, needs.lists(wordset), wordset.language)])
+        vectors = Vectors(made.name, wordset.language, refs, scheme=made.scheme)
+        yield replace(_model(vectors, wordset, needs, made.means), sentences=made.sentences)
 
 
 def _model(vectors: Vectors, wordset: WordSets, needs: Needs, made: Done[Any], num_tokens: int | None = None) -> Model:

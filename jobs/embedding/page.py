@@ -8,10 +8,13 @@ from typing import cast
 import polars as pl
 
 from tiltmeter.jobs.embedding.config import Embedding, EmbeddingConfig, EmbeddingsRun, FileEmbedding, has_replicas
+from tiltmeter.jobs.embedding.encoders.settings import ContextEmbedding, TemplateEmbedding
 from tiltmeter.jobs.embedding.sections import (
     Compared,
+    contexts,
     corpora,
     doubts,
+    in_sentences,
     left_out,
     slice_sections,
     trained,
@@ -20,7 +23,7 @@ from tiltmeter.jobs.embedding.sections import (
 )
 from tiltmeter.jobs.embedding.sources import Sources
 from tiltmeter.jobs.report.html.elements import Block, Paragraph, Section
-from tiltmeter.jobs.report.intervals import NamedSides, on_intervals, on_shifts
+from tiltmeter.jobs.report.intervals import TRAINED_AGAIN, NamedSides, on_intervals, on_shifts
 from tiltmeter.jobs.report.lead import Lead
 from tiltmeter.jobs.report.page import Body, MakePage
 from tiltmeter.jobs.runtime.context import Run
@@ -108,6 +111,8 @@ def _origin(embedding: Embedding, frames: Frames) -> str:
     if isinstance(embedding, FileEmbedding):
         replicas = "the files are the original embedding and its bootstrap replicas"
         return f"The word vectors come from files; {replicas if embedding.replicas else _NO_REPLICAS}."
+    if isinstance(embedding, TemplateEmbedding | ContextEmbedding):
+        return in_sentences(embedding)
     layers, pooling = ", ".join(map(str, embedding.encoder.layers)), embedding.encoder.pooling
     encoding = f"layers {layers}; {pooling} over the tokens"
     return f"The word vectors come from encoders that were given single words ({encoding}); {_NO_REPLICAS}."
@@ -118,17 +123,24 @@ def _doubts(config: EmbeddingsRun, frames: Frames, measures: Sequence[Measure]) 
     blocks = left_out(frames.get("corpus_slices"))
     blocks += doubts(frames["corpora"], config.embedding) if isinstance(config.embedding, EmbeddingConfig) else []
     blocks += [block for measure in measures for block in measure.doubts]
-    if measures and has_replicas(config.embedding):
+    drawn = _DRAWN.get(config.embedding.kind, TRAINED_AGAIN)
+    if measures and (has_replicas(config.embedding) or config.embedding.kind in _DRAWN):
         num_replicas = max(cast(int, measure.rows["num_replicas"].max() or 0) for measure in measures)
         asked = config.embedding.num_replicas if isinstance(config.embedding, EmbeddingConfig) else num_replicas
         settings = cast(IntervalSettings, config.job)
         blocks += on_shifts(frames, settings.level, asked)
-        blocks += on_intervals(settings, asked, [measure.sides for measure in measures])
+        blocks += on_intervals(settings, asked, [measure.sides for measure in measures], drawn)
     return blocks
+
+
+_DRAWN = {"templates": "other templates of this kind", "contexts": "this corpus drawn again"}
+"""What intervals are for where words stand in sentences, by the kind of embedding."""
 
 
 def _corpus_sections(config: EmbeddingsRun, frames: Frames) -> list[Section]:
     """What was read and trained, for embeddings of corpora."""
+    if isinstance(config.embedding, ContextEmbedding):
+        return contexts(frames)
     if not isinstance(config.embedding, EmbeddingConfig):
         return []
     listed = frames.scan("vocabulary").filter(pl.col("lists").list.len() > 0).collect(engine="streaming")

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from tiltmeter.cluster.capacity import ResourceRequest
 from tiltmeter.cluster.config import WORKER_SETTING, ClusterConfig
-from tiltmeter.jobs.embedding.config import EmbeddingConfig, EmbeddingsRun, EncoderEmbedding
+from tiltmeter.jobs.embedding.config import EmbeddingConfig, EmbeddingsRun
+from tiltmeter.jobs.embedding.encoders.settings import Encoders
 from tiltmeter.jobs.embedding.sources import Sources, Text
 from tiltmeter.jobs.runtime.resources import CUDA, FileContent, file_request, megabytes, model_request, uses_gpus
 from tiltmeter.operators.embedding.fasttext import FastTextConfig
@@ -37,7 +38,7 @@ def embedding_requests(config: EmbeddingsRun, sources: Sources, num_gpus: int) -
         on_gpu = uses_gpus(embedding.device, num_gpus) and embedding.trainer.name == "glove"
         largest = max(sources.texts, key=num_tokens)
         return [(_train_on_gpu if on_gpu else _train)(largest, embedding, config.cluster)]
-    if isinstance(embedding, EncoderEmbedding):
+    if isinstance(embedding, Encoders):
         return [
             model_request("encode", {name: checkpoint.folder}, embedding.device, num_gpus, "embedding")
             for name, checkpoint in sources.checkpoints.items()

@@ -8,7 +8,8 @@ import numpy as np
 import polars as pl
 
 from tiltmeter.jobs.embedding.config import EmbeddingConfig
-from tiltmeter.jobs.embedding.tables import Corpora, CorpusSlices
+from tiltmeter.jobs.embedding.encoders.settings import ContextEmbedding, InSentences
+from tiltmeter.jobs.embedding.tables import Corpora, CorpusSlices, WordContexts
 from tiltmeter.jobs.report import wording
 from tiltmeter.jobs.report.findings import split
 from tiltmeter.jobs.report.grids import count, grid, number, text
@@ -104,6 +105,44 @@ def _sentence(corpora: pl.DataFrame, embedding: EmbeddingConfig) -> str:
 
 def _extent(num_articles: int, num_tokens: int) -> str:
     return f"{plural(num_articles, 'article')} with {plural(num_tokens, 'running word')}"
+
+
+def in_sentences(embedding: InSentences) -> str:
+    """What the vectors of words in sentences are."""
+    if isinstance(embedding, ContextEmbedding):
+        given = (
+            f"up to {plural(embedding.num_contexts, 'context')} of the corpus, {embedding.window} words on either side"
+        )
+        drawn = "documents of the contexts"
+    else:
+        given, drawn = f"{len(embedding.templates[embedding.language])} templates", "templates"
+    pooled = {"word": "the tokens of the word", "text": "the tokens of the sentence"}[embedding.pooled]
+    if embedding.encoder.pooling == "stated":
+        pooled = "tokens as the model's own files state"
+    return (
+        f"The encoder was given each word in {given}. The word's vector is the mean of its sentences' vectors (over "
+        f"{pooled}), each brought to length 1{', less the mean of all listed words' if embedding.centred else ''}. All "
+        f"sentences of a word move together: p-values deal words, and replicas weigh {drawn} anew."
+    )
+
+
+def contexts(frames: Frames) -> list[Section]:
+    """How many contexts the listed words have."""
+    rows = frames["word_contexts"]
+    present = rows.filter(status="ok").sort("num_drawn", "word")
+    text = (
+        f"Of {plural(rows.height, 'listed word')} {present.height} {verb(present.height, 'stand')} in the corpus. A "
+        "word with fewer contexts than were asked for has all of them, and a vector that is known less well."
+    )
+    return [Section("contexts", "Contexts of words", [Paragraph(text), _CONTEXTS.grid(present)])]
+
+
+_CONTEXTS = Show(
+    WordContexts,
+    "Words by their number of contexts, the fewest first; words without any are in the table.",
+    "corpus language word num_contexts num_documents num_drawn",
+    most=40,
+)
 
 
 def doubts(corpora: pl.DataFrame, embedding: EmbeddingConfig) -> list[Block]:

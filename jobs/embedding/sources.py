@@ -11,6 +11,7 @@ from tiltmeter.jobs.embedding.config import (
     WordSetError,
     check_language,
 )
+from tiltmeter.jobs.embedding.encoders.settings import ContextEmbedding
 from tiltmeter.operators.compute.slicing import Slicing, slice_name
 from tiltmeter.operators.text.spelling import normalised, phrases
 from tiltmeter.operators.text.tokens import Tokenizer
@@ -66,7 +67,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Sources:
-    """Where a run's embeddings come from; one of the three is not empty.
+    """Where a run's embeddings come from; one of the three is not empty, and texts and encoders for words in contexts.
 
     Attributes:
         texts: corpora, ready to be read.
@@ -104,17 +105,20 @@ def find_sources(config: EmbeddingsRun) -> Sources:
         WordSetError: for word lists that normalisation makes meaningless.
     """
     embedding = config.embedding
-    if isinstance(embedding, EmbeddingConfig):
+    if isinstance(embedding, EmbeddingConfig | ContextEmbedding):
+        checkpoints = embedding.checkpoints() if isinstance(embedding, ContextEmbedding) else {}
         root = Store(config.store).root
         texts = [_text(corpus, config, embedding, root) for corpus in config.corpora]
         check_any_readable([source for text in texts for source in text.sources])
-        return Sources(texts=texts)
+        return Sources(texts=texts, checkpoints=checkpoints)
     if isinstance(embedding, FileEmbedding):
         return Sources(files=embedding.files())
     return Sources(checkpoints=embedding.checkpoints())
 
 
-def _text(corpus: CorpusConfig, config: EmbeddingsRun, embedding: EmbeddingConfig, store: str) -> Text:
+def _text(
+    corpus: CorpusConfig, config: EmbeddingsRun, embedding: EmbeddingConfig | ContextEmbedding, store: str
+) -> Text:
     if corpus.download:
         print(f"{corpus.name}: fetching {redacted(corpus.paths[0])}, unless it is in the store", flush=True)
     return find_text(corpus, config.wordset.get(corpus.language), fold_case=embedding.fold_case, store=store)

@@ -73,6 +73,15 @@ class Vocabulary(OfCorpus, name="vocabulary", has_status=False):
     status: str = doc("'ok' (has a vector), 'too_rare' or 'absent'; the latter two for listed words")
 
 
+class WordContexts(Table, name="word_contexts"):
+    corpus: str = key(_CORPUS)
+    language: str = key(_LANGUAGE)
+    word: str = key(WORD)
+    num_contexts: int = doc("times that the corpus has the word", "contexts", heading="found")
+    num_documents: int = doc("documents that have it", "pages", heading="documents")
+    num_drawn: int = doc("contexts that were drawn, and all where there are no more", "contexts", heading="drawn")
+
+
 class TrainingLosses(OfCorpus, name="training", has_status=False):
     replica: Int16 = key(_REPLICA)
     epoch: Int16 = key("pass over the corpus, from 1")
@@ -93,7 +102,9 @@ class EmbeddedWords(OfCorpus, name="embeddings", has_status=False):
         return cls.schema(stored=stored).append(column("vector", vector, sentence))
 
 
-TABLES = schemas(Corpora, CorpusSlices, Vocabulary, TrainingLosses) | {"embeddings": EmbeddedWords.of(dimensions=1)}
+TABLES = schemas(Corpora, CorpusSlices, Vocabulary, WordContexts, TrainingLosses) | {
+    "embeddings": EmbeddedWords.of(dimensions=1)
+}
 """Of what every job on corpora publishes; vectors have as many numbers as the trainer has dimensions."""
 
 

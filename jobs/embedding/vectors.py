@@ -1,6 +1,7 @@
 """Vectors of listed words, and of those near the attribute sets of tests: taken out of replicas, files and encoders."""
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Literal
 from unicodedata import normalize
@@ -12,14 +13,17 @@ from numpy.typing import NDArray
 
 from tiltmeter.cluster.stages import Runner
 from tiltmeter.cluster.work import Tables
-from tiltmeter.jobs.embedding.config import ENCODER, EncoderEmbedding, FileEmbedding
+from tiltmeter.jobs.embedding.config import FileEmbedding
+from tiltmeter.jobs.embedding.encoders.settings import ENCODER, EncoderEmbedding, Encoders
 from tiltmeter.jobs.embedding.pages import left_out_table, without_bad_files
+from tiltmeter.jobs.runtime.keep_loaded import resident
 from tiltmeter.jobs.runtime.resources import uses_gpus
 from tiltmeter.jobs.runtime.work import Done, Subject, Work, do
 from tiltmeter.operators.association import covariance
 from tiltmeter.operators.association.covariance import enlarged
 from tiltmeter.operators.embedding import encoders
 from tiltmeter.operators.embedding.encoders import EncoderConfig, encode_words
+from tiltmeter.operators.embedding.sentences import Pooled, Sentence, encode_sentences, mean_of_rows, unit_rows
 from tiltmeter.operators.text.segmentation import spaced
 from tiltmeter.operators.text.tokens import Tokenizer
 from tiltmeter.storage.bad_records import BadRecords
@@ -27,6 +31,7 @@ from tiltmeter.storage.corpora.sources import FoundFile
 from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.models.checkpoints import Checkpoint, CheckpointError, find_checkpoint
 from tiltmeter.storage.models.load import load_encoder
+from tiltmeter.storage.models.sentence_folders import StatedPooling, load_static, stated_pooling
 from tiltmeter.storage.store.ledger import Store, TableRef
 from tiltmeter.storage.vectors.files import ExportFormat, read_embedding
 
@@ -280,8 +285,42 @@ class Encoder(Subject):
         """Which it is; a GPU rounds in its own way."""
         return {"version": self.version, "encoder": self.settings, "on_gpu": self.on_gpu}
 
-    def load(self) -> tuple[Any, Any]:
-        """The model and its tokeniser.
+    def encode(
+        self, sentences: Sequence[Sentence], pooled: Pooled = "text", *, special: bool = True
+    ) -> NDArray[np.floating]:
+        """The vector of each sentence, by :func:`.encode_sentences`, or as the model's own files state.
+
+        Raises:
+            CheckpointError: as of :meth:`load`.
+        """
+        with self._resident() as (model, tokenizer, stated):
+            first = len(stated.prompt)
+            texts = [text.lower() if stated.lower_case else text for text, _, _ in sentences]
+            places = [(start + first, end + first) for _, start, end in sentences]
+            read = [Sentence(stated.prompt + text, *place) for text, place in zip(texts, places, strict=True)]
+            most = stated.max_tokens
+            if stated.is_static:
+                vectors = mean_of_rows(
+                    model.vectors, model.tokenizer, model.unknown, read, pooled=pooled, most_tokens=most
+                )
+            else:
+                asked: Any = {"pooled": pooled, "special": special, "modes": stated.modes, "most_tokens": most}
+                vectors = encode_sentences(model, tokenizer, read, self.settings, **asked)
+        return unit_rows(vectors).astype(np.float32) if stated.unit else vectors
+
+    def encode_alone(self, words: Sequence[str]) -> NDArray[np.floating]:
+        """The vector of each word, given to the model without any context."""
+        if self.settings.pooling == "stated":
+            return self.encode([Sentence(word, 0, len(word)) for word in words])
+        with self._resident() as (model, tokenizer, _):
+            return encode_words(model, tokenizer, words, self.settings)
+
+    def _resident(self) -> AbstractContextManager[tuple[Any, Any, StatedPooling]]:
+        key = (self.place, self.version, self.settings.pooling == "stated", self.on_gpu)
+        return resident(key, lambda _: self.load())
+
+    def load(self) -> tuple[Any, Any, StatedPooling]:
+        """The model, its tokeniser, and what its files state, if they are asked.
 
         Raises:
             CheckpointError: if it has changed since it was looked for.
@@ -290,7 +329,11 @@ class Encoder(Subject):
         checkpoint = find_checkpoint(self.place, self.version, ENCODER)
         if checkpoint.version != self.version:
             raise CheckpointError(f"{ENCODER}={self.place}: has changed since the run began; start it again")
-        return load_encoder(checkpoint.folder, "cuda" if self.on_gpu else "cpu", ENCODER)
+        is_stated = self.settings.pooling == "stated"
+        stated = stated_pooling(checkpoint.folder, ENCODER) if is_stated else StatedPooling()
+        if stated.is_static:
+            return load_static(checkpoint.folder, ENCODER), None, stated
+        return (*load_encoder(checkpoint.folder, "cuda" if self.on_gpu else "cpu", ENCODER), stated)
 
 
 class EncodeWords(Work, unit=encoders.VERSION, stage="encode"):
@@ -302,7 +345,7 @@ class EncodeWords(Work, unit=encoders.VERSION, stage="encode"):
 
     def tables(self, _: Store) -> Tables:
         words = self.selection.words
-        vectors = encode_words(*self.encoder.load(), words, self.encoder.settings)
+        vectors = self.encoder.encode_alone(words)
         known = np.flatnonzero(np.isfinite(vectors).all(axis=1))
         kept = [words[row] for row in known]
         yield "vectors", vectors_table(dict(zip(kept, kept, strict=True)), vectors[known])
@@ -317,17 +360,19 @@ def encode(
     Raises:
         UnitsFailed: if all fail.
     """
-    on_gpu = uses_gpus(embedding.device, runner.pool.num_gpus)
     return do(
         runner,
         (
-            EncodeWords(
-                group=name,
-                label=name,
-                encoder=Encoder(place, checkpoint.version, embedding.encoder, on_gpu),
-                selection=selection,
-                near_by=selection.near_by,
-            )
-            for (name, checkpoint), place in zip(checkpoints.items(), embedding.places, strict=True)
+            EncodeWords(group=name, label=name, encoder=encoder, selection=selection, near_by=selection.near_by)
+            for name, encoder in encoders_of(runner, embedding, checkpoints).items()
         ),
     )
+
+
+def encoders_of(runner: Runner, embedding: Encoders, checkpoints: Mapping[str, Checkpoint]) -> dict[str, Encoder]:
+    """Each model by its name, as units load it."""
+    on_gpu = uses_gpus(embedding.device, runner.pool.num_gpus)
+    return {
+        name: Encoder(place, checkpoint.version, embedding.encoder, on_gpu)
+        for (name, checkpoint), place in zip(checkpoints.items(), embedding.places, strict=True)
+    }

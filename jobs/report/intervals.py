@@ -90,20 +90,26 @@ class NamedSides:
     dispute: str = ""
 
 
-def on_intervals(intervals: IntervalSettings, num_replicas: int, sides: Sequence[NamedSides]) -> list[Block]:
+TRAINED_AGAIN = "this corpus drawn again, and trained from another random start"
+
+
+def on_intervals(
+    intervals: IntervalSettings, num_replicas: int, sides: Sequence[NamedSides], drawn: str = TRAINED_AGAIN
+) -> list[Block]:
     """What intervals say, how often they hold, how many name a side by chance, and which contradict their numbers.
 
     Args:
         intervals: how they are made.
         num_replicas: bootstrap replicas that they rest on.
         sides: the numbers whose sides the report names.
+        drawn: what the intervals are for.
     """
     coverage = _coverage(intervals, num_replicas)
     method = _METHODS[intervals.interval].format(num=num_replicas)
     narrow = f", and cover about {coverage:.0%}" if coverage < intervals.level else ""
     short = (
-        f"Numbers in brackets are intervals at a nominal {100 * intervals.level:g}% for this corpus drawn again, and "
-        f"trained from another random start. {method}{narrow}.{_by_chance(coverage, sides)}"
+        f"Numbers in brackets are intervals at a nominal {100 * intervals.level:g}% for {drawn}. "
+        f"{method}{narrow}.{_by_chance(coverage, sides)}"
     )
     long = _origin(intervals, sides) + "".join(named.note for named in sides)
     return [

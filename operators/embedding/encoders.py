@@ -38,7 +38,7 @@ class EncoderConfig:
     Attributes:
         layers: hidden states that are summed, numbered as the model returns them: 0 is what goes into the first layer,
             -1 what comes out of the last. (-4, -3, -2, -1) is the sum of the last four layers.
-        pooling: the first of the tokens, the last, or the mean of all.
+        pooling: the first of the tokens, the last, or the mean of all; or as the model's own files state.
         pool_special: whether the tokens that the model wants around any text count among them. If so, the first token
             is [CLS] in BERT and <s> in RoBERTa, and the last is [SEP] or </s>. If not, only the word's own count. The
             model is given both in either case. GPT-2 has none.
@@ -46,7 +46,7 @@ class EncoderConfig:
     """
 
     layers: Annotated[tuple[int, ...], Field(min_length=1)] = (-1,)
-    pooling: Literal["first", "last", "mean"] = "mean"
+    pooling: Literal["first", "last", "mean", "stated"] = "mean"
     pool_special: bool = False
     batch_size: Annotated[int, Field(ge=1)] = 32
 
@@ -81,20 +81,68 @@ def encode_words(
     """
     model.train(False)
     texts = _tokenised(model, tokenizer, words, pool_special=config.pool_special)
-    vectors = np.full((len(words), model.config.hidden_size), np.nan, dtype=np.float32)
+    return encoded(model, texts, words, config)
+
+
+def encoded(
+    model: "PreTrainedModel",
+    texts: "Sequence[Tokens]",
+    names: Sequence[str],
+    config: EncoderConfig,
+    modes: Sequence[str] = (),
+) -> NDArray[np.float32]:
+    """The vector of each text.
+
+    Args:
+        model: as of :func:`encode_words`.
+        texts: those that have a vector, as the model takes them.
+        names: of all texts, for messages.
+        config: how their tokens become a vector.
+        modes: of :func:`pooled_as_stated`, in place of the config's own pooling; several: one behind the other.
+
+    Returns:
+        ``[names, dims]``; NaN for one that is none of the texts.
+
+    Raises:
+        ValueError: as of :func:`encode_words`.
+    """
+    width = model.config.hidden_size * max(len(modes), 1)
+    vectors = np.full((len(names), width), np.nan, dtype=np.float32)
     for batch in _batches(texts, config.batch_size):
         summed = _summed_layers(model, [text.inputs for text in batch], config.layers)
-        pooled = _pooled(summed, np.array([text.counts for text in batch]), config.pooling)
-        _check_finite(pooled, [words[text.row] for text in batch])
+        counts = np.array([text.counts for text in batch])
+        pooled = pooled_as_stated(summed, modes) if modes else _pooled(summed, counts, config.pooling)
+        _check_finite(pooled, [names[text.row] for text in batch])
         vectors[[text.row for text in batch]] = pooled
     return vectors
 
 
-class _Text(NamedTuple):
-    """A word with a vector as the model takes it.
+def pooled_as_stated(states: NDArray[np.float32], modes: Sequence[str]) -> NDArray[np.floating]:
+    """``[texts, modes * dims]`` of ``[texts, tokens, dims]``: pooling as the files of sentence-transformers name it.
+
+    >>> states = np.array([[[1.0, 4.0], [3.0, 2.0], [2.0, 0.0]]])
+    >>> pooled_as_stated(states, ["cls", "max", "mean", "weightedmean", "lasttoken"]).round(2).tolist()
+    [[1.0, 4.0, 3.0, 4.0, 2.0, 2.0, 2.17, 1.33, 2.0, 0.0]]
+    """
+    num = states.shape[1]
+    places = np.arange(1, num + 1, dtype=states.dtype)[:, None]
+    total = states.sum(axis=1)
+    ways = {
+        "cls": states[:, 0],
+        "max": states.max(axis=1),
+        "mean": total / num,
+        "mean_sqrt_len_tokens": total / np.sqrt(num),
+        "weightedmean": (states * places).sum(axis=1) / places.sum(),
+        "lasttoken": states[:, -1],
+    }
+    return np.concatenate([ways[mode] for mode in modes], axis=1)
+
+
+class Tokens(NamedTuple):
+    """A text with a vector as the model takes it.
 
     Attributes:
-        row: of the word.
+        row: of the text.
         inputs: what the model is given for each token, by the names of its arguments.
         counts: whether a token counts among those that are pooled.
     """
@@ -106,15 +154,15 @@ class _Text(NamedTuple):
 
 def _tokenised(
     model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase", words: Sequence[str], *, pool_special: bool
-) -> list[_Text]:
-    space, longest = _space_before(tokenizer), _longest(model, tokenizer)
+) -> list[Tokens]:
+    space, limit = _space_before(tokenizer), longest(model, tokenizer)
     texts = []
     for row, word in enumerate(words):
         encoded = tokenizer(space + word, return_special_tokens_mask=True, verbose=False)
         is_own = np.array(encoded.pop("special_tokens_mask"), dtype=bool) == 0
         pieces = np.array(encoded["input_ids"], dtype=np.int64)[is_own].tolist()
-        if is_own.size <= longest and _has_known(tokenizer, pieces):
-            texts.append(_Text(row, dict(encoded), is_own | pool_special))
+        if is_own.size <= limit and has_known(tokenizer, pieces):
+            texts.append(Tokens(row, dict(encoded), is_own | pool_special))
     return texts
 
 
@@ -122,20 +170,20 @@ def _space_before(tokenizer: "PreTrainedTokenizerBase") -> str:
     return " " if "".join(tokenizer.tokenize(" a")).startswith("Ġ") else ""
 
 
-def _longest(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase") -> int:
+def longest(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase") -> int:
     """Tokens that the model takes; models with relative positions give no limit, or -1."""
     positions = getattr(model.config, "max_position_embeddings", None) or -1
     return min(tokenizer.model_max_length, positions) if positions > 0 else tokenizer.model_max_length
 
 
-def _has_known(tokenizer: "PreTrainedTokenizerBase", ids: list[int]) -> bool:
+def has_known(tokenizer: "PreTrainedTokenizerBase", ids: list[int]) -> bool:
     """Whether a token stands for characters of the word: SentencePiece puts a space even before what it can't read."""
     known = tokenizer.convert_ids_to_tokens([token for token in ids if token != tokenizer.unk_token_id])
     return any(token.strip(_SPACES) for token in known)
 
 
-def _batches(texts: Sequence[_Text], batch_size: int) -> Iterator[list[_Text]]:
-    def length(text: _Text) -> int:
+def _batches(texts: Sequence[Tokens], batch_size: int) -> Iterator[list[Tokens]]:
+    def length(text: Tokens) -> int:
         return text.counts.size
 
     for _, group in groupby(sorted(texts, key=length), key=length):
@@ -169,9 +217,7 @@ def _check_layers(layers: Sequence[int], num_states: int) -> None:
         raise ValueError(f"layers={tuple(layers)}: names one state twice; {model}; {allowed}")
 
 
-def _pooled(
-    states: NDArray[np.float32], counts: NDArray[np.bool_], pooling: Literal["first", "last", "mean"]
-) -> NDArray[np.floating]:
+def _pooled(states: NDArray[np.float32], counts: NDArray[np.bool_], pooling: str) -> NDArray[np.floating]:
     """``[words, dims]``, over the tokens that count."""
     if pooling == "mean":
         return np.asarray((states * counts[:, :, None]).sum(axis=1) / counts.sum(axis=1)[:, None])

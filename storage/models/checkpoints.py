@@ -22,6 +22,8 @@ _SAFE_WEIGHTS = "model*.safetensors"
 _PICKLED_WEIGHTS = "pytorch_model*.bin"
 _INDEXES = "*.index.json"
 _SUBFOLDERS = "*/*"
+_MODULES, _OF_MODULES = "modules.json", "[0-9]*_*/config.json"
+"""What sentence-transformers say of the parts of a model."""
 
 _LAYER_BYTES = 256
 """What a layer takes at least, with the names of its weights."""
@@ -78,6 +80,8 @@ def _downloaded(name: str, revision: str | None, setting: str) -> str:
     absent = f"{setting}={name}: there is no such folder"
     try:
         folder = fetch(revision, _SAFE_WEIGHTS)
+        if _files(folder, _MODULES):
+            snapshot_download(name, revision=os.path.basename(folder), allow_patterns=[_OF_MODULES])
         return folder if _files(folder, _SAFE_WEIGHTS) else fetch(os.path.basename(folder), _PICKLED_WEIGHTS)
     except HFValidationError as error:
         raise CheckpointError(f"{absent}, and no model on the hub can be called so; {remedy(setting)}") from error
@@ -115,7 +119,8 @@ def num_weight_bytes(folder: str) -> int:
 
 def _contents(folder: str) -> str:
     """Digest of the files that decide what a model computes."""
-    return digest({file.name: _file_digest(file) for file in _files(folder, *_DESCRIPTIONS) + _weights(folder)})
+    files = _files(folder, *_DESCRIPTIONS, _OF_MODULES) + _weights(folder)
+    return digest({str(file.relative_to(folder)): _file_digest(file) for file in files})
 
 
 def _file_digest(path: Path) -> str:

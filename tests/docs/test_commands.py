@@ -54,6 +54,8 @@ NOT_RUN = {
     "tiltmeter job=association embedding=encoder embedding.model=google-bert": "downloads a model",
     "tiltmeter job=association embedding=bert_cls": "downloads a model",
     "tiltmeter job=association corpus=dewiki wordset=": "needs a corpus with these words",
+    "tiltmeter job=association embedding=seat embedding.model=models/minilm": "there is no such folder",
+    "tiltmeter job=association embedding=encoder embedding.model=models/potion": "there is no such folder",
     "tiltmeter job=sentiment_rating 'sentiment=[vader,transformer]'": "downloads models",
     "tiltmeter --config-dir mine job=sentiment_rating": "needs models that were trained, or downloads them",
 }
@@ -179,6 +181,7 @@ _VALUE = re.compile(r"`[^`]+`|[-+.\d_e]+|null|true|false")
 
 COMPOSED_WITH = {
     "docs/your_own.md": ["job=association", "embedding=encoder", "embedding.model=x"],
+    "docs/sentence_encoders.md": ["job=association", "embedding=ceat", "embedding.model=x"],
     "docs/entity_resolution.md": ["job=entity_resolution", "+records=csv"],
 }
 

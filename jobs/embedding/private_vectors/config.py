@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal, Self, cast
 import pydantic
 from pydantic import AfterValidator, Field
 
-from tiltmeter.jobs.embedding.config import EncoderEmbedding, FileEmbedding
+from tiltmeter.jobs.embedding.config import FileEmbedding
+from tiltmeter.jobs.embedding.encoders.settings import EncoderEmbedding
 from tiltmeter.jobs.runtime.config import CommonConfig, each_once
 from tiltmeter.jobs.runtime.settings.fields import Count, Least0, Least2, Text, settings
 from tiltmeter.operators.embedding.private_release.bounds import CHOOSING

@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tiltmeter.cluster.work import Tables
-from tiltmeter.jobs.embedding.config import EncoderEmbedding
+from tiltmeter.jobs.embedding.encoders.settings import EncoderEmbedding
 from tiltmeter.jobs.embedding.pages import left_out_table, without_bad_files
 from tiltmeter.jobs.embedding.private_vectors.config import PrivateVectorsRun
 from tiltmeter.jobs.embedding.private_vectors.sources import PrivateSources, VectorFile, lines_of
