@@ -74,7 +74,6 @@ class Needs:
         attribute_sets: sets of words whose covariance it needs.
         num_neighbours: of each of their words, to estimate the covariance from.
         by_synonyms: whether it is estimated from the synonyms of the word lists, and not from neighbours.
-        more: words that it needs beside those of the lists.
         num_frequent: of the most frequent words, that it needs as well; 0: none, None: all.
     """
 
@@ -82,13 +81,12 @@ class Needs:
     attribute_sets: Callable[[WordSets], tuple[tuple[str, ...], ...]] = lambda _: ()
     num_neighbours: int = 0
     by_synonyms: bool = False
-    more: tuple[str, ...] = ()
     num_frequent: int | None = 0
 
     def selection(self, wordset: WordSets) -> Selection:
         """What is taken out of an embedding: all listed words, so that other jobs find the same unit."""
         listed = {word for words in word_lists(wordset).values() for word in words}
-        sets, words = self.attribute_sets(wordset), tuple(sorted(listed.union(self.more)))
+        sets, words = self.attribute_sets(wordset), tuple(sorted(listed))
         if self.num_frequent != 0:
             return FrequentSelection(words, num_frequent=self.num_frequent)
         if self.by_synonyms and wordset.synonyms:

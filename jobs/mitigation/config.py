@@ -13,6 +13,8 @@ from tiltmeter.operators.statistics.intervals import IntervalSettings
 from tiltmeter.operators.text.wordsets import WordSets
 from tiltmeter.storage.vectors.files import ExportFormat
 
+Similarity = Literal["wordsim353", "simlex999"]
+
 LEAST_EXTREMES = 8
 """Words of each side: with fewer there is nothing to fit to a half of them, and to ask of the other."""
 
@@ -26,6 +28,7 @@ class MitigationJob(EraserSettings, IntervalSettings, EmbeddingsJob):
     num_words: Annotated[int, Field(ge=4 * LEAST_EXTREMES)] | None
     num_extremes: Annotated[int, Field(ge=LEAST_EXTREMES)]
     specific: UniqueWords
+    similarity: Annotated[tuple[Similarity, ...], AfterValidator(each_once)]
     min_words: Count
     min_share: Annotated[float, Field(ge=0, le=1)]
     export: Annotated[tuple[ExportFormat, ...], AfterValidator(each_once)]

@@ -5,7 +5,7 @@ from tiltmeter.jobs.embedding.lookup import OfReplicas
 from tiltmeter.jobs.embedding.tables import MISSING_WORDS, NUM_REPLICAS, OfModel
 from tiltmeter.jobs.runtime.table import Int32, Table, doc, key, schemas
 
-NAMES = {
+METHOD_NAMES = {
     "hard": "hard debiasing",
     "double_hard": "double-hard debiasing",
     "half_sibling": "half-sibling regression",
@@ -30,7 +30,7 @@ _METHOD = "what erases: 'hard', 'double_hard', 'half_sibling', 'inlp' or 'leace'
 
 def method_name(name: str) -> str:
     """As papers spell it."""
-    return NAMES.get(name, name)
+    return METHOD_NAMES.get(name, name)
 
 
 def check_name(name: str) -> str:

@@ -185,7 +185,7 @@ class Leace(NamedTuple):
     projection: FloatArray
     rank: int
 
-    def __call__(self, words: FloatArray) -> FloatArray:
+    def erased(self, words: FloatArray) -> FloatArray:
         """``[words, dims]``."""
         return np.asarray(self.mean + (words - self.mean) @ self.projection.T)
 
@@ -292,4 +292,4 @@ def fit_eraser(method: Method, sample: Sample, settings: EraserSettings, generat
         found = inlp(extremes, is_first, settings.rounds, is_judge)
         return Eraser(lambda w: without(w, found), lambda w: without(w, found), len(found))
     fitted = leace(extremes, is_first.astype(np.float64))
-    return Eraser(fitted, fitted, fitted.rank)
+    return Eraser(fitted.erased, fitted.erased, fitted.rank)
