@@ -15,7 +15,6 @@ from pydantic.dataclasses import dataclass
 from tiltmeter.operators.association.remains import accuracy_of_clusters
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray
 from tiltmeter.operators.embedding.similarity import unit_vectors
-from tiltmeter.operators.gender.direction import gender_direction
 
 VERSION = "erasers/1"
 
@@ -31,10 +30,11 @@ class Pairs(NamedTuple):
 
     @property
     def direction(self) -> FloatArray:
-        """``[dims]``, first component of the pairs, each of unit vectors around its middle (Bolukbasi 2016, 5.1); NaN
-        where all coincide."""
-        found: FloatArray = gender_direction(self.first[np.newaxis], self.second[np.newaxis]).direction[0]
-        return found
+        """``[dims]``, first component of the pairs, each of unit vectors around its middle (Bolukbasi 2016, 5.1); it
+        points to where the first words lie on the whole."""
+        apart = unit_vectors(self.first) - unit_vectors(self.second)
+        found = np.linalg.svd(apart, full_matrices=False)[2][0]
+        return np.asarray(-found if (apart @ found).sum() < 0 else found)
 
 
 def neutralised(words: FloatArray, direction: FloatArray) -> FloatArray:
