@@ -1,7 +1,8 @@
 """Numbers before and after, and their differences, replica by replica."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 
@@ -14,103 +15,84 @@ from tiltmeter.jobs.runtime.rows import Row
 from tiltmeter.jobs.runtime.work import Work
 from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.embedding.bootstrap import ORIGINAL
-from tiltmeter.operators.statistics.intervals import IntervalSettings
 from tiltmeter.operators.statistics.replicas import Replicated, taken_apart
 from tiltmeter.operators.statistics.text_intervals import cut
 from tiltmeter.operators.text.wordsets import Association
 from tiltmeter.storage.store.ledger import Store, TableRef
 
-_SHARE, _COSINE = cut(0.0, 1.0), cut(-1.0, 1.0)
+_COSINE, _SHARE = cut(-1.0, 1.0), cut(0.0, 1.0)
 _SCALES = {"rank": cut(0.0, np.inf), "cosine": _COSINE, "wordsim353": _COSINE, "simlex999": _COSINE}
+_SAME = ("measure", "query", "groups", "attributes", "word", "larger", "neutral", "num_words", "missing_words")
 
 
-class OfModel(Work):
+class Compare(Work, unit="mitigated/1", stage="compare", makes=[Mitigation, MitigationChecks]):
     """What a method leaves of all embeddings of a model, beside how they were.
 
     Attributes:
+        keys: columns of its rows.
         drawn: what draws of its replicas are keyed by.
+        measures: with their versions.
+        before, after: readings of each embedding, the original's first.
+        words_before, words_after: of each test, words of each embedding.
     """
 
-    model: str
-    language: str
+    keys: Mapping[str, str]
     drawn: Scheme | None
-    method: str
-    erased: str
+    measures: Mapping[str, str]
+    tests: Mapping[str, Association]
+    settings: AssociationConfig
+    before: Sequence[TableRef]
+    after: Sequence[TableRef]
+    words_before: Sequence[TableRef]
+    words_after: Sequence[TableRef]
 
     @property
     def scheme(self) -> Scheme | None:
         return self.drawn
 
-    @property
-    def key(self) -> Row:
-        """Columns of its rows."""
-        names = ("model", "language", "method", "erased")
-        return {name: getattr(self, name) for name in names}
+    def rows(self, store: Store) -> Iterator[Mitigation | MitigationChecks]:
+        num = len(self.before)
+        num_pairs = {row.query: row.num for row in Readings.read(store, self.after[ORIGINAL]) if row.query}
+        for place, query in enumerate(self.tests):
+            refs = (of[place * num :][:num] for of in (self.words_before, self.words_after))
+            lookups = [Lookup(store, {"vectors": part}) for part in refs]
+            for measure in self.measures:
+                for row in self._measured(lookups, measure, query):
+                    row.num_pairs = num_pairs[query]
+                    if not row.num_pairs:
+                        row.fail("no_pairs", "each pair that defines gender has a word of the query")
+                    yield row
+        yield from self._checks(store)
 
-
-class CompareMeasure(OfModel, unit="mitigation_measure/1", stage="compare measures", makes=[Mitigation]):
-    """One measure of one query before and after: ``fit`` has the readings of the original, others its words in each
-    embedding."""
-
-    measure: str
-    version: str
-    query: str
-    test: Association
-    settings: AssociationConfig
-    fit: TableRef
-    before: Sequence[TableRef]
-    after: Sequence[TableRef]
-
-    def rows(self, store: Store) -> Iterator[Mitigation]:
-        [num_pairs] = [row.num for row in Readings.read(store, self.fit) if row.query == self.query]
-        lookups = (Lookup(store, {"vectors": refs}) for refs in (self.before, self.after))
+    def _measured(self, lookups: Sequence[Lookup], name: str, query: str) -> Iterator[Mitigation]:
         # A p-value would be of each side by itself.
-        measure = replace(find_measure(self.measure, self.version), null="")
-        key = {"model": self.model, "language": self.language, "measure": self.measure, "query": self.query}
-        sides = [list(measured(lookup, key, measure, self.test, self.settings, 0)) for lookup in lookups]
+        measure = replace(find_measure(name, self.measures[name]), null="")
+        key: Row = {name: self.keys[name] for name in ("model", "language")} | {"measure": name, "query": query}
+        sides = (measured(lookup, key, measure, self.tests[query], self.settings, 0) for lookup in lookups)
         for before, after in zip(*sides, strict=True):
-            names = ("measure", "query", "groups", "attributes", "word", "larger", "neutral", "num_words")
-            row = Mitigation(
-                **self.key | {name: getattr(before, name) for name in names},
-                num_pairs=num_pairs,
-                missing_words=before.missing_words,
-                before=before.value,
-                after=after.value,
-                num_replicas=min(before.num_replicas, after.num_replicas),
-            )
-            if isinstance(before.value, OfReplicas) and isinstance(after.value, OfReplicas):
-                row.difference = difference(before.value, after.value, self.settings)
-            bad = next((one for one in (before, after) if one.status != "ok"), None)
-            if not num_pairs:
-                yield row.fail("no_pairs", "each pair that defines gender has a word of the query")
-            else:
-                yield row.fail(bad.status, bad.reason) if bad else row
+            row = Mitigation(**self.keys, **{name: getattr(before, name) for name in _SAME})
+            row.before, row.after = before.value, after.value
+            row.num_replicas = min(before.num_replicas, after.num_replicas)
+            if before.value and after.value:
+                row.difference = self._difference(before.value, after.value)
+            bad = [one for one in (before, after) if one.status != "ok"]
+            yield row.fail(bad[0].status, bad[0].reason) if bad else row
 
+    def _difference(self, before: OfReplicas, after: OfReplicas) -> OfReplicas:
+        """After less before in each replica, from which its interval comes."""
+        sides = zip(after.values, before.values, strict=True)
+        return OfReplicas(Replicated(*(np.asarray(one - other) for one, other in sides)), self.settings)
 
-def difference(before: OfReplicas, after: OfReplicas, settings: IntervalSettings) -> OfReplicas:
-    """After less before in each replica, from which its interval comes."""
-    sides = zip(after.values, before.values, strict=True)
-    return OfReplicas(Replicated(*(np.asarray(one - other) for one, other in sides)), settings)
-
-
-class CompareReadings(OfModel, unit="mitigation_checks/1", stage="compare checks", makes=[MitigationChecks]):
-    """What is left, and what the vectors are still good for."""
-
-    settings: IntervalSettings
-    before: Sequence[TableRef]
-    after: Sequence[TableRef]
-
-    def rows(self, store: Store) -> Iterator[MitigationChecks]:
+    def _checks(self, store: Store) -> Iterator[MitigationChecks]:
         before, after = (_by_check(store, refs) for refs in (self.before, self.after))
-        for check, (values, num) in after.items():
-            row = MitigationChecks(**self.key, check=check, num_words=num)
-            row.after = self._number(check, values)
+        for check, (paired, num) in after.items():
+            row = MitigationChecks(**self.keys, check=check, num_words=num, after=self._number(check, paired))
             if check in before:
                 row.before = self._number(check, before[check][0])
-                row.difference = difference(row.before, row.after, self.settings)
-            paired = values - before[check][0] if check in before else values
-            row.num_replicas = int(np.isfinite(paired[1:]).sum())
-            if not np.isfinite(paired[ORIGINAL]):
+                row.difference = self._difference(row.before, cast(OfReplicas, row.after))
+            values = paired - before[check][0] if check in before else paired
+            row.num_replicas = int(np.isfinite(values[1:]).sum())
+            if not np.isfinite(values[ORIGINAL]):
                 row.fail("undefined", "too few words are there, or nothing is left of their vectors")
             elif len(values) > 1 and row.num_replicas < MIN_REPLICAS:
                 row.fail(**too_few_replicas(row.num_replicas))
@@ -124,6 +106,6 @@ def _by_check(store: Store, refs: Sequence[TableRef]) -> dict[str, tuple[FloatAr
     """``[embeddings]`` of each, and how many words it is of in the original."""
     tables = [{row.check: row for row in Readings.read(store, ref) if not row.query} for ref in refs]
     return {
-        check: (np.array([np.nan if table[check].value is None else table[check].value for table in tables]), row.num)
+        check: (np.array([table[check].value for table in tables], dtype=np.float64), row.num)
         for check, row in tables[ORIGINAL].items()
     }

@@ -134,7 +134,9 @@ def test_planted_gender_falls_and_random_pairs_and_absent_gender_leave_the_measu
     planted, run_here, given, tmp_path
 ):
     _, settings = given("absent", is_there=False)
-    absent = run_here(*settings, f"store={tmp_path}", "job.methods=[hard,leace]")
+    forms = "job.export=[word2vec_text,word2vec_binary,glove,keyedvectors,parquet]"
+    absent = run_here(*settings, f"store={tmp_path}", "job.methods=[hard,leace]", "job.num_words=null", forms)
+    assert len([*(absent.path / "exports").glob("0_*")]) == 2 * 5 * (1 + NUM_REPLICAS)
     moved = {}
     for what, run in (("planted", planted[1]), ("absent", absent)):
         for row in run.rows("mitigation"):
@@ -210,7 +212,7 @@ def test_ranks_shares_and_agreement_with_people(planted):
     # Words that have a gender by meaning stay, but those of pairs are equalised.
     assert check(run, "changed", "half_sibling")["after"] == pytest.approx((len(WORDS) - 14) / len(WORDS))
     assert check(run, "changed", "hard")["after"] == pytest.approx((len(WORDS) - 2) / len(WORDS))
-    human = {(row["first"], row["second"]): row["human"] for row in judged_pairs("wordsim353")}
+    human = {(first, second): number for first, second, number in judged_pairs("wordsim353")}
     known = [pair for pair in human if {*pair} <= {*WORDS}]
     assert check(run, "wordsim353")["num_words"] == len(known) >= 3
     of = dict(zip(WORDS, unit(vectors[0].astype(float)), strict=True))
