@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import cast
+from typing import Any
 
 import numpy as np
 
@@ -36,7 +36,7 @@ class Compare(Work, unit="mitigated/1", stage="compare", makes=[Mitigation, Miti
         words_before, words_after: of each test, words of each embedding.
     """
 
-    keys: Mapping[str, str]
+    keys: Mapping[str, Any]
     drawn: Scheme | None
     measures: Mapping[str, str]
     tests: Mapping[str, Association]
@@ -54,13 +54,16 @@ class Compare(Work, unit="mitigated/1", stage="compare", makes=[Mitigation, Miti
         num = len(self.before)
         num_pairs = {row.query: row.num for row in Readings.read(store, self.after[ORIGINAL]) if row.query}
         for place, query in enumerate(self.tests):
-            refs = (of[place * num :][:num] for of in (self.words_before, self.words_after))
+            refs = (words[place * num :][:num] for words in (self.words_before, self.words_after))
             lookups = [Lookup(store, {"vectors": part}) for part in refs]
             for measure in self.measures:
                 for row in self._measured(lookups, measure, query):
                     row.num_pairs = num_pairs[query]
                     if not row.num_pairs:
-                        row.fail("no_pairs", "each pair that defines gender has a word of the query")
+                        row.fail(
+                            "no_pairs",
+                            "without the words of the query no pair that defines gender, or too few words, are left",
+                        )
                     yield row
         yield from self._checks(store)
 
@@ -89,7 +92,7 @@ class Compare(Work, unit="mitigated/1", stage="compare", makes=[Mitigation, Miti
             row = MitigationChecks(**self.keys, check=check, num_words=num, after=self._number(check, paired))
             if check in before:
                 row.before = self._number(check, before[check][0])
-                row.difference = self._difference(row.before, cast(OfReplicas, row.after))
+                row.difference = self._difference(row.before, row.after)
             values = paired - before[check][0] if check in before else paired
             row.num_replicas = int(np.isfinite(values[1:]).sum())
             if not np.isfinite(values[ORIGINAL]):

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from tiltmeter.cluster.work import Tables
 from tiltmeter.jobs.embedding.vectors import matrix, vector_column, vectors_table
-from tiltmeter.jobs.mitigation.config import Similarity
+from tiltmeter.jobs.mitigation.config import LEAST_EXTREMES, Similarity
 from tiltmeter.jobs.mitigation.tables import Readings
 from tiltmeter.jobs.runtime.table import tables_of
 from tiltmeter.jobs.runtime.work import Work
@@ -133,15 +133,16 @@ class Erase(Work, unit="mitigation/1", stage="erase", makes=[Readings]):
     def _fitted(self, space: Space, barred: Collection[str] = ()) -> tuple[int, Eraser]:
         """How many pairs the eraser was fitted to, and it; ``barred``: spellings of words that it may not see."""
         pairs, pool = space.known_pairs(self.pairs, barred), space.pool(barred)
-        if self.method is None or not len(pairs):
-            return len(pairs), Eraser(lambda words: words, lambda words: words, 0)
+        num_pairs = len(pairs) if len(pool) >= 4 * LEAST_EXTREMES + pairs.size else 0
+        if self.method is None or not num_pairs:
+            return num_pairs, Eraser(lambda words: words, lambda words: words, 0)
         if self.is_random:
             pairs = space.random_pairs(pairs, pool, self._generator(_RANDOM_PAIRS))
         rows, is_first = space.extremes(pairs, pool[~np.isin(pool, pairs)], self.num_extremes)
         fit = ~space.is_held_out[rows]
         seen = rows[fit]
         sample = Sample(space.vectors, space.pairs(pairs), space.vectors[seen], is_first[fit], space.folds[seen] == 0)
-        return len(pairs), fit_eraser(self.method, sample, self.eraser, self._generator(_STARTS))
+        return num_pairs, fit_eraser(self.method, sample, self.eraser, self._generator(_STARTS))
 
     def _whole(self, space: Space) -> tuple[FloatArray, int]:
         """All words as the method leaves them, with nothing kept out of its fit; and how many dimensions it takes."""
@@ -170,7 +171,8 @@ class Erase(Work, unit="mitigation/1", stage="erase", makes=[Readings]):
         if self.method:
             pool = space.pool()
             cosines = (unit_vectors(left[pool]) * space.vectors[pool]).sum(axis=1)
-            yield _reading("cosine", float(np.nanmean(cosines)), int(np.isfinite(cosines).sum()))
+            known = cosines[np.isfinite(cosines)]
+            yield _reading("cosine", float(known.mean()) if known.size else np.nan, known.size)
             moved = np.abs(after - space.vectors).max(axis=1) > _ROUNDING
             yield _reading("changed", float(moved.mean()), len(after))
             yield _reading("rank", float(rank), len(after))

@@ -66,13 +66,14 @@ def _check_words(run: MitigatedRun, model: Model) -> None:
     """
     table = run.runner.store.read(model.vectors.originals[ORIGINAL].select("word", "vector"))
     known = set(table.filter(table["vector"].is_valid())["word"].to_pylist())
-    needed = 4 * LEAST_EXTREMES
+    pairs = [pair for pair in defining_pairs(model.wordset) if known.issuperset(pair)]
+    needed = 4 * LEAST_EXTREMES + 2 * len(pairs)
     if (num := len(known.difference(words_of_gender(model.wordset, run.config.job.specific)))) < needed:
         raise InputError(
             f"{model.name}: has vectors of {num} words beside those of a gender, and {needed} are needed; take another "
             "embedding, a larger corpus or a lower embedding.min_count, or raise job.num_words"
         )
-    if not any(known.issuperset(pair) for pair in defining_pairs(model.wordset)):
+    if not pairs:
         raise InputError(f"{model.name}: has both words of no pair that defines gender; give others in wordset")
 
 

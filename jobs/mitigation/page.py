@@ -1,6 +1,6 @@
 """The page of `mitigation`: measures of bias before and after, what is left, and what it costs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import polars as pl
 
@@ -38,7 +38,7 @@ _LEFT = (
 def _bias_chart(rows: pl.DataFrame) -> Iterator[Chart]:
     """Differences of each measure and query."""
     kept = measured(rows).filter(pl.col("word").is_null())
-    parts = split(kept, "model", "query", "measure", label=lambda *of: ", ".join([*of[:2], measure_name(of[2])]))
+    parts = split(kept, "model", "query", "measure", label=lambda *keys: ", ".join([*keys[:2], measure_name(keys[2])]))
     alt = "Dot plot of the difference that each method makes to a measure, with paired intervals around or beside 0."
     figures = {
         label: dots(
@@ -100,11 +100,12 @@ _SECTIONS = (
 
 def measures(frames: Frames) -> list[Measure]:
     """What was erased."""
+    tables = {name: frames[name] for name in ("mitigation", "mitigation_checks") if frames[name].height}
     checks = frames["mitigation_checks"]
-    rows = frames.get("mitigation", checks)
+    rows = tables.get("mitigation", checks)
     named = NamedSides("difference", measured(rows.filter(erased="gender")), _DIFFERENCE, in_model(rows, _label))
-    found = {model: [*_left(part), *_bias(frames, part)] for model, part in by_model(checks, frames).items()}
-    return [Measure(checks, [Bullets(sentences(found))], list(shown(_SECTIONS, frames)), named)]
+    texts = {model: [*_left(part), *_bias(tables, part)] for model, part in by_model(checks, frames).items()}
+    return [Measure(checks, [Bullets(sentences(texts))], list(shown(_SECTIONS, tables)), named)]
 
 
 def _left(checks: pl.DataFrame) -> Iterator[str]:
@@ -120,7 +121,7 @@ def _left(checks: pl.DataFrame) -> Iterator[str]:
             )
 
 
-def _bias(frames: Frames, checks: pl.DataFrame) -> Iterator[str]:
+def _bias(frames: Mapping[str, pl.DataFrame], checks: pl.DataFrame) -> Iterator[str]:
     """What each method moves."""
     if "mitigation" in frames:
         rows = measured(frames["mitigation"].join(checks, on=["model", "language"], how="semi")).drop_nulls("neutral")

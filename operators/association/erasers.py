@@ -39,8 +39,8 @@ class Pairs(NamedTuple):
 
 
 def _component(apart: FloatArray) -> FloatArray:
-    found = np.linalg.svd(apart, full_matrices=False)[2][0]
-    return np.asarray(-found if (apart @ found).sum() < 0 else found)
+    axis = np.linalg.svd(apart, full_matrices=False)[2][0]
+    return np.asarray(-axis if (apart @ axis).sum() < 0 else axis)
 
 
 class Eraser(NamedTuple):
@@ -104,11 +104,11 @@ def double_hard(words: FloatArray, pairs: Pairs, number: int) -> Eraser:
     mean = words.mean(axis=0)
     component = np.linalg.eigh(np.cov(words.T, bias=True))[1][:, -1 - number]
 
-    def centred(of: FloatArray) -> FloatArray:
-        return without(of - mean, component)
+    def centred(vectors: FloatArray) -> FloatArray:
+        return without(vectors - mean, component)
 
     direction = _component(centred(pairs.first) - centred(pairs.second))
-    return Eraser(lambda of: without(centred(of), direction), centred, 2)
+    return Eraser(lambda vectors: without(centred(vectors), direction), centred, 2)
 
 
 def half_sibling(words: FloatArray, definitional: FloatArray, ridge: float) -> FloatArray:
@@ -139,18 +139,18 @@ def inlp(words: FloatArray, is_first: BoolArray, num_rounds: int, is_judge: Bool
     """
     from sklearn.linear_model import LogisticRegression  # takes a second
 
-    told, judged = is_first[~is_judge], is_first[is_judge]
+    learnt, judged = is_first[~is_judge], is_first[is_judge]
     majority = max(judged.mean(), 1.0 - judged.mean()) if judged.size else -1.0
     fit = LogisticRegression(C=1.0, tol=1e-10, max_iter=1000, solver="newton-cholesky")
-    found = np.empty((0, words.shape[1]))
-    for _ in range(min(num_rounds, words.shape[1])):
-        left = without(words, found)
-        weights = without(fit.fit(left[~is_judge], told).coef_, found)
+    directions = np.empty((0, words.shape[1]))
+    for _ in range(min(num_rounds, words.shape[1]) if 0 < learnt.sum() < learnt.size else 0):
+        left = without(words, directions)
+        weights = without(fit.fit(left[~is_judge], learnt).coef_, directions)
         length = np.linalg.norm(weights)
         if not length > _ROUNDING or (judged.size and fit.score(left[is_judge], judged) <= majority):
             break
-        found = np.concatenate([found, weights / length])
-    return found
+        directions = np.concatenate([directions, weights / length])
+    return directions
 
 
 class Leace(NamedTuple):
@@ -237,7 +237,7 @@ def fit_eraser(method: Method, sample: Sample, settings: EraserSettings, generat
         ridge = settings.ridge * float(np.linalg.eigvalsh(defining @ defining.T)[-1])
         return Eraser(lambda w: half_sibling(w, defining, ridge), lambda w: w, len(defining))
     if method == "inlp":
-        found = inlp(extremes, is_first, settings.rounds, is_judge)
-        return Eraser(lambda w: without(w, found), lambda w: without(w, found), len(found))
+        directions = inlp(extremes, is_first, settings.rounds, is_judge)
+        return Eraser(lambda w: without(w, directions), lambda w: without(w, directions), len(directions))
     fitted = leace(extremes, is_first.astype(np.float64))
     return Eraser(fitted.erased, fitted.erased, fitted.rank)

@@ -71,6 +71,8 @@ def accuracy_of_clusters(words: FloatArray, is_first: BoolArray, generator: np.r
         is_first: ``[words]``, their sides.
         generator: of the starts.
     """
+    if len(words) < 2:
+        return float("nan")
     units = unit_vectors(words)
     tried = [_clustered(units, generator) for _ in range(_NUM_STARTS)]
     share = float((min(tried, key=lambda one: one[0])[1] == is_first).mean())

@@ -9,6 +9,7 @@ import pytest
 
 from tests.jobs.test_layouts import survive
 from tiltmeter.jobs.mitigation.erasing import NUM_FOLDS, Space, judged_pairs
+from tiltmeter.jobs.mitigation.page import measures
 from tiltmeter.operators.association.erasers import leace
 from tiltmeter.operators.association.remains import accuracy_of_probe
 from tiltmeter.operators.compute.keys import document_key
@@ -121,7 +122,7 @@ def test_differences_are_of_each_replica_by_an_eraser_that_has_seen_no_word_of_t
 def test_a_query_that_has_a_word_of_each_pair_leaves_nothing_to_fit_to(planted):
     rows = [row for row in planted[1].rows("mitigation") if row["query"] == "all_pairs" and row["measure"] == "weat"]
     assert {(row["status"], row["num_pairs"], row["after"]) for row in rows} == {("no_pairs", 0, None)}
-    assert rows[0]["reason"] == "each pair that defines gender has a word of the query"
+    assert rows[0]["reason"].startswith("without the words of the query no pair")
 
 
 def test_a_measure_of_words_has_a_row_for_each_target_of_each_method(planted):
@@ -237,6 +238,28 @@ def test_vectors_are_taken_away_as_a_method_leaves_them(planted):
     assert len(names) == 5 * (1 + NUM_REPLICAS)
 
 
+def test_a_page_says_what_a_probe_still_tells_and_how_many_numbers_moved_and_does_without_measures(planted):
+    checks, rows = (
+        pl.read_parquet(planted[1].path / f"{name}.parquet") for name in ("mitigation_checks", "mitigation")
+    )
+    [made] = measures({"mitigation_checks": checks, "mitigation": rows})
+    said = made.findings[0].items
+    row = check(planted[1], "probe_linear")
+    assert said[1].startswith("After LEACE a linear probe still tells the side of held-out words")
+    assert f"a balanced accuracy of {row['after']:.2f} [" in said[1]
+    moved = rows.filter(method="hard", erased="gender", status="ok").filter(
+        (pl.col("difference_low") > 0) | (pl.col("difference_high") < 0)
+    )
+    nearer = moved.filter(pl.col("after").abs() < pl.col("before").abs()).height
+    assert (
+        f"hard debiasing brings {nearer} nearer to the value without bias, and takes {moved.height - nearer} further"
+        in said[5]
+    )
+    [without] = measures({"mitigation_checks": checks, "mitigation": rows.clear()})
+    assert without.findings[0].items == said[:5]
+    assert [part.anchor for part in without.sections] == ["left"]
+
+
 def test_random_pairs_are_words_of_no_gender_that_are_as_frequent_each_another():
     words = [f"word{number}" for number in range(400)]
     table = pa.table(
@@ -273,7 +296,7 @@ def test_words_that_are_spelled_like_one_of_the_query_are_kept_out_as_well():
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ("few", "has vectors of 20 words beside those of a gender, and 32 are needed; take another embedding"),
+        ("few", "has vectors of 20 words beside those of a gender, and 44 are needed; take another embedding"),
         ("no pair", "has both words of no pair that defines gender; give others in wordset"),
     ],
 )

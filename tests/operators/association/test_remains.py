@@ -68,5 +68,9 @@ def test_clusters_tell_sides_that_are_apart_and_of_chance_a_little_more_than_hal
     assert np.mean(chance) == pytest.approx(0.540, abs=0.015)
 
 
+def test_no_words_have_no_clusters():
+    assert np.isnan(accuracy_of_clusters(np.ones((0, 2)), np.ones(0, bool), np.random.default_rng(0)))
+
+
 def test_clusters_of_words_that_are_all_alike_are_one():
     assert accuracy_of_clusters(np.ones((6, 2)), np.arange(6) < 2, np.random.default_rng(0)) == pytest.approx(4 / 6)
