@@ -15,13 +15,14 @@ from tiltmeter.jobs.runtime.rows import Row
 from tiltmeter.jobs.runtime.work import Work
 from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.embedding.bootstrap import ORIGINAL
+from tiltmeter.operators.statistics.intervals import FISHER, LOG, LOGIT, of_size
 from tiltmeter.operators.statistics.replicas import Replicated, taken_apart
-from tiltmeter.operators.statistics.text_intervals import cut
 from tiltmeter.operators.text.wordsets import Association
 from tiltmeter.storage.store.ledger import Store, TableRef
 
-_COSINE, _SHARE = cut(-1.0, 1.0), cut(0.0, 1.0)
-_SCALES = {"rank": cut(0.0, np.inf), "cosine": _COSINE, "wordsim353": _COSINE, "simlex999": _COSINE}
+_COSINE, _SHARE = of_size(FISHER), of_size(LOGIT)
+"""Noise alone lowers how well others tell sides and how far vectors agree."""
+_SCALES = {"rank": of_size(LOG), "cosine": _COSINE, "wordsim353": _COSINE, "simlex999": _COSINE}
 _SAME = ("measure", "query", "groups", "attributes", "word", "larger", "neutral", "num_words", "missing_words")
 
 
