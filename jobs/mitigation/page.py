@@ -50,7 +50,7 @@ def _bias_chart(rows: pl.DataFrame) -> Iterator[Chart]:
             neutral=0.0,
             title="after less before",
             label=str,
-            row_height=48,
+            row_height=64,
         )
         for label, part in parts.items()
     }
