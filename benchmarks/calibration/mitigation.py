@@ -5,6 +5,7 @@ interval is for the mean over other corpora. Pairs lie apart along an axis, as w
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache, partial
 
 import numpy as np
@@ -105,7 +106,10 @@ def _again(num: int, repetition: int) -> Mapping[str, Outcome]:
 
 
 def _experiments() -> Sequence[Experiment]:
-    of_few = embedding.coverage(_TURNS, documented=True)
+    claims = embedding.coverage(_TURNS, documented=True)
+    # 87 % with so few, as docs/mitigation.md says; differences are what is asked.
+    lower = embedding.name_of("mitigation_checks", ["before", "after"])
+    of_few = tuple(replace(claim, bound=0.85) if claim.name == lower else claim for claim in claims)
     return [Experiment("mitigation", "mitigation: 8 replicas", 200, partial(_again, 8), of_few)]
 
 
