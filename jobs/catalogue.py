@@ -31,6 +31,7 @@ OURS = {
     "gender_adversary": "tiltmeter.jobs.adversary.job:JOB",
     "gender_survey": "tiltmeter.jobs.gender.job:JOB",
     "gru_training": "tiltmeter.jobs.sentiment.gru_training.job:JOB",
+    "mitigation": "tiltmeter.jobs.mitigation.job:JOB",
     "overnight": "tiltmeter.jobs.upkeep.overnight.job:JOB",
     "plan": "tiltmeter.jobs.upkeep.plan.job:JOB",
     "privacy_metrics": "tiltmeter.jobs.classifiers.privacy.job:JOB",

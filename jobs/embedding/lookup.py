@@ -159,12 +159,17 @@ def estimate(name: str, values: Replicated, intervals: IntervalSettings, scale: 
 
 
 class OfReplicas(Uncertain):
-    """A number of a corpus, its interval, the percentiles of its replicas, what moves it, and its draws."""
+    """A number of a corpus, its interval, the percentiles of its replicas, what moves it, and its draws.
+
+    Attributes:
+        values: in each embedding, to be paired with those of another number.
+    """
 
     others = OF_REPLICAS
 
     def __init__(self, values: Replicated, intervals: IntervalSettings, scale: Scale = LINEAR) -> None:
         """Args: as of :func:`estimate`."""
+        self.values = values
         self._cells = estimate("", values, intervals, scale)
         self.resamples = self._cells.pop("_draws")
 

@@ -15,7 +15,7 @@ from tiltmeter.jobs.embedding.encoders.settings import ContextEmbedding, InSente
 from tiltmeter.jobs.embedding.lookup import Vectors
 from tiltmeter.jobs.embedding.replicas import replica_scheme, train
 from tiltmeter.jobs.embedding.sources import Sources
-from tiltmeter.jobs.embedding.vectors import Selection, SelectWords, encode, select_from_files
+from tiltmeter.jobs.embedding.vectors import FrequentSelection, Selection, SelectWords, encode, select_from_files
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.draws import ORDER, Scheme
 from tiltmeter.jobs.runtime.work import Done
@@ -78,17 +78,21 @@ class Needs:
         attribute_sets: sets of words whose covariance it needs.
         num_neighbours: of each of their words, to estimate the covariance from.
         by_synonyms: whether it is estimated from the synonyms of the word lists, and not from neighbours.
+        num_frequent: of the most frequent words, that it needs as well; 0: none, None: all.
     """
 
     lists: Callable[[WordSets], Mapping[str, Sequence[str]]]
     attribute_sets: Callable[[WordSets], tuple[tuple[str, ...], ...]] = lambda _: ()
     num_neighbours: int = 0
     by_synonyms: bool = False
+    num_frequent: int | None = 0
 
     def selection(self, wordset: WordSets) -> Selection:
         """What is taken out of an embedding: all listed words, so that other jobs find the same unit."""
         listed = {word for words in word_lists(wordset).values() for word in words}
         sets, words = self.attribute_sets(wordset), tuple(sorted(listed))
+        if self.num_frequent != 0:
+            return FrequentSelection(words, num_frequent=self.num_frequent)
         if self.by_synonyms and wordset.synonyms:
             return Selection(words, tuple(map(wordset.synonyms.added_to, sets)))
         return Selection(words, sets, self.num_neighbours if sets else 0)

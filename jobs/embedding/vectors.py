@@ -58,6 +58,21 @@ class Selection:
         """The version of what finds neighbours, if any are needed."""
         return covariance.VERSION if self.attribute_sets else None
 
+    def kept(self, vocabulary: Sequence[str]) -> Collection[str]:  # noqa: ARG002
+        """Which words of a vocabulary are taken; the most frequent come first in it."""
+        return self.words
+
+
+@dataclass(frozen=True)
+class FrequentSelection(Selection):
+    """The most frequent words of a vocabulary as well, in its order; None: all. An encoder has no vocabulary."""
+
+    num_frequent: int | None = None
+
+    def kept(self, vocabulary: Sequence[str]) -> Collection[str]:
+        """Both kinds."""
+        return {*self.words, *vocabulary[: self.num_frequent]}
+
 
 def vectors_table(spelling: Mapping[str, str], rows: NDArray[np.floating]) -> pa.Table:
     """The table ``vectors`` of an embedding whose counts are not known.
@@ -124,7 +139,8 @@ class SelectWords(Work, unit="select/2", stage="select words"):
     def tables(self, store: Store) -> Tables:
         embedding = store.read(self.embedding)
         vocabulary = pl.DataFrame(store.read(self.vocabulary))
-        wanted = vocabulary.filter(pl.col("word").is_in(self.selection.words)).select("word", "count")
+        kept = self.selection.kept(vocabulary["word"].to_list())
+        wanted = vocabulary.filter(pl.col("word").is_in(kept)).select("word", "count")
         rows = wanted.join(pl.DataFrame(embedding), on="word", how="left", maintain_order="left")
         words, vectors = rows["word"].to_arrow().cast(pa.string()), rows["vector"].to_arrow()
         yield "vectors", pa.table([words, words, rows["count"].to_arrow(), vectors], _COLUMNS)
@@ -188,6 +204,8 @@ class SelectFromFile(Work, unit="select_file/2", stage="read vectors"):
         rows = {normalize("NFC", word): row for row, word in enumerate(words)}
         candidates = self._candidates(rows)
         spelling = _spelling(candidates, rows)
+        if isinstance(self.selection, FrequentSelection):
+            spelling = self._with_frequent(spelling, rows)
         index = {entry: rows[word] for entry, word in spelling.items()}
         phrases = _phrases(candidates, rows, spelling) if self.average_phrases else {}
         means = [vectors[[rows[word] for word in words]].mean(axis=0, keepdims=True) for words in phrases.values()]
@@ -195,6 +213,12 @@ class SelectFromFile(Work, unit="select_file/2", stage="read vectors"):
         yield "vectors", vectors_table(spelling | {entry: " ".join(words) for entry, words in phrases.items()}, listed)
         # The neighbours of a mean are no synonyms of the phrase: the covariance rests on the words that the file has.
         yield from neighbours(self.selection, index, vectors)
+
+    def _with_frequent(self, spelling: Mapping[str, str], rows: Mapping[str, int]) -> dict[str, str]:
+        """All in the order of the file; a word that stands for an entry comes as that."""
+        more = {*self.selection.kept([*rows])}.intersection(rows).difference(spelling.values(), spelling)
+        entries = {**spelling, **{word: word for word in more}}
+        return {entry: entries[entry] for entry in sorted(entries, key=lambda entry: (rows[entries[entry]], entry))}
 
     def _candidates(self, rows: Mapping[str, int]) -> dict[str, list[str]]:
         """How the file may write each entry, most likely first."""

@@ -25,7 +25,7 @@ from tiltmeter.storage.store.tables import write_file
 from tiltmeter.storage.vectors.files import EmbeddingFile, ExportFormat, write_embedding
 from tiltmeter.storage.vectors.safetensors_files import write_safetensors
 
-_SUFFIXES: dict[ExportFormat, str] = {
+SUFFIXES: dict[ExportFormat, str] = {
     "word2vec_text": "vec",
     "word2vec_binary": "bin",
     "glove": "txt",
@@ -63,12 +63,12 @@ def export(
             files["safetensors"].append(place.name)
             _write_tensors(store, str(place), vocabulary["word"].to_pylist(), replicas)
         for work, unit in replicas.pairs if {*formats} - {"safetensors"} else ():
-            vectors = _embedding(store.read(unit.tables["embedding"].select("word", "vector")))
+            vectors = embedding_file(store.read(unit.tables["embedding"].select("word", "vector")))
             word_counts = [counts[word] for word in vectors.words]
             for form in formats:
                 if form == "safetensors":
                     continue
-                place = run.directory.export(f"{labels[name]}_{replica_label(work.replica)}.{_SUFFIXES[form]}")
+                place = run.directory.export(f"{labels[name]}_{replica_label(work.replica)}.{SUFFIXES[form]}")
                 files[form].append(place.name)
                 write_embedding(disk, str(place), vectors, form, setting="run_dir=<path>", counts=word_counts)
     text = card(run, corpora, trained, files).encode()
@@ -92,12 +92,18 @@ def _labels(corpora: Mapping[str, Corpus]) -> dict[str, str]:
     times = Counter(corpus.language for corpus in corpora.values())
     labels: dict[str, str] = {}
     for name, corpus in corpora.items():
-        label = corpus.language if times[corpus.language] == 1 else re.sub(r"[^\w.-]", "_", name)
+        label = corpus.language if times[corpus.language] == 1 else file_label(name)
         labels[name] = label if label not in labels.values() else f"{label}_{len(labels)}"
     return labels
 
 
-def _embedding(table: pa.Table) -> EmbeddingFile:
+def file_label(name: str) -> str:
+    """A corpus's or a model's name, as far as files go."""
+    return re.sub(r"[^\w.-]", "_", name)
+
+
+def embedding_file(table: pa.Table) -> EmbeddingFile:
+    """Words and vectors of a table that has them, without words that lack one."""
     present = table.filter(table["vector"].is_valid())
     vectors = present["vector"].combine_chunks()
     return EmbeddingFile(

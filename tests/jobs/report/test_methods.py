@@ -88,7 +88,7 @@ def test_the_text_of_a_survey_of_gender_whole(text):
 
 
 CASES = tomllib.loads((Path(__file__).parent / "methods.toml").read_text(encoding="utf-8"))["case"]
-EMBEDDINGS = ("association", "bootstrap", "gender_adversary", "gender_survey", "psychophysics", "survey")
+EMBEDDINGS = ("association", "bootstrap", "gender_adversary", "gender_survey", "mitigation", "psychophysics", "survey")
 NEEDED = {
     **{job: ["wordset/gender=[english]"] for job in EMBEDDINGS},
     "attribution": ["data.path=x", "data.label=l", "classifier.learns=x"],
