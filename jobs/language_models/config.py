@@ -5,7 +5,6 @@ from typing import Annotated, Literal, Self
 import pydantic
 from pydantic import AfterValidator, Field
 
-from tiltmeter.jobs.classifiers.intervals import check_method
 from tiltmeter.jobs.runtime.config import CommonConfig, ConfigError, each_once
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.files import Files, Found, find_table
@@ -13,6 +12,7 @@ from tiltmeter.jobs.runtime.resources import Device
 from tiltmeter.jobs.runtime.settings.fields import Count, Name, Text, settings
 from tiltmeter.operators.language_models.likelihoods import SCORES, Kind, Score
 from tiltmeter.operators.language_models.pairs import Ties
+from tiltmeter.operators.statistics.intervals import HOLDS_ITS_ESTIMATE
 from tiltmeter.operators.statistics.text_intervals import KeyedResampleSettings
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
 from tiltmeter.storage.models.checkpoints import find_checkpoint
@@ -53,13 +53,17 @@ class PairData:
 @settings
 class LanguageModels:
     checkpoints: Annotated[dict[Name, Text], Field(min_length=1)]
-    revisions: dict[Name, Text]
+    revisions: dict[Name, Text] | None
     device: Device
     max_tokens: Count
 
     def setting(self, name: str) -> str:
         """That names a model."""
         return f"models.checkpoints.{name}"
+
+    def revision(self, name: str) -> str | None:
+        """Of a model on the hub."""
+        return (self.revisions or {}).get(name)
 
 
 @settings
@@ -75,16 +79,22 @@ class SentencePairsRun(CommonConfig):
     data: PairData
     models: LanguageModels
     scores: Annotated[tuple[Score, ...], Field(min_length=1), AfterValidator(each_once)]
-    pairs: Pairing
+    pairing: Pairing
     intervals: KeyedResampleSettings
 
     @pydantic.model_validator(mode="after")
     def _fits_together(self) -> Self:
-        if unknown := self.models.revisions.keys() - self.models.checkpoints.keys():
+        if unknown := (self.models.revisions or {}).keys() - self.models.checkpoints.keys():
             raise ValueError(f"models.revisions.{min(unknown)}: models.checkpoints has no such model; name it there")
-        if self.data.format == "stereoset" and self.pairs.unit == "author":
-            raise ValueError("pairs.unit=author: StereoSet names no authors; set it to template, its term, or to null")
-        check_method(self.intervals.interval, has_groups=self.pairs.unit != "pair")
+        if self.data.format == "stereoset" and self.pairing.unit == "author":
+            raise ValueError(
+                "pairing.unit=author: StereoSet names no authors; set it to template, its term, or to null"
+            )
+        if self.intervals.interval not in HOLDS_ITS_ESTIMATE and self.pairing.unit != "pair":
+            raise ValueError(
+                f"intervals.interval={self.intervals.interval}: must be averaged or centred, as of few units resamples "
+                "spread too little; set it so, or pairing.unit to pair"
+            )
         return self
 
     def scores_of(self, kind: Kind) -> tuple[Score, ...]:
@@ -119,11 +129,13 @@ def find_sources(config: SentencePairsRun) -> Found:
     for name, (path, form) in {"pairs": (data.path, data.format), "control": (data.control, "pairs")}.items():
         if path is not None:
             files[name] = _found_file(path, "data.path" if name == "pairs" else "data.control", form)
-    if config.pairs.unit in ("template", "author") and data.format != "stereoset":
-        check_columns(files["pairs"].uri, [COLUMNS[data.format][config.pairs.unit]], f"pairs.unit={config.pairs.unit}")
+    if config.pairing.unit in ("template", "author") and data.format != "stereoset":
+        check_columns(
+            files["pairs"].uri, [COLUMNS[data.format][config.pairing.unit]], f"pairing.unit={config.pairing.unit}"
+        )
     for name, checkpoint in config.models.checkpoints.items():
         setting = config.models.setting(name)
-        place = find_checkpoint(checkpoint, config.models.revisions.get(name), setting)
+        place = find_checkpoint(checkpoint, config.models.revision(name), setting)
         kind = language_model_kind(place.folder, setting)
         if not config.scores_of(kind):
             known = [score for score, scoring in SCORES.items() if scoring.kind == kind]

@@ -36,12 +36,12 @@ def run(run: Running) -> None:
         for part, pairs in read.tables.items()
     )
     kinds = {"pairs": "template", "crows_pairs": "author", "stereoset": "term"}
-    kind = config.pairs.unit or kinds[data.format]
+    kind = config.pairing.unit or kinds[data.format]
     summing = SumUp(
         pairs=list(read.tables.values()),
         scores=done.refs(Scored),
         drawn="term" if data.format == "stereoset" and kind == "template" else kind,
-        pairing=config.pairs,
+        pairing=config.pairing,
         intervals=config.intervals,
         seed=config.seed,
     )
@@ -51,7 +51,7 @@ def run(run: Running) -> None:
 def _requests(config: SentencePairsRun, _: Found, num_gpus: int) -> Sequence[ResourceRequest]:
     models = config.models
     folders = {
-        checkpoint: model_folder(checkpoint, models.revisions.get(name), models.setting(name))
+        checkpoint: model_folder(checkpoint, models.revision(name), models.setting(name))
         for name, checkpoint in models.checkpoints.items()
     }
     return [model_request("score", folders, models.device, num_gpus, "models")]

@@ -21,8 +21,8 @@ def _facts(config: SentencePairsRun) -> dict[str, str]:
         "job": config.job.name,
         "pairs": redacted(config.data.path).rsplit("/", 1)[-1],
         "models": listed([*config.models.checkpoints]),
-        "ties": {"half": "count as 1/2", "published": "count as lost"}[config.pairs.ties],
-        "each counts once": {"pairs": "pair", "units": "unit"}[config.pairs.weigh],
+        "ties": {"half": "count as 1/2", "published": "count as lost"}[config.pairing.ties],
+        "each counts once": {"pairs": "pair", "units": "unit"}[config.pairing.weigh],
     }
 
 

@@ -3,7 +3,7 @@
 from tiltmeter.jobs.classifiers.intervals import TextEstimate
 from tiltmeter.jobs.runtime.table import Estimate, Table, doc, key, schemas
 
-UNITS = "units of pairs, by pairs.unit"
+UNITS = "units of pairs, by pairing.unit"
 SCORE_NAMES = {
     "log_likelihood": "log-likelihood",
     "log_likelihood_shared": "log-likelihood of shared tokens",
@@ -71,7 +71,7 @@ class OfPart(OfModel):
 class Results(OfPart, name="results"):
     kind: str = key("of the pairs: 'bias' or 'control'")
     share: TextEstimate = doc(
-        "of pairs whose first sentence has the larger score; level ones by pairs.ties", show="percent", interval=UNITS
+        "of pairs whose first sentence has the larger score; level ones by pairing.ties", show="percent", interval=UNITS
     )
     p_share: float = doc(
         "of either sentence being as likely to have the larger score in each unit, by signs of units; null of fewer "

@@ -88,12 +88,12 @@ def contrast(
 ) -> Inferred:
     """The mean of the items on one side less that of the others, by units that may have items on both.
 
-    With v and w the variances of both means, and e_k and f_k the sums of deviations in unit k, its variance is
+    With e_k and f_k the sums of deviations in unit k, of n_k of N items and m_k of M, the variance is
 
-        v + w - 2 sum_k e_k f_k / (N M)
+        sum_k (e_k / N / sqrt(1 - n_k / N) - f_k / M / sqrt(1 - m_k / M))^2
 
-    of N and M items, with degrees of freedom of Welch 1947, at most those of all units together. Null: both means are
-    the same; p by Student's t.
+    with degrees of freedom of Welch 1947, at most those of all units together. Null: both means are the same; p by
+    Student's t.
 
     Args:
         values: ``[items]``; NaN, where an item has none, is left out.
@@ -115,13 +115,12 @@ def contrast(
     lacking = [one.too_few for one in (first, second) if one.too_few and np.isnan(one.variance)]
     if lacking:
         return Inferred(value, _NAN, _NAN, _NAN, _NAN, total, too_few=lacking[0])
-    deviations = [
-        units.sums(np.where(part, numbers - one.value, 0.0)) / part.sum()
-        for part, one in zip(chosen, (first, second), strict=True)
-    ]
-    variance = max(first.variance + second.variance - 2.0 * float(deviations[0] @ deviations[1]), 0.0)
+    sides = [(units.sums(part), units.sums(np.where(part, numbers, 0.0))) for part in chosen]
+    means = zip(sides, (first.value, second.value), strict=True)
+    moves = [(sums - value * num) / num.sum() / np.sqrt(1.0 - num / num.sum()) for (num, sums), value in means]
+    variance = float(np.square(moves[0] - moves[1]).sum())
     spread = first.variance**2 / first.df + second.variance**2 / second.df
-    together = kish(units.sums(sum(part / part.sum() for part in chosen)))
+    together = kish(sides[0][0] / chosen[0].sum() + sides[1][0] / chosen[1].sum())
     df = min((first.variance + second.variance) ** 2 / spread if spread else _NAN, together - 1.0)
     low, high, too_few = _ends(value, variance, df, together, level, scale, units.kind)
     p = max(_student_p(value, variance, df), 2.0 ** (1 - min(total, 1074))) if variance > 0.0 else _NAN

@@ -97,7 +97,10 @@ def test_a_contrast_is_bias_pairs_less_control_pairs_of_the_same_templates(run):
         assert (found["num_pairs"], found["num_controls"]) == (36, 18)
         assert found["difference_low"] < found["difference"] < found["difference_high"]
         # Six templates of one size with pairs of both kinds: the t-test of six differences.
-        means = [by_template(scored(run, score, kind), values) for kind, values in zip(("bias", "control"), both)]
+        means = [
+            by_template(scored(run, score, kind), values)
+            for kind, values in zip(("bias", "control"), both, strict=True)
+        ]
         paired = means[0] / 6 - means[1] / 3
         assert found["difference"] == pytest.approx(paired.mean())
 
@@ -170,7 +173,7 @@ def test_a_planted_preference_is_found_and_a_model_to_which_both_words_are_one_h
     }
     listed = ",".join(f"{name}:{folder}" for name, folder in models.items())
     settings = ["job=sentence_pairs", f"models.checkpoints={{{listed}}}", *one_word_apart, "intervals.num_resamples=50"]
-    run = run_here(*settings, "pairs.unit=template", "models.device=cpu", f"store={tmp_path}/store")
+    run = run_here(*settings, "pairing.unit=template", "models.device=cpu", f"store={tmp_path}/store")
     for score in ("pll_word_l2r", "shared"):
         [null] = run.rows("results", model="symmetric", score=score, kind="bias", division="all")
         assert (null["share"], null["num_ties"], null["share_informative"]) == (0.5, 10, None)
@@ -190,7 +193,7 @@ def test_a_planted_preference_is_found_and_a_model_to_which_both_words_are_one_h
     assert (shared["num_ties"], shared["share"]) == (10, 0.5)
     [control] = run.rows("results", model="leaning", score="pll_word_l2r", kind="control", division="all")
     assert (control["share"], control["num_ties"]) == (0.5, 10)
-    again = run_here(*settings, "pairs.ties=published", f"store={tmp_path}/store", f"run_dir={tmp_path}/published")
+    again = run_here(*settings, "pairing.ties=published", f"store={tmp_path}/store", f"run_dir={tmp_path}/published")
     assert again.num_done("score") == 0
     assert {row["share"] for row in again.rows("results", model="symmetric")} == {0.0}
 
@@ -252,7 +255,7 @@ def test_each_unit_counts_once_where_it_is_asked_for(run, run_here, settings, pa
         f"data.path={pairs_file}",
         f"store={store}",
         f"run_dir={tmp_path}/run",
-        *("pairs.weigh=units", "pairs.unit=author", "intervals.keyed_by=text", "intervals.interval=averaged"),
+        *("pairing.weigh=units", "pairing.unit=author", "intervals.keyed_by=text", "intervals.interval=averaged"),
     )
     assert weighed.num_done("score") == 0
     rows = scored(run, "pll_word_l2r", "bias")
@@ -261,7 +264,7 @@ def test_each_unit_counts_once_where_it_is_asked_for(run, run_here, settings, pa
     assert found["difference"] == pytest.approx(np.mean(means))
     assert (found["num_units"], found["unit"], found["status"]) == (3, "author", "too_few_units")
     each = run_here(
-        *settings, f"data.path={pairs_file}", f"store={store}", "pairs.unit=pair", "intervals.interval=percentile"
+        *settings, f"data.path={pairs_file}", f"store={store}", "pairing.unit=pair", "intervals.interval=percentile"
     )
     [found] = each.rows("results", score="pll_word_l2r", kind="bias", division="all")
     assert (found["num_units"], found["unit"]) == (36, "pair")
