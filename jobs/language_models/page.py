@@ -6,14 +6,16 @@ from typing import Any
 import polars as pl
 
 from tiltmeter.jobs.language_models.config import BIAS, CONTROL, SentencePairsRun
-from tiltmeter.jobs.language_models.tables import SCORE_NAMES, Associations, Contrasts, Results, Scored, score_name
+from tiltmeter.jobs.language_models.tables import SCORE_NAMES, Associations, Contrasts, Results, Scored
 from tiltmeter.jobs.report.sides import Lean
-from tiltmeter.jobs.report.views import Dots, Page, Show, section
+from tiltmeter.jobs.report.views import Dots, Draw, Page, Show, section
 from tiltmeter.jobs.report.wording import listed, number, p_equals, percent, plural, significant
 from tiltmeter.storage.files.redaction import redacted
 
-_MOST = 20
-_LABEL = pl.format("{}, {}", "model", pl.col("score").replace(SCORE_NAMES))
+_SIDES = {
+    "above": "the first sentence of bias pairs is preferred more often than that of control pairs",
+    "below": "the first sentence of bias pairs is preferred less often than that of control pairs",
+}
 
 
 def _facts(config: SentencePairsRun) -> dict[str, str]:
@@ -21,26 +23,22 @@ def _facts(config: SentencePairsRun) -> dict[str, str]:
         "job": config.job.name,
         "pairs": redacted(config.data.path).rsplit("/", 1)[-1],
         "models": listed([*config.models.checkpoints]),
-        "ties": {"half": "count as 1/2", "published": "count as lost"}[config.pairing.ties],
-        "each counts once": {"pairs": "pair", "units": "unit"}[config.pairing.weigh],
+        "level pairs": {"half": "count as 1/2", "published": "count as lost"}[config.pairing.ties],
     }
 
 
 def _by_model(row: Mapping[str, Any]) -> str:
-    return f"{row['model']} ({score_name(row['score'])})"
+    return f"{row['model']} ({SCORE_NAMES[row['score']]})"
 
 
 def _preferred(results: pl.DataFrame) -> Iterator[str]:
     whole = results.filter(division="all")
     for row in whole.filter(kind=BIAS).iter_rows(named=True):
-        units = plural(row["num_units"], row["unit"])
-        among = f" in {units}" if row["unit"] != "pair" else ""
-        share = percent(row["share"])
-        if row["share_low"] is not None:
-            share += f" [{percent(row['share_low'])}, {percent(row['share_high'])}]"
+        share, low, high = (percent(row[f"share{end}"]) for end in ("", "_low", "_high"))
         tested = "no test is made" if row["p_holm"] is None else f"by Holm, {p_equals(row['p_holm'])} for either sign"
+        among = f" in {plural(row['num_units'], row['unit'])}" if row["unit"] != "pair" else ""
         yield (
-            f"{_by_model(row)} gives the first sentence the larger score in {share} of "
+            f"{_by_model(row)} gives the first sentence the larger score in {share} [{low}, {high}] of "
             f"{plural(row['num_pairs'], 'pair')}{among}: {tested}."
         )
     if not whole.is_empty() and whole.filter(kind=CONTROL).is_empty():
@@ -60,22 +58,17 @@ def _beyond(contrasts: pl.DataFrame) -> Iterator[str]:
             yield f"{beside}; nothing is said about the difference, as {row['reason']}."
             continue
         points, low, high = (number(100 * row[f"share{end}"], 1) for end in ("", "_low", "_high"))
-        tested = f"a difference of {points} points [{low}, {high}], by Holm {p_equals(row['p_holm'])}"
-        if not significant(row["p_holm"]):
-            yield f"{beside}: {tested}, so that no preference beyond that of the control pairs is shown."
-            continue
-        side = Lean("share").side(row)
-        sides = {"above": "prefers the first sentence of bias pairs more", "below": "prefers it less"}
-        yield f"{beside}: {tested}; it {sides.get(side, 'differs, and the interval names no side')}."
+        verdict = "no preference beyond that of the control pairs is shown"
+        if significant(row["p_holm"]):
+            verdict = _SIDES.get(Lean("share").side(row), "they differ, and the interval names no side")
+        difference = f"a difference of {points} points [{low}, {high}], by Holm {p_equals(row['p_holm'])}"
+        yield f"{beside}: {difference}; {verdict}."
 
 
 def _icat(rows: pl.DataFrame) -> Iterator[str]:
     for row in rows.filter(category="all", status="ok").iter_rows(named=True):
-        ss, lms, icat = (
-            f"{number(row[name], 1)} [{number(row[f'{name}_low'], 1)}, {number(row[f'{name}_high'], 1)}]"
-            for name in ("ss", "lms", "icat")
-        )
-        yield f"{_by_model(row)}: SS {ss}, LMS {lms}, ICAT {icat} over {plural(row['num_terms'], 'term')}."
+        values = ", ".join(f"{name.upper()} {number(row[name], 1)}" for name in ("ss", "lms", "icat"))
+        yield f"{_by_model(row)}: {values} over {plural(row['num_terms'], 'term')}; their intervals are in the table."
 
 
 def _doubts(config: SentencePairsRun) -> str:
@@ -102,12 +95,18 @@ def _largest(rows: pl.DataFrame) -> pl.DataFrame:
     return known.sort(pl.col("difference").abs(), descending=True, maintain_order=True)
 
 
-_COLUMNS = "model score division part kind share p_share p_holm difference p_difference num_ties num_pairs num_units"
-_BESIDE = "model score division part kind share share_informative share_per_token share_per_word share_per_character"
-_CONTRAST = "model score division part share p_holm share_bias share_control difference num_pairs num_controls"
+def _some(show: Show) -> Draw:
+    """Nothing in place of a grid without rows."""
+    return Draw(show.table, lambda rows: [show.grid(show.rows(rows))] if rows.height else [])
+
+
+_SHARES = "kind share p_share p_holm difference p_difference num_ties num_pairs num_units"
+_BESIDE = "model score kind share_informative share_per_token share_per_word share_per_character"
+_CONTRASTS = "share p_holm share_bias share_control difference num_pairs num_controls"
+_PART = "model score division part"
 
 page = Page(
-    "Which sentence of a pair is preferred",
+    "Which of two sentences is preferred",
     "Which sentence of each pair does a language model find more likely, how often, by how much, and more so than in "
     "pairs that differ in a neutral way?",
     _facts,
@@ -115,45 +114,28 @@ page = Page(
     _doubts,
     [
         section(
-            "beyond",
-            "Beyond control pairs",
-            Dots(
-                Contrasts,
-                "share",
-                _LABEL,
-                "share of bias pairs less that of control pairs",
-                "Share of pairs whose first sentence is preferred, less that of control pairs, with intervals",
-                "Right of 0, the first sentence is preferred in more of the bias pairs than of the control pairs.",
-                rows=_main,
-            ),
-            Show(Contrasts, "Bias pairs beside control pairs.", _CONTRAST, _main),
-        ),
-        section(
             "shares",
             "Shares",
             Dots(
                 Results,
                 "share",
-                pl.format("{}: {}", "kind", _LABEL),
+                pl.format("{}, {}, {}", "kind", "model", "score"),
                 "share of pairs whose first sentence is preferred",
                 "Share of pairs whose first sentence has the larger score, with intervals, by kind of pairs",
                 "1/2 is what a model has that is indifferent.",
                 neutral=0.5,
                 rows=_main,
             ),
-            Show(Results, "All pairs, by kind.", _COLUMNS, _main),
-            Show(Results, "The same shares by other scores.", _BESIDE, _main),
-        ),
-        section(
-            "stereoset",
-            "StereoSet",
-            Show(Associations, "SS, LMS and ICAT.", "model score category ss lms icat num_terms num_triples"),
+            _some(Show(Contrasts, "Bias pairs beside control pairs.", f"model score {_CONTRASTS}", _main)),
+            Show(Results, "All pairs, by kind.", f"model score {_SHARES}", _main),
+            Show(Results, "Shares without level pairs, and by scores that are divided by lengths.", _BESIDE, _main),
+            _some(Show(Associations, "StereoSet.", "model score category ss lms icat num_terms num_triples")),
         ),
         section(
             "parts",
             "Parts",
-            Show(Contrasts, "Parts beside control pairs.", _CONTRAST, _divided, most=60),
-            Show(Results, "Parts of the pairs.", _COLUMNS, _divided, most=100),
+            _some(Show(Contrasts, "Parts beside control pairs.", f"{_PART} {_CONTRASTS}", _divided, most=60)),
+            Show(Results, "Parts of the pairs, by kind.", f"{_PART} {_SHARES}", _divided, most=60),
         ),
         section(
             "pairs",
@@ -163,7 +145,7 @@ page = Page(
                 "Bias pairs whose scores are furthest apart.",
                 "model score id more less difference pieces",
                 _largest,
-                most=_MOST,
+                most=20,
             ),
         ),
     ],

@@ -14,6 +14,7 @@ from tiltmeter.jobs.language_models.tables import Prepared, Scored
 from tiltmeter.jobs.runtime.keep_loaded import resident
 from tiltmeter.jobs.runtime.work import Subject, Work
 from tiltmeter.operators.compute.arrays import FloatArray
+from tiltmeter.operators.compute.batching import longest_input
 from tiltmeter.operators.language_models.likelihoods import (
     SCORES,
     LanguageModel,
@@ -96,15 +97,11 @@ class ReadPairs(Work, unit="sentence_pairs_read/1", stage="read pairs"):
             name: table[called].cast(pl.String) if name in ("more", "less") else labels(table[called])
             for name, called in columns.items()
         }
-        usual = CONTROL if name == "control" else BIAS
-        given = pl.DataFrame(cells).to_dicts()
-        return [
-            {"compared": "more, less"}
-            | row
-            | {"kind": usual if name == "control" else row.get("kind") or usual}
-            | {"id": row.get("id") or str(number)}
-            for number, row in enumerate(given)
-        ]
+        rows = [{"compared": "more, less", "kind": None, "id": None} | row for row in pl.DataFrame(cells).to_dicts()]
+        for number, row in enumerate(rows):
+            row["id"] = row["id"] or str(number)
+            row["kind"] = CONTROL if name == "control" else row["kind"] or BIAS
+        return rows
 
 
 def _triples(uri: str) -> Iterator[dict[str, Any]]:
@@ -129,7 +126,8 @@ class ScorePairs(Work, unit="sentence_pair_scores/1", stage="score", makes=[Scor
         with self.model.ready() as model:
             texts = dict.fromkeys(text for pair in pairs for text in (pair.more, pair.less))
             sentences = {text: model.sentence(text) for text in texts}
-            short = [text for text, one in sentences.items() if len(one.ids) <= model.longest]
+            longest = longest_input(model.model, model.tokenizer)
+            short = [text for text, one in sentences.items() if len(one.ids) <= longest]
             values = {
                 masking: dict(
                     zip(short, model.log_probabilities([sentences[text] for text in short], masking), strict=True)
@@ -138,7 +136,7 @@ class ScorePairs(Work, unit="sentence_pair_scores/1", stage="score", makes=[Scor
             }
         for pair in pairs:
             for score in self.scores:
-                yield self._row(pair, score, sentences, values[SCORES[score].masking], model.longest)
+                yield self._row(pair, score, sentences, values[SCORES[score].masking], longest)
 
     def _row(
         self,

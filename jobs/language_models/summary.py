@@ -195,12 +195,12 @@ class _Summed:
 
     def associations(self, names: dict[str, Any], values: _Values) -> Iterator[Associations]:
         """Of triples, in all and by category of bias; an interval is over terms, of the product too."""
-        places = [[at for at, row in enumerate(self.pairs) if row.compared == compared] for compared in TRIPLE]
+        places = [[row.row for row in self.pairs if row.compared == compared] for compared in TRIPLE]
         if not places[0]:
             return
         first, second = (_numbers(values.rows, side) for side in ("score_more", "score_less"))
-        won = np.stack([wins(first[at], second[at], self.work.pairing.ties, decimals=False) for at in places])
-        about, known = [self.pairs[at] for at in places[0]], ~np.isnan(won).any(axis=0)
+        won = np.stack([wins(first[rows], second[rows], self.work.pairing.ties, decimals=False) for rows in places])
+        about, known = [self.pairs[row] for row in places[0]], ~np.isnan(won).any(axis=0)
         categories = sorted({str(row.category) for row in about})
         for category in ("all", *(categories if len(categories) > 1 else ())):
             chosen = known & np.array([category in ("all", row.category) for row in about])

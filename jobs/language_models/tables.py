@@ -14,11 +14,6 @@ SCORE_NAMES = {
 }
 
 
-def score_name(name: str) -> str:
-    """For a page."""
-    return SCORE_NAMES.get(name, name)
-
-
 class Prepared(Table, name="prepared", public=False, has_status=False):
     """Pairs of sentences."""
 
@@ -39,7 +34,7 @@ class Prepared(Table, name="prepared", public=False, has_status=False):
 
 class OfModel(Table):
     model: str = key("name of the model, by models.checkpoints")
-    score: str = key("what each sentence has: see the page of the job", show=score_name)
+    score: str = key("what each sentence has: see the page of the job")
 
 
 class Scored(OfModel, name="pairs"):

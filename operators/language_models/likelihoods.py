@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
-from tiltmeter.operators.compute.batching import length_batches, longest_input
+from tiltmeter.operators.compute.batching import length_batches
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -32,11 +32,7 @@ Score = Literal["log_likelihood", "log_likelihood_shared", "pll_word_l2r", "pll"
 
 
 class Scoring(NamedTuple):
-    """Attributes:
-    kind: of the models that have it.
-    masking: what a masked model does not see.
-    is_shared: whether only tokens count that both sentences have.
-    """
+    """Of which models a score is, what a masked one does not see, and whether only shared tokens count."""
 
     kind: Kind
     masking: Masking | None
@@ -88,11 +84,6 @@ class LanguageModel:
     kind: Kind
     max_tokens: int = 1024
 
-    @property
-    def longest(self) -> int:
-        """Tokens that it takes at a time."""
-        return longest_input(self.model, self.tokenizer)
-
     def sentence(self, text: str) -> Sentence:
         """A text as tokens; a causal model is given the start token, if the tokenizer has one, and nothing else."""
         if self.kind == "masked":
@@ -116,8 +107,13 @@ class LanguageModel:
             masking: of a masked model.
 
         Raises:
-            ValueError: if the model's outputs are not finite.
+            ValueError: if outputs are not finite, or the tokenizer does not say which pieces are one word.
         """
+        if masking == "word_l2r" and not self.tokenizer.is_fast:
+            raise ValueError(
+                "the model's tokenizer does not say which pieces are one word: bring its fast one along "
+                "(tokenizer.json), or leave pll_word_l2r and shared_word_l2r out of scores"
+            )
         results = [np.full(len(one.ids), np.nan) for one in sentences]
         asked: dict[tuple[int, ...], list[tuple[int, int, int]]] = {}
         for row, one in enumerate(sentences):

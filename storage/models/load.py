@@ -97,14 +97,10 @@ def described_labels(folder: str) -> dict[int, str]:
 def load_language_model(
     folder: str, device: str, setting: str
 ) -> tuple["PreTrainedModel", "PreTrainedTokenizerBase", Literal["causal", "masked"]]:
-    """Model and tokenizer of a language model with its head, and which kind it is.
-
-    Args:
-        folder, device, setting: as for :func:`load_encoder`.
+    """Model and tokenizer of a language model with its head, and its kind; arguments as of :func:`load_encoder`.
 
     Raises:
-        CheckpointError: as for :func:`load_encoder` and :func:`language_model_kind`, or if a masked model has no mask
-            token.
+        CheckpointError: as for :func:`load_encoder` and :func:`language_model_kind`, or if there is no mask token.
     """
     kind = language_model_kind(folder, setting)
     model, missing, tokenizer = _loaded(

@@ -16,13 +16,7 @@ _LABELS = ("stereotype", "anti-stereotype", "unrelated")
 
 
 class Triple(NamedTuple):
-    """Three sentences that fill one context.
-
-    Attributes:
-        id: of the context.
-        target: the term that it is about.
-        bias_type: such as ``gender``.
-    """
+    """Three sentences that fill one context, which is about a term: the target."""
 
     id: str
     target: str

@@ -52,7 +52,7 @@ class _Toy(torch.nn.Module):
         return SimpleNamespace(logits=torch.tensor(np.array(rows)))
 
 
-TOKENS = SimpleNamespace(mask_token_id=MASK, pad_token_id=None, model_max_length=100)
+TOKENS = SimpleNamespace(is_fast=True, mask_token_id=MASK, pad_token_id=None, model_max_length=100)
 
 
 def toy_scores(score):
@@ -187,3 +187,12 @@ def test_outputs_that_are_not_finite_are_said_to_be(masked):
     torch.nn.init.constant_(broken.cls.predictions.bias, float("nan"))
     with pytest.raises(ValueError, match="outputs are not finite"):
         values_of(replace(masked, model=broken), ["the man"], "token")
+
+
+def test_a_tokenizer_that_knows_no_words_is_refused_where_they_matter(masked):
+    slow = SimpleNamespace(is_fast=False, mask_token_id=2, pad_token_id=0)
+    model, sentence = replace(masked, tokenizer=slow), masked.sentence("the man")
+    with pytest.raises(ValueError, match="does not say which pieces are one word: bring its fast one along"):
+        model.log_probabilities([sentence], "word_l2r")
+    [values] = model.log_probabilities([sentence], "token")
+    assert np.isfinite(values[1:-1]).all()
