@@ -39,6 +39,7 @@ OURS = {
     "prune": "tiltmeter.jobs.upkeep.prune.job:JOB",
     "psychophysics": "tiltmeter.jobs.psychophysics.job:JOB",
     "relation_rules": "tiltmeter.jobs.relations.job:JOB",
+    "sentence_pairs": "tiltmeter.jobs.language_models.job:JOB",
     "sentiment_posterior": "tiltmeter.jobs.sentiment.posterior.job:JOB",
     "sentiment_rating": "tiltmeter.jobs.sentiment.rating.job:JOB",
     "survey": "tiltmeter.jobs.survey.job:JOB",

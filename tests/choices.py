@@ -33,6 +33,7 @@ _WITH_DEVICES = (
     "jobs.classifiers.influence.config.Teachers",
     "jobs.embedding.config.EmbeddingConfig",
     "jobs.embedding.encoders.settings.Encoders",
+    "jobs.language_models.config.LanguageModels",
     "jobs.sentiment.rating.systems.PackageSystem",
     "jobs.sentiment.rating.systems.TransformerSystem",
     "jobs.sentiment.translation.round_trips.MarianTranslator",

@@ -83,6 +83,50 @@ def paired(
     return result._replace(p=p, too_few=result.too_few or too_few)
 
 
+def contrast(
+    values: NDArray[np.generic], side: NDArray[np.bool_], units: Units, *, level: float, scale: Scale = LINEAR
+) -> Inferred:
+    """The mean of the items on one side less that of the others, by units that may have items on both.
+
+    With e_k and f_k the sums of deviations in unit k, of n_k of N items and m_k of M, the variance is
+
+        sum_k (e_k / N / sqrt(1 - n_k / N) - f_k / M / sqrt(1 - m_k / M))^2
+
+    with degrees of freedom of Welch 1947, at most those of all units together. Null: both means are the same; p by
+    Student's t.
+
+    Args:
+        values: ``[items]``; NaN, where an item has none, is left out.
+        side: ``[items]``, whether each is on the first side.
+        units: of the items.
+        level: nominal coverage.
+        scale: of the difference, where it has borders.
+
+    >>> from tiltmeter.operators.statistics.units import each
+    >>> sides = np.arange(8) < 4
+    >>> found = contrast(np.arange(8.0), sides, each(8, "text"), level=0.95)
+    >>> found.value, round(found.low, 2), round(found.high, 2), round(found.p, 4)
+    (-4.0, -6.23, -1.77, 0.0078)
+    """
+    numbers = np.asarray(values, dtype=np.float64)
+    chosen = [~np.isnan(numbers) & on_side for on_side in (side, ~side)]
+    first, second = (mean(np.where(part, numbers, np.nan), units, level=level) for part in chosen)
+    value, total = first.value - second.value, int(np.count_nonzero(units.sums(chosen[0] | chosen[1])))
+    lacking = [one.too_few for one in (first, second) if one.too_few and np.isnan(one.variance)]
+    if lacking:
+        return Inferred(value, _NAN, _NAN, _NAN, _NAN, total, too_few=lacking[0])
+    sides = [(units.sums(part), units.sums(np.where(part, numbers, 0.0))) for part in chosen]
+    means = zip(sides, (first.value, second.value), strict=True)
+    moves = [(sums - value * num) / num.sum() / np.sqrt(1.0 - num / num.sum()) for (num, sums), value in means]
+    variance = float(np.square(moves[0] - moves[1]).sum())
+    spread = first.variance**2 / first.df + second.variance**2 / second.df
+    together = kish(sides[0][0] / chosen[0].sum() + sides[1][0] / chosen[1].sum())
+    df = min((first.variance + second.variance) ** 2 / spread if spread else _NAN, together - 1.0)
+    low, high, too_few = _ends(value, variance, df, together, level, scale, units.kind)
+    p = max(_student_p(value, variance, df), 2.0 ** (1 - min(total, 1074))) if variance > 0.0 else _NAN
+    return Inferred(value, low, high, variance, df, total, p, too_few)
+
+
 def influenced(
     value: float,
     influence: NDArray[np.floating],
@@ -360,6 +404,7 @@ def _student_p(value: float, variance: float, df: float) -> float:
 __all__ = [
     "Counts",
     "Inferred",
+    "contrast",
     "f1",
     "f1_difference",
     "influenced",

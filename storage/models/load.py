@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from tiltmeter.storage.models.checkpoints import CheckpointError, checked, first_line, num_weight_bytes, remedy
 
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 _SHOWN_WEIGHTS = 3
 _FEWEST_CLASSES = 2
+
+_ALSO_CAUSAL = ("GPT2LMHeadModel", "OpenAIGPTLMHeadModel", "BertLMHeadModel")
+_ALSO_MASKED = ("BertForPreTraining",)
+"""Classes of transformers that are not called by what they predict."""
 
 _MOST_WEIGHTS_PER_BYTE = 8
 _ALWAYS_ALLOWED_WEIGHTS = 2**24
@@ -119,6 +123,45 @@ def described_labels(folder: str) -> dict[int, str]:
     labels = described.get("id2label")
     given = {int(number): str(label) for number, label in labels.items()} if isinstance(labels, dict) else {}
     return given or {number: f"LABEL_{number}" for number in range(int(described.get("num_labels", 2)))}
+
+
+def load_language_model(
+    folder: str, device: str, setting: str
+) -> tuple["PreTrainedModel", "PreTrainedTokenizerBase", Literal["causal", "masked"]]:
+    """Model and tokenizer of a language model with its head, and its kind; arguments as of :func:`load_encoder`.
+
+    Raises:
+        CheckpointError: as for :func:`load_encoder` and :func:`language_model_kind`, or if there is no mask token.
+    """
+    kind = language_model_kind(folder, setting)
+    model, missing, tokenizer = _loaded(
+        "AutoModelForCausalLM" if kind == "causal" else "AutoModelForMaskedLM", folder, setting
+    )
+    _check_weights(missing, "language model", folder, setting)
+    if kind == "masked" and tokenizer.mask_token_id is None:
+        raise CheckpointError(
+            f"{setting}={folder}: its tokenizer has no mask token; name it in tokenizer_config.json, as mask_token"
+        )
+    return model.to(device), tokenizer, kind
+
+
+def language_model_kind(folder: str, setting: str) -> Literal["causal", "masked"]:
+    """Whether a model predicts the next token or a hidden one, by its config, without loading it.
+
+    Raises:
+        CheckpointError: if it does neither.
+    """
+    checked(folder, folder, setting)
+    listed = json.loads(Path(folder, "config.json").read_bytes()).get("architectures")
+    kinds = [str(kind) for kind in listed] if isinstance(listed, list) else []
+    if any(kind.endswith("ForMaskedLM") or kind in _ALSO_MASKED for kind in kinds):
+        return "masked"
+    if any(kind.endswith("ForCausalLM") or kind in _ALSO_CAUSAL for kind in kinds):
+        return "causal"
+    raise CheckpointError(
+        f"{setting}={folder}: is a {', '.join(kinds) or 'model of no kind that its config names'}, which predicts no "
+        f"tokens; set {setting} to a causal or masked language model"
+    )
 
 
 def load_translator(folder: str, device: str, setting: str) -> tuple["PreTrainedModel", "PreTrainedTokenizerBase"]:

@@ -38,6 +38,9 @@ def provide(folder: Path, write_bert: Callable[..., Path]) -> None:
     secret(folder)
     letters = [*ascii_lowercase, *(f"##{letter}" for letter in ascii_lowercase)]
     write_bert(folder / "models/bert", letters, num_hidden_layers=2, max_position_embeddings=40)
+    of_pairs = ["the", "man", "woman", "was", "here", "one", "nurse", "smith", "saw", "us"]
+    write_bert(folder / "models/masked", of_pairs, "BertForMaskedLM")
+    sentences(folder)
     texts(folder)
     opinions(folder)
     spoken(folder)
@@ -51,6 +54,14 @@ def provide(folder: Path, write_bert: Callable[..., Path]) -> None:
 def write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(bz2.compress(text.encode()) if path.suffix == ".bz2" else text.encode())
+
+
+def sentences(folder: Path) -> None:
+    """Pairs of sentences, and neutral ones."""
+    frames = [f"the {{}} {rest}" for rest in ("was here", "saw us", "saw the one", "was the one", "saw the {}", "was")]
+    for name, more, less in (("sentences", "woman", "man"), ("neutral", "smith", "nurse")):
+        rows = [f"{frame.replace('{}', more)},{frame.replace('{}', less)},{frame}" for frame in frames]
+        write(folder / f"{name}.csv", "\n".join(["more,less,template", *rows]) + "\n")
 
 
 def words(language: str) -> list[str]:

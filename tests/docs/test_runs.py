@@ -51,6 +51,7 @@ _SMALL = {
         *("data.sentences=60", "seeds=1", "training.max_epochs=2", "job.num_resamples=10", "encoder.words=8"),
         *("encoder.lstm=8", "encoder.gcn=8", "encoder.ffn=8", "decoder.hidden=8", "decoder.max_length=12"),
     ),
+    "sentence_pairs": ("intervals.num_resamples=10",),
     "attribution": (
         *("classifier.training.max_epochs=1", "intervals.num_resamples=10", "data.limit=6", "measures.num_random=2"),
         *("attribution.num_samples=10", "measures.num_parts=16", "measures.num_sets=50", "attribution.exact_words=4"),

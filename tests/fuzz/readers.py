@@ -19,6 +19,7 @@ from tiltmeter.storage.bad_records import BadRecords
 from tiltmeter.storage.corpora.corpora import fields_of, read_pages, split
 from tiltmeter.storage.item_logs import LogColumns, number_in, read_item_log
 from tiltmeter.storage.records import labels, look_through, read_records, record_columns
+from tiltmeter.storage.records.stereoset import read_stereoset
 from tiltmeter.storage.relations.rules import read_mappings, read_rule_tags, read_rules
 from tiltmeter.storage.relations.sentences import read_relations
 from tiltmeter.storage.relations.trees import read_trees
@@ -32,6 +33,8 @@ DOCUMENTS = [
     for number in range(4)
 ]
 VECTORS = [{"word": word, "vector": [0.5, 0.25, number]} for number, word in enumerate(("king", "queen", "new york"))]
+LABELLED = [{"sentence": label, "gold_label": label} for label in ("stereotype", "anti-stereotype", "unrelated")]
+TRIPLES = [{"id": str(at), "target": "a", "bias_type": "b", "sentences": LABELLED} for at in range(3)]
 LOG = [{"doc_id": at, "doc": {"label": "a"}, "acc": at % 2, "filtered_resps": [["x", 1]]} for at in range(4)]
 
 
@@ -96,6 +99,11 @@ def _log(path: str) -> None:
             number_in(value)
 
 
+def _stereoset(path: str) -> None:
+    for triple in read_stereoset(path):
+        "".join(triple).encode()
+
+
 def _lines(rows: Sequence[Mapping[str, Any]]) -> bytes:
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
 
@@ -139,5 +147,6 @@ READERS: dict[str, Reader] = {
     "rules": Reader([".json", ".yaml"], _small("rules.json") + _small("rules.yaml"), read_rules),
     "rule mappings": Reader([".txt"], _small("mappings.txt"), read_mappings),
     "rule tags": Reader([".txt", ".tsv"], _small("tags.txt"), read_rule_tags),
+    "stereoset": Reader([".json"], [json.dumps({"data": {"intrasentence": TRIPLES}}).encode()], _stereoset),
     "evaluation logs": Reader([".jsonl"], [_lines(LOG)], _log, [".jsonl"]),
 }

@@ -102,6 +102,7 @@ NEEDED = {
     "plan": ["job.of=survey"],
     "privacy_metrics": ["data.path=x", "data.gender=g"],
     "private_vectors": ["embedding.path=x"],
+    "sentence_pairs": ["data.path=x", "models.checkpoints={m:x}"],
     "word_influence": ["data.path=x"],
 }
 

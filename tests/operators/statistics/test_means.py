@@ -342,3 +342,22 @@ def test_ends_are_those_of_scipy(level):
 def test_nothing_is_known_of_a_share_of_nothing():
     share = clopper_pearson(0, 0)
     assert np.isnan([share.rate, share.low, share.high]).all()
+
+
+def test_a_contrast_of_items_is_welchs_and_that_of_units_with_both_is_paired():
+    rng = np.random.default_rng(5)
+    first, second = rng.normal(0.5, 1.0, 12), rng.normal(0.0, 2.0, 8)
+    values, side = np.concatenate([first, second]), np.arange(20) < 12
+    found = means.contrast(values, side, each(20, "text"), level=0.9)
+    expected = stats.ttest_ind(first, second, equal_var=False)
+    assert (found.value, found.p) == (pytest.approx(first.mean() - second.mean()), pytest.approx(expected.pvalue))
+    assert [found.low, found.high] == pytest.approx(list(expected.confidence_interval(0.9)))
+    assert found.df == pytest.approx(expected.df)
+    more, templates = rng.normal(0.3, 1.0, 12), units_of(np.tile(np.arange(12), 2), "template")
+    both = means.contrast(np.concatenate([first + more, first]), np.arange(24) < 12, templates, level=0.9)
+    expected = stats.ttest_1samp(more, 0.0)
+    assert (both.df, both.p) == (pytest.approx(11.0), pytest.approx(expected.pvalue))
+    assert [both.low, both.high] == pytest.approx(list(expected.confidence_interval(0.9)))
+    few = means.contrast(values, side, units_of(np.arange(20) // 6, "text"), level=0.9)
+    assert np.isnan([few.low, few.high, few.p]).all()
+    assert few.too_few.need == 4
