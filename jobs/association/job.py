@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 from tiltmeter.jobs.association.config import AssociationConfig, AssociationRun
 from tiltmeter.jobs.association.measures import find_sources, measure_bias
+from tiltmeter.jobs.association.ranking import TABLES as RANKINGS
+from tiltmeter.jobs.association.ranking import rank_models
 from tiltmeter.jobs.association.tables import TABLES
 from tiltmeter.jobs.association.weat import attribute_sets, listed_words, measure_associations
 from tiltmeter.jobs.association.wefat import measure_words
@@ -21,7 +23,7 @@ def run(run: Run[AssociationRun, Sources]) -> None:
     models = find_models(run, needs(config, tests))
     run.publish_all(measure_associations(run.runner, models, config, tests, run.config.seed))
     run.publish_all(measure_words(run.runner, models, config, tests))
-    measure_bias(run, models, config)
+    rank_models(run, models, measure_bias(run, models, config), config)
 
 
 def needs(config: AssociationConfig, tests: Sequence[str] | None) -> Needs:
@@ -38,7 +40,7 @@ JOB = Job(
     AssociationRun,
     find_sources,
     run,
-    embedding.TABLES | TABLES,
+    embedding.TABLES | TABLES | RANKINGS,
     "tiltmeter.jobs.association.page:page",
     embedding_requests,
 )

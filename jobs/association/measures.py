@@ -16,7 +16,7 @@ from tiltmeter.jobs.embedding.sources import Sources
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.draws import Scheme
 from tiltmeter.jobs.runtime.rows import Row, failed
-from tiltmeter.jobs.runtime.work import Work
+from tiltmeter.jobs.runtime.work import Done, Work
 from tiltmeter.operators.association import exchange
 from tiltmeter.operators.association.exchange import exchange_p
 from tiltmeter.operators.association.known_measures import KNOWN
@@ -177,13 +177,13 @@ def find_sources(config: MeasuredRun) -> Sources:
     return sources.find_sources(config)
 
 
-def measure_bias(run: Run[Measured, Sources], models: Sequence[Model], config: AssociationConfig) -> None:
+def measure_bias(run: Run[Measured, Sources], models: Sequence[Model], config: AssociationConfig) -> Done[MeasureBias]:
     """Take each measure of each query on every model, and publish the table ``measures``.
 
     Raises:
         UnitsFailed: if no model is whole.
     """
-    run.do(
+    return run.do(
         MeasureBias(
             group=model.name,
             label=f"{model.name} {query} {measure}",

@@ -6,6 +6,7 @@ from operator import itemgetter
 
 import polars as pl
 
+from tiltmeter.jobs.association.ranking_page import ranking, ranking_findings
 from tiltmeter.jobs.association.tables import Associations, AssociationSummary, Measures, Validation, measure_name
 from tiltmeter.jobs.embedding.page import Measure, page_of
 from tiltmeter.jobs.embedding.sections import Compared
@@ -536,12 +537,12 @@ def findings(frames: Frames) -> list[Block]:
     usual = preferred(frames["associations"])
     models = by_model(usual, frames) or {"": usual}
     texts = {label: association_findings(part, in_short=len(models) > 1) for label, part in models.items()}
-    return [Bullets(sentences(texts))]
+    return [Bullets([*sentences(texts), *ranking_findings(frames)])]
 
 
 def sections(frames: Frames) -> list[Section]:
     """One section for each table of association tests that the run made."""
-    made = {"associations": _tests, "measures": _measures, "word_associations": _words}
+    made = {"associations": _tests, "measures": _measures, "ranking": ranking, "word_associations": _words}
     return [section(frames) for name, section in made.items() if name in frames]
 
 

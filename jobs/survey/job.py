@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from tiltmeter.jobs.association import job as association
 from tiltmeter.jobs.association import tables as association_tables
 from tiltmeter.jobs.association.measures import find_sources, measure_bias
+from tiltmeter.jobs.association.ranking import TABLES as RANKINGS
+from tiltmeter.jobs.association.ranking import rank_models
 from tiltmeter.jobs.association.weat import measure_associations
 from tiltmeter.jobs.association.wefat import measure_words
 from tiltmeter.jobs.embedding import tables as embedding_tables
@@ -37,7 +39,7 @@ def run(run: Run[SurveyRun, Sources]) -> None:
 
     models = find_models(run, dataclasses.replace(test_needs, lists=lists))
     run.publish_all(_measured(run, models))
-    measure_bias(run, models, run.config.job)
+    rank_models(run, models, measure_bias(run, models, run.config.job), run.config.job)
 
 
 def _measured(run: Run[SurveyRun, Sources], models: Sequence[Model]) -> dict[str, list[TableRef]]:
@@ -82,7 +84,7 @@ JOB = Job(
     SurveyRun,
     find_sources,
     run,
-    embedding_tables.TABLES | psychophysics_tables.TABLES | association_tables.TABLES | gender_tables.TABLES,
+    embedding_tables.TABLES | psychophysics_tables.TABLES | association_tables.TABLES | RANKINGS | gender_tables.TABLES,
     "tiltmeter.jobs.survey.page:page",
     embedding_requests,
 )

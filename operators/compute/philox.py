@@ -60,6 +60,7 @@ class Stream(IntEnum):
     AUGMENTATION = 42
     CHARACTER_CHANGE = 43
     EXCHANGE = 47
+    RANKING = 54
 
 
 @numba.njit(cache=True)
