@@ -43,6 +43,7 @@ OURS = {
     "sentiment_posterior": "tiltmeter.jobs.sentiment.posterior.job:JOB",
     "sentiment_rating": "tiltmeter.jobs.sentiment.rating.job:JOB",
     "survey": "tiltmeter.jobs.survey.job:JOB",
+    "vector_quality": "tiltmeter.jobs.embedding.vector_quality.job:JOB",
     "word_influence": "tiltmeter.jobs.classifiers.influence.job:JOB",
 }
 

@@ -63,11 +63,11 @@ class Words(NamedTuple):
     means: NDArray[np.float64]
 
 
-def drawn_again(words: Words, rng: np.random.Generator, num_replicas: int) -> list[pa.Table]:
+def drawn_again(words: Words, rng: np.random.Generator, num_replicas: int, noise: float = NOISE) -> list[pa.Table]:
     """Vectors of a corpus, and then of its replicas."""
-    corpus = words.means + NOISE * rng.standard_normal(words.means.shape)
-    noise = NOISE * rng.standard_normal((num_replicas, *words.means.shape))
-    return [_table(words, vectors) for vectors in (corpus, *(corpus + noise))]
+    corpus = words.means + noise * rng.standard_normal(words.means.shape)
+    more = noise * rng.standard_normal((num_replicas, *words.means.shape))
+    return [_table(words, vectors) for vectors in (corpus, *(corpus + more))]
 
 
 def other_corpora(

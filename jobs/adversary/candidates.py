@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -20,8 +20,7 @@ from tiltmeter.jobs.adversary.config import (
     direction_name,
 )
 from tiltmeter.jobs.adversary.tables import Candidates, Near, Pairs
-from tiltmeter.jobs.embedding.pages import left_out_table
-from tiltmeter.jobs.embedding.vectors import matrix, vector_column
+from tiltmeter.jobs.embedding.vectors import matrix
 from tiltmeter.jobs.runtime.table import tables_of
 from tiltmeter.jobs.runtime.work import Work
 from tiltmeter.operators.classifiers.adversary import candidates, constraints, controls, kinds, words
@@ -46,7 +45,7 @@ from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.records import read_records
 from tiltmeter.storage.records.cells import GIVEN
 from tiltmeter.storage.store.ledger import Store, TableRef
-from tiltmeter.storage.vectors.files import ExportFormat, read_embedding
+from tiltmeter.storage.vectors.files import read_embedding
 
 CONTROLS_OF_UNIT = 25
 
@@ -69,20 +68,6 @@ def stop_words() -> frozenset[str]:
 
 
 # --- vectors --------------------------------------------------------------------------------------------------------
-
-
-class ReadVectors(Work, unit="whole_vectors/1", stage="read vectors"):
-    """All words of a file: ``word``, the most frequent first, and ``vector``."""
-
-    file: Mapping[str, Any]
-    format: Literal["auto", ExportFormat]
-    allow_pickle: bool
-
-    def tables(self, _: Store) -> Tables:
-        bad = BadRecords()
-        words, vectors = read_embedding(self.file["uri"], self.format, self.allow_pickle, bad)
-        yield from left_out_table(bad)
-        yield "vectors", pa.table({"word": pa.array(words, pa.string()), "vector": vector_column(vectors)})
 
 
 def check_directions(config: Directions, store: Store, vectors: TableRef) -> None:

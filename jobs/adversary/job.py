@@ -34,6 +34,7 @@ from tiltmeter.jobs.embedding.corpora import read_corpora
 from tiltmeter.jobs.embedding.pages import without_bad_files
 from tiltmeter.jobs.embedding.replicas import replica_scheme, train
 from tiltmeter.jobs.embedding.resources import embedding_requests
+from tiltmeter.jobs.embedding.vectors import ReadVectors
 from tiltmeter.jobs.runtime.draws import ORDER, Scheme
 from tiltmeter.jobs.runtime.job import Job
 from tiltmeter.jobs.runtime.resources import model_folder, model_request, uses_gpus
@@ -103,7 +104,7 @@ def whole_vectors(run: AdversaryRun) -> WholeVectors:
     else:
         [files], asked = run.sources.files.values(), cast(FileEmbedding, config)
         reading: dict[str, Any] = {"format": asked.format, "allow_pickle": asked.allow_pickle}
-        works = (candidates.ReadVectors(label=redacted(file.uri), file=file.identity, **reading) for file in files)
+        works = (ReadVectors(label=redacted(file.uri), file=file.identity, **reading) for file in files)
         refs = without_bad_files(runner, run.do(works), run.config.reading.max_bad_share).refs("vectors")
         replicas = {"tables": digest([dict(ref.columns) for ref in refs[ORIGINAL + 1 :]])}
     candidates.check_directions(run.config.direction, runner.store, refs[ORIGINAL])

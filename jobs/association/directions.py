@@ -9,7 +9,7 @@ from typing import TypeVar, cast
 import numpy as np
 
 from tiltmeter.jobs.association.config import AssociationConfig, MeasuredRun
-from tiltmeter.jobs.association.measures import ANALOGIES, find_measure, is_along, measure_bias, of_query
+from tiltmeter.jobs.association.measures import ANALOGIES, MeasureBias, find_measure, is_along, measure_bias, of_query
 from tiltmeter.jobs.association.tables import Analogies, Measures
 from tiltmeter.jobs.association.weat import num_needed
 from tiltmeter.jobs.embedding.config import narrowed
@@ -19,7 +19,7 @@ from tiltmeter.jobs.embedding.sources import Sources
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.draws import Scheme
 from tiltmeter.jobs.runtime.rows import Row, failed
-from tiltmeter.jobs.runtime.work import Work
+from tiltmeter.jobs.runtime.work import Done, Work
 from tiltmeter.operators.association import analogies, exchange
 from tiltmeter.operators.association.analogies import answer, generated
 from tiltmeter.operators.association.exchange import ExchangeP, Others, direction_p, of_like_frequency
@@ -167,8 +167,11 @@ def _counts(lookup: Lookup, words: Sequence[str]) -> FloatArray:
     return np.array([lookup.counts[word] for word in words], dtype=np.float64)
 
 
-def take_measures(run: Run[Measured, Sources], models: Sequence[Model], config: AssociationConfig) -> None:
+def take_measures(run: Run[Measured, Sources], models: Sequence[Model], config: AssociationConfig) -> Done[MeasureBias]:
     """Take each measure of each query and along each direction of every model, and publish the table ``measures``.
+
+    Returns:
+        What was made of the queries.
 
     Raises:
         UnitsFailed: if no model is whole.
@@ -191,7 +194,9 @@ def take_measures(run: Run[Measured, Sources], models: Sequence[Model], config: 
         for model in models
         for query, direction in directions(model.wordset).items()
     )
-    run.publish_all({Measures.table_name: [*of_queries, *run.do(works, publish=False).refs(Measures)]})
+    along = run.do(works, publish=False)
+    run.publish_all({Measures.table_name: [*of_queries.refs(Measures), *along.refs(Measures)]})
+    return of_queries
 
 
 # --- analogies ------------------------------------------------------------------------------------------------------

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from tiltmeter.jobs.association.config import AssociationConfig, AssociationRun
 from tiltmeter.jobs.association.directions import generate_analogies, take_measures
 from tiltmeter.jobs.association.measures import find_sources
+from tiltmeter.jobs.association.ranking import TABLES as RANKINGS
+from tiltmeter.jobs.association.ranking import rank_models
 from tiltmeter.jobs.association.sentences import measure_sentences
 from tiltmeter.jobs.association.tables import TABLES
 from tiltmeter.jobs.association.weat import attribute_sets, listed_words, measure_associations
@@ -24,7 +26,7 @@ def run(run: Run[AssociationRun, Sources]) -> None:
     models = find_models(run, needs(config, tests))
     run.publish_all(measure_associations(run.runner, models, config, tests, run.config.seed))
     run.publish_all(measure_words(run.runner, models, config, tests))
-    take_measures(run, models, config)
+    rank_models(run, models, take_measures(run, models, config), config)
     generate_analogies(run, models)
     embedding = run.config.embedding
     if isinstance(embedding, TemplateEmbedding | ContextEmbedding) and embedding.published:
@@ -45,7 +47,7 @@ JOB = Job(
     AssociationRun,
     find_sources,
     run,
-    embedding.TABLES | TABLES,
+    embedding.TABLES | TABLES | RANKINGS,
     "tiltmeter.jobs.association.page:page",
     embedding_requests,
 )

@@ -17,7 +17,7 @@ from tiltmeter.jobs.embedding.sources import Sources
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.draws import Scheme
 from tiltmeter.jobs.runtime.rows import Row, failed
-from tiltmeter.jobs.runtime.work import Work
+from tiltmeter.jobs.runtime.work import Done, Work
 from tiltmeter.operators.association import exchange
 from tiltmeter.operators.association.direction_measures import OF_DIRECTIONS
 from tiltmeter.operators.association.exchange import ExchangeP, exchange_p
@@ -30,7 +30,7 @@ from tiltmeter.operators.embedding.bootstrap import ORIGINAL
 from tiltmeter.operators.text.wordsets import Association, NamedWords
 from tiltmeter.storage import extensions
 from tiltmeter.storage.errors import InputError
-from tiltmeter.storage.store.ledger import Store, TableRef
+from tiltmeter.storage.store.ledger import Store
 
 Measured = TypeVar("Measured", bound=MeasuredRun)
 
@@ -208,7 +208,7 @@ def find_sources(config: MeasuredRun) -> Sources:
     return sources.find_sources(config)
 
 
-def measure_bias(run: Run[Measured, Sources], models: Sequence[Model], config: AssociationConfig) -> Sequence[TableRef]:
+def measure_bias(run: Run[Measured, Sources], models: Sequence[Model], config: AssociationConfig) -> Done[MeasureBias]:
     """The parts of the table ``measures``: each measure of each query on every model.
 
     Raises:
@@ -231,4 +231,4 @@ def measure_bias(run: Run[Measured, Sources], models: Sequence[Model], config: A
         for model in models
         for query, test in chosen_tests(model.wordset, run.config.tests).items()
     )
-    return run.do(works, publish=False).refs(Measures)
+    return run.do(works, publish=False)

@@ -7,6 +7,7 @@ from operator import itemgetter
 import polars as pl
 
 from tiltmeter.jobs.association.measure_sections import analogies, other_measures, sentences_as_published
+from tiltmeter.jobs.association.ranking_page import ranking, ranking_findings
 from tiltmeter.jobs.association.tables import Associations, AssociationSummary, Validation
 from tiltmeter.jobs.embedding.page import Measure, page_of
 from tiltmeter.jobs.embedding.sections import Compared
@@ -503,7 +504,7 @@ def findings(frames: Frames) -> list[Block]:
     usual = preferred(frames["associations"])
     models = by_model(usual, frames) or {"": usual}
     texts = {label: association_findings(part, in_short=len(models) > 1) for label, part in models.items()}
-    return [Bullets(sentences(texts))]
+    return [Bullets([*sentences(texts), *ranking_findings(frames)])]
 
 
 def sections(frames: Frames) -> list[Section]:
@@ -511,6 +512,7 @@ def sections(frames: Frames) -> list[Section]:
     made = {
         "associations": _tests,
         "measures": other_measures,
+        "ranking": ranking,
         "analogies": analogies,
         "sentence_tests": sentences_as_published,
         "word_associations": _words,

@@ -286,6 +286,20 @@ def select_from_files(
     return without_bad_files(runner, do(runner, works), max_bad_share)
 
 
+class ReadVectors(Work, unit="whole_vectors/1", stage="read vectors"):
+    """All words of a file: ``word``, the most frequent first, and ``vector``."""
+
+    file: Mapping[str, Any]
+    format: Literal["auto", ExportFormat]
+    allow_pickle: bool
+
+    def tables(self, _: Store) -> Tables:
+        bad = BadRecords()
+        words, vectors = read_embedding(self.file["uri"], self.format, self.allow_pickle, bad)
+        yield from left_out_table(bad)
+        yield "vectors", pa.table({"word": pa.array(words, pa.string()), "vector": vector_column(vectors)})
+
+
 # --- from encoders --------------------------------------------------------------------------------------------------
 
 

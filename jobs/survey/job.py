@@ -8,6 +8,8 @@ from tiltmeter.jobs.association import job as association
 from tiltmeter.jobs.association import tables as association_tables
 from tiltmeter.jobs.association.directions import generate_analogies, take_measures
 from tiltmeter.jobs.association.measures import find_sources
+from tiltmeter.jobs.association.ranking import TABLES as RANKINGS
+from tiltmeter.jobs.association.ranking import rank_models
 from tiltmeter.jobs.association.weat import measure_associations
 from tiltmeter.jobs.association.wefat import measure_words
 from tiltmeter.jobs.embedding import tables as embedding_tables
@@ -38,7 +40,7 @@ def run(run: Run[SurveyRun, Sources]) -> None:
 
     models = find_models(run, dataclasses.replace(test_needs, lists=lists))
     run.publish_all(_measured(run, models))
-    take_measures(run, models, run.config.job)
+    rank_models(run, models, take_measures(run, models, run.config.job), run.config.job)
     generate_analogies(run, models)
 
 
@@ -84,7 +86,7 @@ JOB = Job(
     SurveyRun,
     find_sources,
     run,
-    embedding_tables.TABLES | psychophysics_tables.TABLES | association_tables.TABLES | gender_tables.TABLES,
+    embedding_tables.TABLES | psychophysics_tables.TABLES | association_tables.TABLES | RANKINGS | gender_tables.TABLES,
     "tiltmeter.jobs.survey.page:page",
     embedding_requests,
 )

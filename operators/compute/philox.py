@@ -63,6 +63,7 @@ class Stream(IntEnum):
     MITIGATION = 48
     CONTEXTS = 51
     SENTENCE_TEST = 52
+    RANKING = 54
     DIRECTIONS = 55
     CLUSTERING = 56
     MASKED_CANDIDATES = 57

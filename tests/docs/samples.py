@@ -125,6 +125,7 @@ def vectors(folder: Path) -> None:
     known = [word.replace(" ", "_") for word in words("en")]
     rng = np.random.default_rng(0)
     made = rng.normal(size=(5, len(known), 12)).astype(np.float32)
+    (folder / "men.tsv").write_text("man\twoman\t7.5\nking\tqueen\t8\ngood\tbad\t2\nhouse\tcity\t4.5\n")
     (folder / "replicas").mkdir()
     names = {"vectors.bin": "word2vec_binary", "glove.txt": "glove"}
     names |= {f"replicas/{at}.bin": "word2vec_binary" for at in range(5)}

@@ -136,7 +136,7 @@ def written(files: dict[str, str], folder: Path) -> Path:
 
 def in_english(overrides: list[str]) -> list[str]:
     """Leaves out the word lists of eight languages, for a command on embeddings that has no corpus in another one."""
-    jobs = {"survey", "bootstrap", "association", "psychophysics", "gender_survey", "mitigation"}
+    jobs = {"survey", "bootstrap", "association", "psychophysics", "gender_survey", "mitigation", "vector_quality"}
     is_other = any(word.startswith("job=") and word[4:] not in jobs for word in overrides)
     return [] if is_other or any(word.startswith("corpus") for word in overrides) else ["wordset/gender=[english]"]
 
@@ -228,6 +228,7 @@ def test_pages_of_jobs_list_tables_that_they_publish():
 
 RUNS = {
     "run": ("survey", "gender_survey"),
+    "scored": ("vector_quality",),
     "rated": ("sentiment_rating",),
     "gru": ("gru_training",),
     "resolved": ("entity_resolution",),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from gensim.models import KeyedVectors
+from scipy.stats import spearmanr
 from sklearn.covariance import oas
 from transformers import BertModel
 
@@ -334,6 +335,24 @@ def test_private_vectors_are_studied_on_the_first_words_that_an_encoder_is_given
     [row] = run.rows("mechanisms")
     distances = row["epsilon_x_median"], row["epsilon_x_diameter"]
     assert distances == pytest.approx((2 * np.median(apart), 2 * apart.max()), rel=1e-4)
+
+
+def test_the_words_of_sets_are_embedded_by_an_encoder_and_answered_by_it(run_here, models, folder, tmp_path):
+    (tmp_path / "pairs.txt").write_text("rose tulip 9\nant wasp 7\nlove war 1\nlove absent 5\nRose pain 2\n")
+    (tmp_path / "questions.txt").write_text("rose tulip ant wasp\n")
+    run = run_here(
+        *("job=vector_quality", "embedding=encoder", f"embedding.model={folder}", "~similarity.WordSim-353"),
+        *("~similarity.SimLex-999", "~analogies.Google", f"+similarity.rated={tmp_path}/pairs.txt"),
+        *(f"+analogies.asked={tmp_path}/questions.txt", f"store={tmp_path}/store"),
+    )
+    unit = {word: _vector(models["tiny-bert"], word) for word in WORDS}
+    unit = {word: vector / np.linalg.norm(vector) for word, vector in unit.items()}
+    pairs = [("rose", "tulip"), ("ant", "wasp"), ("love", "war"), ("rose", "pain")]
+    rho = spearmanr([unit[one] @ unit[other] for one, other in pairs], [9, 7, 1, 2]).statistic
+    [rated], [asked] = run.rows("quality", set="rated"), run.rows("quality", set="asked")
+    assert rated["value"] == pytest.approx(rho, abs=1e-6)
+    assert (asked["section"], asked["num_items"], asked["num_missing"]) == ("all", 1, 0)
+    assert (rated["num_missing"], rated["num_replicas"]) == (1, 0)
 
 
 SYNONYMS = {"love": ["rose"], "war": ["ant"]}
