@@ -60,16 +60,16 @@ class Direction:
 
 def directions(wordset: WordSets) -> dict[str, Direction]:
     """Those that the lists of a language give, by the name of the list: of definitional pairs, with professions."""
-    found: dict[str, tuple[tuple[Pair, ...], tuple[str, ...]]] = {}
+    lists: dict[str, tuple[tuple[Pair, ...], tuple[str, ...]]] = {}
     if wordset.gender:
-        found["gender"] = wordset.gender.definitional_pairs, wordset.gender.professions
+        lists["gender"] = wordset.gender.definitional_pairs, wordset.gender.professions
     if survey := wordset.gender_survey:
         forms = chain.from_iterable(forms.words for forms in survey.professions.values())
-        found["gender_survey"] = tuple(pair.words for pair in survey.defining.values()), tuple(dict.fromkeys(forms))
+        lists["gender_survey"] = tuple(pair.words for pair in survey.defining.values()), tuple(dict.fromkeys(forms))
     listed = set(chain.from_iterable(word_lists(wordset).values()))
     return {
         name: Direction(pairs, words, tuple(sorted(listed.difference(words, chain.from_iterable(pairs)))))
-        for name, (pairs, words) in found.items()
+        for name, (pairs, words) in lists.items()
         if words
     }
 
@@ -226,7 +226,7 @@ class GenerateAnalogies(Work, unit=analogies.VERSION, stage="analogies", makes=[
         named = [{(one.first, one.second) for one in each} for each in made]
         for rank, one in enumerate(made[ORIGINAL], start=1):
             has_it = lookup.taken_apart(np.array([(one.first, one.second) in each for each in named])).replicas
-            said = answer(vectors[ORIGINAL], a, b, one.first)
+            reply = answer(vectors[ORIGINAL], a, b, one.first)
             yield Analogies(
                 **key,
                 seeds=", ".join(pairs[0]),
@@ -236,9 +236,9 @@ class GenerateAnalogies(Work, unit=analogies.VERSION, stage="analogies", makes=[
                 parallel=one.score,
                 distance=one.distance,
                 share=float(has_it.mean()) if has_it.size else None,
-                answer=words[said.word],
-                any_answer=words[said.any_word],
-                input_rank=said.input_rank,
+                answer=words[reply.word],
+                any_answer=words[reply.any_word],
+                input_rank=reply.input_rank,
             )
 
 
@@ -262,7 +262,7 @@ def generate_analogies(run: Run[Measured, Sources], models: Sequence[Model]) -> 
     )
 
 
-def _by_first_pair(found: Mapping[str, Direction]) -> dict[str, Direction]:
+def _by_first_pair(lists: Mapping[str, Direction]) -> dict[str, Direction]:
     """Without lists whose first pair is that of one before: they would have its analogies."""
-    firsts = [direction.pairs[0] for direction in found.values()]
-    return {name: one for at, (name, one) in enumerate(found.items()) if one.pairs[0] not in firsts[:at]}
+    firsts = [direction.pairs[0] for direction in lists.values()]
+    return {name: one for place, (name, one) in enumerate(lists.items()) if one.pairs[0] not in firsts[:place]}

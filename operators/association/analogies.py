@@ -67,14 +67,14 @@ def generated(words: NDArray[np.floating], seeds: tuple[int, int], num: int) -> 
     with np.errstate(invalid="ignore", divide="ignore"):
         scores = (along[:, np.newaxis] - along) / distances
     scores[~((distances <= MOST_APART) & np.isfinite(scores))] = -np.inf
-    found: list[Analogy] = []
-    while len(found) < num:
+    pairs: list[Analogy] = []
+    while len(pairs) < num:
         first, second = (int(place) for place in np.unravel_index(np.argmax(scores), scores.shape))
         if np.isneginf(scores[first, second]):
             break
-        found.append(Analogy(first, second, float(scores[first, second]), float(distances[first, second])))
+        pairs.append(Analogy(first, second, float(scores[first, second]), float(distances[first, second])))
         scores[first], scores[:, second] = -np.inf, -np.inf
-    return found
+    return pairs
 
 
 def answer(words: NDArray[np.floating], a: int, b: int, c: int) -> Answer:
