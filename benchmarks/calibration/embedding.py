@@ -32,7 +32,7 @@ from tiltmeter.operators.association.direction_measures import OF_DIRECTIONS
 from tiltmeter.operators.association.known_measures import KNOWN
 from tiltmeter.operators.association.measures import Exchange
 from tiltmeter.operators.embedding.bootstrap import Resampling, line_multiplicities
-from tiltmeter.operators.embedding.sentences import word_means
+from tiltmeter.operators.embedding.encoders.sentences import word_means
 from tiltmeter.operators.statistics.intervals import IntervalSettings
 from tiltmeter.operators.text import wordsets
 

@@ -20,7 +20,7 @@ from tiltmeter.operators.association.sentences import Sentences, of_contexts, of
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.compute.philox import Stream
-from tiltmeter.operators.embedding.sentences import unit_rows
+from tiltmeter.operators.embedding.encoders.sentences import unit_rows
 from tiltmeter.operators.text.wordsets import Association
 from tiltmeter.storage.store.ledger import Store, TableRef
 

@@ -21,9 +21,8 @@ from tiltmeter.jobs.runtime.resources import uses_gpus
 from tiltmeter.jobs.runtime.work import Done, Subject, Work, do
 from tiltmeter.operators.association import covariance
 from tiltmeter.operators.association.covariance import enlarged
-from tiltmeter.operators.embedding import encoders
-from tiltmeter.operators.embedding.encoders import EncoderConfig, encode_words
-from tiltmeter.operators.embedding.sentences import Pooled, Sentence, encode_sentences, mean_of_rows, unit_rows
+from tiltmeter.operators.embedding.encoders.sentences import Pooled, Sentence, encode_sentences, mean_of_rows, unit_rows
+from tiltmeter.operators.embedding.encoders.words import EncoderConfig, encode_words
 from tiltmeter.operators.text.segmentation import spaced
 from tiltmeter.operators.text.tokens import Tokenizer
 from tiltmeter.storage.bad_records import BadRecords
@@ -374,7 +373,7 @@ class Encoder(Subject):
         return (*load_encoder(checkpoint.folder, "cuda" if self.on_gpu else "cpu", ENCODER), stated)
 
 
-class EncodeWords(Work, unit=encoders.VERSION, stage="encode"):
+class EncodeWords(Work, unit=ENCODING_VERSION, stage="encode"):
     """The same from an encoder that is given single words."""
 
     encoder: Encoder

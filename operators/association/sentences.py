@@ -16,7 +16,7 @@ from scipy import stats
 
 from tiltmeter.operators.association.scores import effect_size
 from tiltmeter.operators.compute.arrays import FloatArray
-from tiltmeter.operators.embedding.sentences import unit_rows, word_means
+from tiltmeter.operators.embedding.encoders.sentences import unit_rows, word_means
 
 VERSION = "sentence_tests/1"
 

@@ -17,7 +17,7 @@ array([0.  , 0.71])
 
 from tiltmeter.operators.embedding.bootstrap import line_multiplicities
 from tiltmeter.operators.embedding.cooccurrence import CooccurrenceConfig, count_pairs
-from tiltmeter.operators.embedding.encoders import EncoderConfig, encode_words
+from tiltmeter.operators.embedding.encoders.words import EncoderConfig, encode_words
 from tiltmeter.operators.embedding.glove import GloveConfig, GloveTraining
 from tiltmeter.operators.embedding.similarity import cosine, pairwise, unit_vectors
 

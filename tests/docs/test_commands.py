@@ -168,7 +168,7 @@ def test_every_command_has_settings_that_exist_and_are_valid(compose):
 def test_every_line_of_a_night_has_settings_that_exist_and_are_valid(compose):
     [text] = [text for name, text in PAGES["docs/overnight.md"].files.items() if name == "night.yaml"]
     listed = read_jobs(text, "night.yaml")
-    assert len(listed) == 14
+    assert len(listed) == 16
     for job in listed:
         build(*compose(list(job.words), {}))
 

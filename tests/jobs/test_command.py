@@ -91,10 +91,10 @@ def test_a_job_has_a_page_with_its_settings_what_they_mean_and_its_tables(said, 
 
 
 def test_the_page_of_a_job_shows_what_is_chosen(said):
-    others = "bert_cls, encoder, fasttext, file"
-    assert f"embedding=glove; or {others}, replicas, word2vec" in said("job=bootstrap", "--help")
+    others = "bert_cls, ceat, encoder, fasttext, file"
+    assert f"embedding=glove; or {others}, replicas, seat, word2vec" in said("job=bootstrap", "--help")
     page = said("job=bootstrap", "embedding=word2vec", "-h")
-    assert f"embedding=word2vec; or {others}, glove, replicas" in page
+    assert f"embedding=word2vec; or {others}, glove, replicas, seat" in page
     assert "embedding.trainer.skip_gram=true" in page
     assert "embedding.cooccurrence" not in page
 

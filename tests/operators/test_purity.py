@@ -82,7 +82,7 @@ MODULES = [
     *(f"tiltmeter.operators.{name}" for name in PACKAGES),
     *(f"tiltmeter.operators.sentiment.{name}" for name in ("gru", "gru_training", "lexicons")),
     *(f"tiltmeter.storage.models.{name}" for name in ("gru_files", "load")),
-    *("tiltmeter.operators.embedding.encoders", "tiltmeter.operators.text.lengths"),
+    *("tiltmeter.operators.embedding.encoders.words", "tiltmeter.operators.text.lengths"),
 ]
 HEAVY = {"torch", "transformers", "gensim", "ray", "hydra", "sklearn", "captum", "splink", "duckdb", "highspy"}
 HEAVY |= {"textblob", "nltk", "vaderSentiment", "safetensors"}

@@ -23,7 +23,7 @@ from tiltmeter.jobs.runtime.work import Done, Work
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.embedding import bootstrap, sentences
 from tiltmeter.operators.embedding.bootstrap import Resampling, ResamplingSettings, replica_multiplicities, replica_name
-from tiltmeter.operators.embedding.sentences import Pooled, Sentence, context_keys, word_means
+from tiltmeter.operators.embedding.encoders.sentences import Pooled, Sentence, context_keys, word_means
 from tiltmeter.operators.text.segmentation import spaced
 from tiltmeter.operators.text.spelling import normalised
 from tiltmeter.operators.text.wordsets import WordSets

@@ -9,8 +9,8 @@ from pydantic import Field
 from tiltmeter.jobs.runtime.resources import Device
 from tiltmeter.jobs.runtime.settings.fields import Count, Text, settings
 from tiltmeter.operators.embedding.bootstrap import ResamplingSettings
-from tiltmeter.operators.embedding.encoders import EncoderConfig
-from tiltmeter.operators.embedding.sentences import Pooled
+from tiltmeter.operators.embedding.encoders.sentences import Pooled
+from tiltmeter.operators.embedding.encoders.words import EncoderConfig
 from tiltmeter.storage.models.checkpoints import Checkpoint, CheckpointError, find_checkpoint
 from tiltmeter.storage.models.sentence_folders import is_static, stated_pooling
 

@@ -1,10 +1,11 @@
 """Settings of `vector_quality`; what each means, and usually is, stands in ``conf/job/vector_quality.yaml``."""
 
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import pydantic
 
 from tiltmeter.jobs.embedding.config import EmbeddingsJob, EmbeddingsRun
+from tiltmeter.jobs.embedding.encoders.settings import ContextEmbedding, TemplateEmbedding
 from tiltmeter.jobs.runtime.settings.fields import Count, Text, settings
 from tiltmeter.operators.statistics.intervals import IntervalSettings
 
@@ -14,6 +15,18 @@ class VectorQualityJob(IntervalSettings, EmbeddingsJob):
     """``job=vector_quality``"""
 
     name: Literal["vector_quality"]
+
+    def check_embedding(self, embedding: Any) -> None:
+        """Refuse words in sentences, of which pairs of words were not judged.
+
+        Raises:
+            ValueError: saying what to choose.
+        """
+        if isinstance(embedding, TemplateEmbedding | ContextEmbedding):
+            raise ValueError(
+                f"embedding={embedding.kind}: is of words in sentences, and people judged words alone; choose "
+                "embedding=encoder, or vectors of words (embedding=glove, embedding=file)"
+            )
 
 
 @settings

@@ -10,6 +10,7 @@ from tiltmeter.jobs.embedding import sources
 from tiltmeter.jobs.embedding import tables as embedding_tables
 from tiltmeter.jobs.embedding.config import EmbeddingConfig, FileEmbedding, narrowed
 from tiltmeter.jobs.embedding.corpora import read_corpora
+from tiltmeter.jobs.embedding.encoders.settings import EncoderEmbedding
 from tiltmeter.jobs.embedding.lookup import Vectors
 from tiltmeter.jobs.embedding.pages import without_bad_files
 from tiltmeter.jobs.embedding.replicas import replica_scheme, train
@@ -127,10 +128,12 @@ def _models(run: Run[VectorQualityRun, QualitySources], items: Mapping[str, Tabl
             ReadVectors(group=name, label=redacted(file.uri), file=file.identity, **reading) for name, file in files
         ]
         made = without_bad_files(runner, run.do(works), run.config.reading.max_bad_share)
-    else:
+    elif isinstance(embedding, EncoderEmbedding):
         tables = [pl.DataFrame(runner.store.read(ref)).drop("section", "human") for ref in items.values()]
         words = sorted({word for table in tables for column in table for word in column})
         made = encode(runner, embedding, run.sources.checkpoints, Selection(tuple(words)))
+    else:
+        raise TypeError(f"{embedding.kind}: is refused before any work")
     for name, done in made.groups.items():
         yield Vectors(name, language, [ref.select("word", "vector") for ref in done.refs("vectors")])
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tiltmeter.operators.association.sentences import Sentences, of_contexts, of_sentences, of_words, pooled, spreads
-from tiltmeter.operators.embedding.sentences import unit_rows
+from tiltmeter.operators.embedding.encoders.sentences import unit_rows
 from tiltmeter.operators.statistics.partitions.permutation import permutation_p_value
 
 TOY = {

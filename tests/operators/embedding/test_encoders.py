@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import ByteLevelBPETokenizer
 
-from tiltmeter.operators.embedding.encoders import EncoderConfig, encode_words
+from tiltmeter.operators.embedding.encoders.words import EncoderConfig, encode_words
 from tiltmeter.storage.models.load import load_encoder
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -6,8 +6,14 @@ import torch
 import transformers
 from safetensors.numpy import save_file
 
-from tiltmeter.operators.embedding.encoders import EncoderConfig, pooled_as_stated
-from tiltmeter.operators.embedding.sentences import Sentence, context_keys, encode_sentences, mean_of_rows, word_means
+from tiltmeter.operators.embedding.encoders.sentences import (
+    Sentence,
+    context_keys,
+    encode_sentences,
+    mean_of_rows,
+    word_means,
+)
+from tiltmeter.operators.embedding.encoders.words import EncoderConfig, pooled_as_stated
 from tiltmeter.storage.models.load import load_encoder
 from tiltmeter.storage.models.sentence_folders import load_static
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.compute.philox import Stream, philox
-from tiltmeter.operators.embedding.encoders import EncoderConfig, Tokens, encoded, has_known, longest
+from tiltmeter.operators.embedding.encoders.words import EncoderConfig, Tokens, encoded, has_known, longest
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -54,13 +54,13 @@ def encode_sentences(
     """The vector of each sentence.
 
     Args:
-        model, tokenizer: as of :func:`.encoders.encode_words`; the tokenizer must tell the places of its tokens.
+        model, tokenizer: as of :func:`.words.encode_words`; the tokenizer must tell the places of its tokens.
         sentences: in any order.
         config: which layers are summed, and how tokens are pooled.
         pooled: whose tokens.
         special: whether the model is given [CLS] and the like. May et al.'s program gives it none, so that its first
             token is the first piece of the sentence.
-        modes: of :func:`.encoders.pooled_as_stated`, over all tokens, in place of the config's pooling.
+        modes: of :func:`.words.pooled_as_stated`, over all tokens, in place of the config's pooling.
         most_tokens: that a sentence may have, where the model's files say so.
 
     Returns:
@@ -68,7 +68,7 @@ def encode_sentences(
         known. On one type of processor a vector does not depend, to the last bit, on the other sentences.
 
     Raises:
-        ValueError: as of :func:`.encoders.encode_words`, or if the tokenizer doesn't tell places.
+        ValueError: as of :func:`.words.encode_words`, or if the tokenizer doesn't tell places.
     """
     if not tokenizer.is_fast:
         raise ValueError(
