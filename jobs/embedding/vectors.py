@@ -22,6 +22,7 @@ from tiltmeter.jobs.runtime.work import Done, Subject, Work, do
 from tiltmeter.operators.association import covariance
 from tiltmeter.operators.association.covariance import enlarged
 from tiltmeter.operators.embedding.encoders.sentences import Pooled, Sentence, encode_sentences, mean_of_rows, unit_rows
+from tiltmeter.operators.embedding.encoders.words import VERSION as ENCODING_VERSION
 from tiltmeter.operators.embedding.encoders.words import EncoderConfig, encode_words
 from tiltmeter.operators.text.segmentation import spaced
 from tiltmeter.operators.text.tokens import Tokenizer

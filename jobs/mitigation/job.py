@@ -5,8 +5,9 @@ from itertools import product
 
 from pyarrow import fs
 
+from tiltmeter.jobs.association import measures as association
 from tiltmeter.jobs.association.config import AssociationConfig
-from tiltmeter.jobs.association.measures import find_measure, find_sources
+from tiltmeter.jobs.association.measures import ANALOGIES, find_measure, is_along
 from tiltmeter.jobs.association.weat import SIDES, chosen_tests
 from tiltmeter.jobs.embedding import tables as embedding
 from tiltmeter.jobs.embedding.bootstrap.job import SUFFIXES, embedding_file, file_label
@@ -29,6 +30,21 @@ from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.vectors.files import write_embedding
 
 MitigatedRun = Run[MitigationRun, Sources]
+
+
+def find_sources(config: MitigationRun) -> Sources:
+    """As :func:`.association.measures.find_sources`.
+
+    Raises:
+        InputError: for what is along the direction of pairs, too, which erasers are fitted to.
+    """
+    for name in config.measures:
+        if name == ANALOGIES or is_along(find_measure(name)):
+            raise InputError(
+                f"measures={name}: is along the direction that job=mitigation erases, of which its probes and clusters "
+                "say what is left; leave it out, or name measures of association tests, such as weat"
+            )
+    return association.find_sources(config)
 
 
 def run(run: MitigatedRun) -> None:

@@ -309,6 +309,13 @@ def test_vectors_to_which_nothing_can_be_fitted_are_refused(run_here, given, wri
         run_here(*settings, f"embedding.path={path}", "embedding.replicas=false", f"store={tmp_path}/store")
 
 
+@pytest.mark.parametrize("measure", ["direct_bias", "analogies"])
+def test_what_is_along_the_direction_is_refused(run_here, given, tmp_path, measure):
+    _, settings = given("along")
+    with pytest.raises(InputError, match=f"^measures={measure}: is along the direction that job=mitigation erases"):
+        run_here(*settings, f"measures=[weat,{measure}]", f"store={tmp_path}/store")
+
+
 CORPUS = [
     *("job=mitigation", "corpus=file", "corpus.language=en", "embedding.num_replicas=4", "tests=[weat7]"),
     "corpus.path=package://gensim/test/test_data/enwiki-table-markup.xml.bz2",
