@@ -21,8 +21,9 @@ from tiltmeter.jobs.runtime.draws import Scheme
 from tiltmeter.jobs.runtime.table import tables_of
 from tiltmeter.jobs.runtime.work import Done, Work
 from tiltmeter.operators.compute.keys import document_key
-from tiltmeter.operators.embedding import bootstrap, sentences
+from tiltmeter.operators.embedding import bootstrap
 from tiltmeter.operators.embedding.bootstrap import Resampling, ResamplingSettings, replica_multiplicities, replica_name
+from tiltmeter.operators.embedding.encoders import sentences
 from tiltmeter.operators.embedding.encoders.sentences import Pooled, Sentence, context_keys, word_means
 from tiltmeter.operators.text.segmentation import spaced
 from tiltmeter.operators.text.spelling import normalised
