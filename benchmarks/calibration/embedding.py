@@ -32,7 +32,7 @@ from tiltmeter.operators.association.direction_measures import OF_DIRECTIONS
 from tiltmeter.operators.association.known_measures import KNOWN
 from tiltmeter.operators.association.measures import Exchange
 from tiltmeter.operators.embedding.bootstrap import Resampling, line_multiplicities
-from tiltmeter.operators.embedding.encoders.sentences import word_means
+from tiltmeter.operators.embedding.encoders.sentences import by_few_templates, word_means
 from tiltmeter.operators.statistics.intervals import IntervalSettings
 from tiltmeter.operators.text import wordsets
 
@@ -373,7 +373,7 @@ _POWERS = {"weat": 0.6, "rnd": 0.3, "rnd_raw": 0.2, "ect": 0.05, "ripa": 0.1, "s
 
 # Words in sentences: vectors round their word, of which those of a template or document have something in common.
 
-_NUM_SENTENCES = {"templates": 16, "contexts": 20}
+_NUM_SENTENCES = {"templates": 8, "contexts": 20}
 _PUBLISHED = "as published: what they say without any bias, docs/sentence_encoders.md says"
 
 
@@ -389,7 +389,10 @@ def _in_sentences(words: Words, kind: str, rng: np.random.Generator, num_replica
     keys = rng.integers(2**63, size=60).astype(np.uint64)[clusters.ravel()]
     lines, drawn = np.zeros(keys.size, np.int32), Resampling("document", "exponential")
     weights = line_multiplicities(0, keys, lines, num_replicas, drawn)
-    return [_table(words, word_means(flat, of_word, column, num_words)) for column in weights.T]
+    original, *replicas = (word_means(flat, of_word, column, num_words) for column in weights.T)
+    if kind == "templates":
+        replicas = [by_few_templates(original, one, num) for one in replicas]
+    return [_table(words, means) for means in (original, *replicas)]
 
 
 @cache

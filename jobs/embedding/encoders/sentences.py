@@ -24,7 +24,13 @@ from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.embedding import bootstrap
 from tiltmeter.operators.embedding.bootstrap import Resampling, ResamplingSettings, replica_multiplicities, replica_name
 from tiltmeter.operators.embedding.encoders import sentences
-from tiltmeter.operators.embedding.encoders.sentences import Pooled, Sentence, context_keys, word_means
+from tiltmeter.operators.embedding.encoders.sentences import (
+    Pooled,
+    Sentence,
+    by_few_templates,
+    context_keys,
+    word_means,
+)
 from tiltmeter.operators.text.segmentation import spaced
 from tiltmeter.operators.text.spelling import normalised
 from tiltmeter.operators.text.wordsets import WordSets
@@ -179,7 +185,12 @@ class MeanWords(Work, unit="word_means/1", stage="word vectors"):
         numbers = np.unique(table["word"].to_numpy(), return_inverse=True)[1]
         clusters, lines = (table[name].to_numpy() for name in ("cluster", "line"))
         weights = replica_multiplicities(self.seed, clusters, lines, self.replica, self.resampling)
-        means = word_means(table["vector"].to_numpy(), numbers, weights, len(words)).astype(np.float32)
+        rows = table["vector"].to_numpy()
+        means = word_means(rows, numbers, weights, len(words))
+        if self.replica and self.counts is None:
+            original = word_means(rows, numbers, np.ones_like(weights), len(words))
+            means = by_few_templates(original, means, np.unique(clusters).size)
+        means = means.astype(np.float32)
         if self.centred:
             means -= np.nanmean(means, axis=0)
         known = np.flatnonzero(np.isfinite(means).all(axis=1))

@@ -12,6 +12,7 @@ sentences say the same word again. A cosine of two such vectors is the mean cosi
 taken for one that is associated less.
 """
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -162,6 +163,22 @@ def word_means(
         sums = np.add.reduceat(unit_rows(vectors) * weights[:, None], starts, axis=0)
         means[known] = sums / np.where(totals > 0, totals, np.nan)
     return means
+
+
+def by_few_templates(means: FloatArray, drawn: FloatArray, num_templates: int) -> FloatArray:
+    """A replica that weighs templates anew, brought as far from the original as few templates call for.
+
+    Exponential weights give a mean of n templates (n - 1) / (n + 1) of its squared standard error, and Student's t with
+    n - 1 degrees of freedom has a variance of (n - 1) / (n - 3): v + sqrt((n + 1) / (n - 3)) (v* - v).
+
+    Args:
+        means, drawn: ``[words, dims]``, v of the original and v* of the replica, all words with the same templates.
+        num_templates: n, more than 3.
+
+    >>> by_few_templates(np.array([[1.0]]), np.array([[1.5]]), 5)
+    array([[1.8660254]])
+    """
+    return np.asarray(means + math.sqrt((num_templates + 1) / (num_templates - 3)) * (drawn - means))
 
 
 def context_keys(
