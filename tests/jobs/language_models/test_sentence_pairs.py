@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from benchmarks.calibration.language_models import summed
 from tests.jobs.language_models.conftest import FRAMES, WORDS
 from tests.jobs.test_layouts import survive
 from tiltmeter.jobs.language_models.config import find_sources
@@ -199,6 +200,14 @@ def test_a_planted_preference_is_found_and_a_model_to_which_both_words_are_one_h
     again = run_here(*settings, "pairing.ties=published", f"store={tmp_path}/store", f"run_dir={tmp_path}/published")
     assert again.num_done("score") == 0
     assert {row["share"] for row in again.rows("results", model="symmetric")} == {0.0}
+
+
+def test_what_rounding_may_part_is_no_difference():
+    rows = [{"kind": "bias", "template": str(number), "compared": ""} for number in range(8)]
+    for gap, expected in ((5e-5, (0.0, 0.5, None)), (2e-4, (2e-4, 1.0, 2.0**-7))):
+        made = summed(rows, np.stack([np.full(8, -1.0), np.full(8, -1.0 - gap)]))["results"][0]
+        assert made["difference"] == pytest.approx(expected[0])
+        assert (made["share"], made["p_difference"]) == expected[1:]
 
 
 def test_crows_pairs_are_read_as_they_are_published_by_author(run_here, settings, tmp_path):
