@@ -122,11 +122,11 @@ class RankModels(Work, unit="ranking/1", stage="rank", makes=[Ranking, RankPairs
             yield row if by_query else row.fail("not_ranked", why)
 
     def _distances(self, table: pl.DataFrame, draws: Mapping[str, Sequence[float]]) -> dict[str, FloatArray]:
-        """``[models, 1 + replicas]`` of each query that every model answers: the mean over what it compares, or over
-        the words that all have."""
+        """``[models, 1 + replicas]`` of each query that every model answers: the mean over the sets, or the words, of
+        which all have a number."""
         num = max(map(len, draws.values()), default=0)
         parts: dict[str, list[FloatArray]] = {}
-        kept = table.filter(pl.col("value").is_not_null().all().over("query"))
+        kept = table.drop_nulls("value")
         for (query, _, _, word), rows in kept.group_by("query", "groups", "attributes", "word", maintain_order=True):
             if rows.height == len(self.models):
                 distances = np.stack([self._distance(row, draws, num) for row in rows.to_dicts()])

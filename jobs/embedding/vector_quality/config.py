@@ -24,7 +24,7 @@ class VectorQualityJob(IntervalSettings, EmbeddingsJob):
         """
         if isinstance(embedding, TemplateEmbedding | ContextEmbedding):
             raise ValueError(
-                f"embedding={embedding.kind}: is of words in sentences, and people judged words alone; choose "
+                f"embedding.kind={embedding.kind}: is of words in sentences, and people judged words alone; choose "
                 "embedding=encoder, or vectors of words (embedding=glove, embedding=file)"
             )
 

@@ -200,9 +200,7 @@ def test_a_file_of_words_that_is_not_there_or_has_none_is_refused(tmp_path):
     setting = "wordset.en.associations.made_up.target_x.file"
     with pytest.raises(ConfigError) as refused:
         _arranged({"target_x": {"name": "x", "file": f"{tmp_path}/none.txt"}})
-    assert str(refused.value) == (
-        f"{setting}={tmp_path}/none.txt: No such file or directory; name a file with a word a line"
-    )
+    assert str(refused.value) == (f"{setting}={tmp_path}/none.txt: there is no such file; name one with a word a line")
     (tmp_path / "empty.txt").write_text("; about\n\n")
     with pytest.raises(ConfigError) as refused:
         _arranged({"target_x": {"name": "x", "file": f"{tmp_path}/empty.txt"}})
