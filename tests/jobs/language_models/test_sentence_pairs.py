@@ -202,6 +202,13 @@ def test_a_planted_preference_is_found_and_a_model_to_which_both_words_are_one_h
     assert {row["share"] for row in again.rows("results", model="symmetric")} == {0.0}
 
 
+def test_a_folder_has_no_revision(run, run_here, settings, pairs_file, tmp_path):
+    """It is that of a model on the hub, and changes nothing of one that lies here."""
+    where = (f"data.path={pairs_file}", f"store={tmp_path}/store", f"run_dir={tmp_path}/run")
+    again = run_here(*settings, "models.revisions={masked: main}", *where)
+    assert again.rows("pairs") == run.rows("pairs")
+
+
 def test_what_rounding_may_part_is_no_difference():
     rows = [{"kind": "bias", "template": str(number), "compared": ""} for number in range(8)]
     for gap, expected in ((5e-5, (0.0, 0.5, None)), (2e-4, (2e-4, 1.0, 2.0**-7))):
