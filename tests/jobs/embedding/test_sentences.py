@@ -46,10 +46,10 @@ def corpus(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def measured(run_here, folder, corpus, word_lists, word_sets, tmp_path_factory):
-    lists = word_lists("en", associations={"small": word_sets(**SETS)}, wefats=None)
+def kinds(corpus):
+    """Words alone, in templates and in contexts, as the words of a command."""
     templates = f"embedding.templates.en={json.dumps(TEMPLATES)}"
-    kinds = {
+    return {
         "alone": ("embedding=encoder",),
         "seat": ("embedding=seat", templates, "job.num_draws=500"),
         "ceat": (
@@ -60,6 +60,11 @@ def measured(run_here, folder, corpus, word_lists, word_sets, tmp_path_factory):
             "job.num_draws=200",
         ),
     }
+
+
+@pytest.fixture(scope="module")
+def measured(run_here, folder, kinds, word_lists, word_sets, tmp_path_factory):
+    lists = word_lists("en", associations={"small": word_sets(**SETS)}, wefats=None)
 
     @cache
     def measure(kind, *settings):

@@ -104,7 +104,7 @@ def test_p_is_the_share_of_directions_of_pairs_of_other_words(name):
     one, query = OF_DIRECTIONS[name], drawn(4, num=1, words=16)
     query = query._replace(b=np.roll(query.a, 1, axis=1) + query.a if one.of_words else query.b[:, :0])
     pool = np.random.default_rng(5).normal(size=(1, 12, 20))
-    near = of_like_frequency(np.arange(4.0), np.arange(12.0)), of_like_frequency(np.arange(4.0), np.arange(12.0)[::-1])
+    near = [of_like_frequency(least + np.arange(4.0), np.arange(12.0)) for least in (0, 2)]  # some are in both
     p = direction_p(one, query, Exchange("directions"), Others(pool, *near), 50, np.random.default_rng(6))
     generator, numbers = np.random.default_rng(6), [np.ravel(one.measure(query))]
     first, second = generator.integers(4, size=(2, 50, 4))
