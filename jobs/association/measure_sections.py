@@ -14,7 +14,7 @@ def other_measures(frames: Frames) -> Section:
     rows = frames["measures"]
     text = (
         "Other measures of bias, of the words of the association tests and along the direction of pairs of words. "
-        "Intervals are for this corpus drawn again, where there are replicas. p-values are of the original corpus and "
+        "Intervals are over replicas, where there are any. p-values are of the original corpus and "
         "of the words at hand, which are exchanged at random; they are not corrected for the number of queries and "
         "measures."
     )

@@ -416,8 +416,8 @@ def _chart(rows: pl.DataFrame, frames: Frames) -> Chart:
     return Chart(
         f"Dot plot of the effect sizes of {usual['test'].n_unique()} association tests, with their intervals around or "
         "beside 0.",
-        f"By cosine and mean where a model has them. {_STARS}. Lines: intervals for this corpus drawn again, where "
-        "there are replicas; a colour names a side where they exclude 0 and nothing contradicts them. For target sets "
+        f"By cosine and mean where a model has them. {_STARS}. Lines: intervals over replicas, where there "
+        "are any; a colour names a side where they exclude 0 and nothing contradicts them. For target sets "
         "of equal size d lies between −2 and 2.",
         {label: association_dots(part) for label, part in parts.items()},
         question,

@@ -37,7 +37,7 @@ class Ranking(OfModel, name="ranking"):
     measure: str = key(_MEASURE, show=measure_name)
     distance: Estimate = doc(
         "mean over the queries of the size of value - neutral, of RNSB divided by ln n; 0 without the bias",
-        interval="its interval for this corpus drawn again",
+        interval="its interval over replicas",
     )
     rank: Estimate = doc(
         "of the distance among the models, 1 the nearest to no bias",

@@ -158,7 +158,7 @@ def spread(whose: str) -> dict[str, str]:
 
 DRAWN_AGAIN = interval("interval of {} for this corpus drawn again, by job.interval")
 
-OF_REPLICAS = DRAWN_AGAIN | shift("{}") | spread("replicas' values of {}")
+OF_REPLICAS = interval("interval of {} over replicas, by job.interval") | shift("{}") | spread("replicas' values of {}")
 """As :func:`.lookup.estimate` fills them."""
 
 MONTE_CARLO = interval("Monte Carlo interval of {}: how well so many replicas fix it", "_monte_carlo")

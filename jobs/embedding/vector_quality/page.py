@@ -22,7 +22,7 @@ _HOW = (
     "and a question is wrong."
 )
 _UNIT = (
-    "Intervals are for this corpus drawn again, where there are replicas; those over sections are for other sections "
+    "Intervals are over replicas, where there are any; those over sections are for other sections "
     "like these, as questions of one section are combinations of few pairs of words. None is over pairs or questions, "
     "which share their words."
 )
