@@ -18,7 +18,6 @@ from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.work import Subject, Work
 from tiltmeter.operators.compute.arrays import IntArray
 from tiltmeter.operators.resolution import explanations as partition_explanations
-from tiltmeter.operators.resolution import metrics as partition_metrics
 from tiltmeter.operators.resolution.explanations import (
     Pairs,
     Standings,
@@ -32,6 +31,7 @@ from tiltmeter.operators.resolution.explanations import (
 )
 from tiltmeter.operators.resolution.lineage import NOWHERE
 from tiltmeter.operators.resolution.problem import Missing, Problem
+from tiltmeter.operators.resolution.quality import metrics as partition_metrics
 from tiltmeter.storage.store.ledger import Store, TableRef
 from tiltmeter.storage.store.streaming import pieces
 

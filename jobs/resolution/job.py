@@ -18,14 +18,17 @@ from tiltmeter.jobs.resolution.graphs import (
     LABELLED_RULES,
     MENTION_RULES,
     Graph,
+    ReadGraph,
+    ReadPairs,
     Resolution,
     pair_rules,
-    read_graphs,
     record_rules,
     score_columns,
+    study_graphs,
 )
 from tiltmeter.jobs.resolution.partitions import partition
 from tiltmeter.jobs.resolution.previous import Previous, find_previous
+from tiltmeter.jobs.resolution.records.scoring import score_records
 from tiltmeter.jobs.resolution.tables import TABLES
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.files import Files
@@ -59,6 +62,30 @@ def run(run: Resolution) -> None:
     run.publish_all({name: [graph[name] for graph in graphs.values() if name in graph] for name in TABLES})
     export_clusters(run, graphs)
     assess(run, graphs, questions, previous)
+
+
+def read_graphs(run: Resolution) -> dict[str, Graph]:
+    """The graphs by name; those that can't be read are missing.
+
+    Raises:
+        UnitsFailed: if none can.
+    """
+    config, files = run.config, run.sources.files
+    if config.records is not None:
+        works: list[ReadGraph] = [score_records(run, config.records)]
+    elif config.mentions is not None:
+        works = study_graphs(config, config.mentions, files["mentions"])
+    else:
+        works = [
+            ReadPairs(
+                label=redacted(files["pairs"].uri),
+                group="pairs",
+                files={name: files[name].identity for name in ("pairs", "gold") if name in files},
+                threshold=config.threshold,
+                missing=config.missing,
+            )
+        ]
+    return {work.group: unit.tables for work, unit in run.do(works, publish=False, batch_size=None).pairs}
 
 
 def _constrained(run: Resolution, graphs: dict[str, Graph]) -> dict[str, Graph]:
