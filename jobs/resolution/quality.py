@@ -282,7 +282,7 @@ class MeasureStructure(Work, unit=structure.VERSION, stage="structure", makes=[C
 def judge(run: Resolution, graphs: Mapping[str, Graph]) -> None:
     """Publish ``metrics`` of graphs with gold, and of one that is no study what else is asked about its clusters."""
     config, files = run.config, run.sources.files
-    named = {"names": config.names, "groups": config.groups, "id": config.records and config.records.id}
+    named = {"names": config.names, "groups": config.groups, "id": config.records.id if config.records else None}
     columns = {name: column for name, column in named.items() if column is not None and name not in files}
     known = ("gold", "records", "names", "groups", "sampled_pairs")
     versions = {name: files[name].identity for name in known if name in files}

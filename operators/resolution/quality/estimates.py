@@ -25,7 +25,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from tiltmeter.operators.compute.arrays import BoolArray, IntArray
+from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.philox import Stream
 from tiltmeter.operators.resolution.quality.overlaps import Overlaps, pairs_of
@@ -50,8 +50,8 @@ def entity_parts(table: Overlaps, members: BoolArray | None = None) -> dict[str,
     """
     num, gold_num = table.num, table.gold_sizes.size
 
-    def sums(values: NDArray[np.generic]) -> NDArray[np.float64]:
-        return np.bincount(table.gold, values, gold_num)
+    def sums(values: NDArray[np.number]) -> FloatArray:
+        return np.asarray(np.bincount(table.gold, values, gold_num), dtype=np.float64)
 
     sizes = table.cluster_sizes if members is None else np.bincount(table.cluster, num)
     of_cluster, of_gold = sizes[table.cluster].astype(np.int64), table.gold_sizes[table.gold]
