@@ -1,7 +1,6 @@
 """How good clusters are: against true ones, estimated from a sample of these, by group, and how they hold together."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -35,7 +34,7 @@ from tiltmeter.jobs.resolution.tables import (
 )
 from tiltmeter.jobs.runtime.published import Frames
 from tiltmeter.jobs.runtime.table import Estimate
-from tiltmeter.jobs.runtime.work import Subject, Work
+from tiltmeter.jobs.runtime.work import Work
 from tiltmeter.operators.compute.arrays import IntArray
 from tiltmeter.operators.resolution.ids import as_ids, as_text
 from tiltmeter.operators.resolution.quality import estimates, metrics, structure
@@ -60,34 +59,23 @@ _UNDEFINED = {
 }
 
 
-@dataclass(frozen=True)
-class Truth(Subject):
+class Judged(Work):
     """Clusters of a graph beside true ones, and what else is known of its records.
 
     Attributes:
-        pairs: scored ones, where these and gold are all that tells records.
+        scored: pairs, where these and gold are all that tells records.
         files: by the setting that names them; none of a study.
         columns: of the file ``records``: ``id``, and what ``names`` and ``groups`` name.
     """
 
+    graph: str
     clusters: TableRef
     gold: TableRef | None
-    pairs: TableRef | None
+    scored: TableRef | None
     files: Mapping[str, Identity]
     columns: Mapping[str, str]
 
-    @property
-    def identity(self) -> Mapping[str, Any]:
-        """Files and columns."""
-        return {"files": self.files, "columns": self.columns}
-
-    @property
-    def inputs(self) -> dict[str, Sequence[TableRef]]:
-        """Tables of the graph."""
-        refs = {"clusters": self.clusters, "gold": self.gold, "scored": self.pairs}
-        return {name: [] if ref is None else [ref] for name, ref in refs.items()}
-
-    def rows(self, store: Store) -> pl.DataFrame:
+    def records(self, store: Store) -> pl.DataFrame:
         """``record, cluster, true, is_absent``: records that the prediction lacks are alone in clusters of their own.
 
         True clusters are numbered from 0, -1 where they are not known. Scored pairs lack records that only gold has, a
@@ -96,8 +84,8 @@ class Truth(Subject):
         rows = pl.DataFrame(store.read(self.clusters)).select("record", "cluster")
         gold = store.read(self.gold)["cluster"] if self.gold else pa.nulls(rows.height, pa.int64())
         rows = rows.with_columns(pl.Series("true", gold), pl.lit(value=False).alias("is_absent"))
-        if self.pairs is not None:
-            ends = np.concatenate(pair_columns(store.read(self.pairs))[:2])
+        if self.scored is not None:
+            ends = np.concatenate(pair_columns(store.read(self.scored))[:2])
             is_alone = pl.Series(np.bincount(ends, minlength=rows.height) == 0)
             rows = rows.with_columns(is_absent=is_alone & rows["true"].is_not_null())
         elif "records" in self.files and self.gold:
@@ -143,22 +131,20 @@ def _all(rows: pl.DataFrame) -> Overlaps:
     return overlaps(rows["cluster"].to_numpy(), true, true >= 0)
 
 
-class MeasureAgreement(Work, unit=metrics.VERSION, stage="metrics", makes=[Metrics, AbsentRecords]):
+class MeasureAgreement(Judged, unit=metrics.VERSION, stage="metrics", makes=[Metrics, AbsentRecords]):
     """How far clusters agree with true ones."""
 
-    graph: str
-    truth: Truth
     reference_scorer: bool
 
     def rows(self, store: Store) -> Iterator[Metrics | AbsentRecords]:
         """Of the records whose true cluster is known."""
-        rows = self.truth.rows(store)
+        rows = self.records(store)
         labels, true = (rows.filter(pl.col("true") >= 0)[name].to_numpy() for name in ("cluster", "true"))
         zero = 0.0 if self.reference_scorer else float("nan")
         values = metrics.partition_metrics(labels, true)._asdict()
         values |= {name: zero for name, value in values.items() if np.isnan(value)}
         values |= cluster_metrics(overlaps(labels, true), zero) | {"lowest_precision": lowest_precision(_all(rows))}
-        for name, (above, below) in self.truth.named(rows).items():
+        for name, (above, below) in self.named(rows).items():
             values[name] = float(np.sum(above) / np.sum(below)) if np.any(below) else float("nan")
         absent = rows.filter("is_absent")["record"]
         about: dict[str, Any] = {"graph": self.graph, "num_records": labels.size, "num_absent": absent.len()}
@@ -168,28 +154,26 @@ class MeasureAgreement(Work, unit=metrics.VERSION, stage="metrics", makes=[Metri
         yield from (AbsentRecords(graph=self.graph, record=record) for record in absent)
 
 
-class EstimateQuality(Work, unit=estimates.VERSION, stage="estimates", makes=[Estimates]):
+class EstimateQuality(Judged, unit=estimates.VERSION, stage="estimates", makes=[Estimates]):
     """How good all clusters are, by a sample of true ones, of pairs within clusters, or both."""
 
-    graph: str
-    truth: Truth
     design: Design | None
 
     def rows(self, store: Store) -> Iterator[Estimates]:
         """Of true clusters first."""
-        rows = self.truth.rows(store)
+        rows = self.records(store)
         if self.design is not None:
             table = _all(rows)
             parts, draws = (
-                entity_parts(table) | self.truth.named(rows),
-                self.truth.num_draws(rows, table.gold_sizes.size),
+                entity_parts(table) | self.named(rows),
+                self.num_draws(rows, table.gold_sizes.size),
             )
             for target, one in estimates.estimates(
                 parts, table.gold_sizes, self.design, draws, rows.height, level=_LEVEL
             ):
                 yield self._row(target, self.design, one, int(np.count_nonzero(parts[target].below)))
-        if "sampled_pairs" in self.truth.files:
-            uri = self.truth.files["sampled_pairs"]["uri"]
+        if "sampled_pairs" in self.files:
+            uri = self.files["sampled_pairs"]["uri"]
             yield self._of_pairs(rows, read_records(uri, [*LABELLED_RULES], rules=LABELLED_RULES))
 
     def _of_pairs(self, rows: pl.DataFrame, pairs: pl.DataFrame) -> Estimates:
@@ -213,11 +197,8 @@ def _estimate(one: Inferred) -> Estimate:
     return Estimate(one.value, one.low, one.high)
 
 
-class CompareGroups(Work, unit=f"groups/{estimates.VERSION}", stage="groups", makes=[GroupMetrics, GroupDifferences]):
+class CompareGroups(Judged, unit=f"groups/{estimates.VERSION}", stage="groups", makes=[GroupMetrics, GroupDifferences]):
     """How good clusters are for each group of records, and how far from the others."""
-
-    graph: str
-    truth: Truth
 
     def rows(self, store: Store) -> Iterator[GroupMetrics | GroupDifferences]:
         """Of the records whose true cluster is known.
@@ -225,8 +206,8 @@ class CompareGroups(Work, unit=f"groups/{estimates.VERSION}", stage="groups", ma
         Raises:
             InputError: of too many groups.
         """
-        rows = self.truth.rows(store)
-        codes, names = self.truth.labels("groups", rows)
+        rows = self.records(store)
+        codes, names = self.labels("groups", rows)
         if len(names) > _MOST_GROUPS:
             raise InputError(f"groups: there are {len(names):,}; give {_MOST_GROUPS} at most")
         codes = codes[rows["true"].to_numpy() >= 0]
@@ -288,19 +269,19 @@ def judge(run: Resolution, graphs: Mapping[str, Graph]) -> None:
     versions = {name: files[name].identity for name in known if name in files}
     works: list[Work] = []
     for name, graph in graphs.items():
-        pairs, clusters, gold = graph["pairs"], graph["clusters"], graph.get("gold")
-        truth = Truth(clusters, gold, pairs if config.pairs else None, versions, columns)
-        about: dict[str, Any] = {"label": name, "group": name, "graph": name}
-        if gold:
-            works.append(MeasureAgreement(truth=truth, reference_scorer=config.reference_scorer, **about))
+        about: dict[str, Any] = {"label": name, "group": name, "graph": name, "clusters": graph["clusters"]}
+        truth = about | {"gold": graph.get("gold"), "files": versions, "columns": columns}
+        truth["scored"] = graph["pairs"] if config.pairs and config.gold else None
+        if truth["gold"]:
+            works.append(MeasureAgreement(reference_scorer=config.reference_scorer, **truth))
         if config.gold_sample or config.sampled_pairs:
-            works.append(EstimateQuality(truth=truth, design=config.gold_sample, **about))
+            works.append(EstimateQuality(design=config.gold_sample, **truth))
         if config.groups:
-            works.append(CompareGroups(truth=truth, **about))
+            works.append(CompareGroups(**truth))
         if config.num_to_label:
-            works.append(DrawToLabel(clusters=clusters, num=config.num_to_label, seed=config.seed, **about))
+            works.append(DrawToLabel(num=config.num_to_label, seed=config.seed, **about))
         if not config.mentions:
-            works.append(MeasureStructure(pairs=pairs, clusters=clusters, **about))
+            works.append(MeasureStructure(pairs=graph["pairs"], **about))
     for stage in dict.fromkeys(work.stage for work in works):
         run.do([work for work in works if work.stage == stage], complete=False)
 

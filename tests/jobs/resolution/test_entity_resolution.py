@@ -162,17 +162,16 @@ def test_agreement_with_the_gold_clusters(ruled):
     assert outcome.rows("absent_records") == [{"graph": "pairs", "record": "alone"}]
 
 
-def check_metrics(outcome, expected, num_absent=0, zero=None):
-    """All measures of a run, for which those that are undefined may be 0; and rates of names, if there are some."""
+def check_metrics(outcome, expected, num_absent=0):
+    """All measures of a run; gives rates of names, if there are some."""
     wanted = pair_shares(expected.labels) | entropy_shares(expected.labels) | cluster_shares(expected.labels)
     inside = [len({*records} & expected.gold.keys()) for records in expected.clusters]
     pairs = sum(num * (num - 1) / 2 + num * (len(of) - num) for num, of in zip(inside, expected.clusters, strict=True))
     both = sum(one == other for one, other in itertools.combinations(expected.labels, 2))
-    wanted["lowest_precision"] = both / pairs if pairs else zero
+    wanted["lowest_precision"] = both / pairs if pairs else None
     rows = {row["metric"]: row for row in outcome.rows("metrics")}
     rates = {name: rows.pop(name)["value"] for name in ("homonymy", "name_variation") if name in rows}
-    values = {name: zero if value is None else value for name, value in wanted.items()}
-    assert {name: row["value"] for name, row in rows.items()} == pytest.approx(values)
+    assert {name: row["value"] for name, row in rows.items()} == pytest.approx(wanted)
     assert {(row["num_records"], row["num_absent"]) for row in rows.values()} == {(len(expected.gold), num_absent)}
     return rates
 
@@ -442,7 +441,7 @@ def test_records_are_scored_by_labelled_pairs_of_a_file_and_measured_on_all(run_
     assert_frame_equal(trained, train_scorer(records, labelled, scorer), check_column_order=False)
     expected = Resolved(pairs, "forbid", None, true, others=tuple(records["key"]))
     check_partition(outcome, expected)
-    rates, found = check_metrics(outcome, expected, zero=0.0), np.array([*expected.cluster.values()])
+    rates, found = check_metrics(outcome, expected), np.array([*expected.cluster.values()])
     gold, names, cities = (records.sort("key")[name].rank("dense").to_numpy() - 1 for name in ("home", "code", "city"))
     assert rates == {name: sum(above) / sum(below) for name, (above, below) in name_parts(gold, names).items()}
     table = overlaps(found, gold)
@@ -527,6 +526,22 @@ def test_quality_is_estimated_from_draws_names_groups_and_pairs_of_files(resolve
     check_estimates(rows, parts, made, "by_record")
     groups = np.array(["uvw".index(GROUPS[name]) if name in GROUPS else -1 for name in names])
     check_groups(outcome, table, groups[known], "uvw")
+
+
+@pytest.mark.parametrize("zero", [None, 0.0])
+def test_reference_scores_are_0_where_there_is_nothing_to_share(resolve, zero):
+    rows, gold = [("a", "b", -1.0), ("b", "c", -0.5)], {"a": 1, "b": 2, "c": 3}
+    outcome = resolve(rows, *([] if zero is None else ["reference_scorer=true"]), gold=gold)
+    values = {row["metric"]: row["value"] for row in outcome.rows("metrics")}
+    shares = [f"{prefix}{kind}" for prefix in ("", "muc_") for kind in ("precision", "recall", "f1")]
+    assert [values[name] for name in shares] == [zero] * 6
+    assert values["conll_f1"] == (None if zero is None else pytest.approx(2 / 3))
+    reasons = {row["metric"]: row["reason"] for row in outcome.rows("metrics", status="undefined")}
+    assert reasons.keys() == {"lowest_precision", *([*shares, "conll_f1"] if zero is None else [])}
+    assert reasons["lowest_precision"] == "no two records are together, so there is no share"
+    if zero is None:
+        reason = "MUC is undefined, as no two records are together; reference_scorer=true counts it as 0"
+        assert reasons["conll_f1"] == reason
 
 
 def test_clusters_have_their_bridges_and_density(ruled):
