@@ -48,7 +48,7 @@ def cluster_metrics(table: Overlaps, undefined: float = math.nan) -> dict[str, f
         "b_cubed_by_cluster": tuple(float((num / of_gold) @ share) / gold_sizes.size for share in shares),
         "ceaf_mention": (mention / total, mention / total),
         "ceaf_entity": (entity / sizes.size, entity / gold_sizes.size),
-        "muc": tuple(_share(joined, total - of.size, undefined) for of in (sizes, gold_sizes)),
+        "muc": tuple(_share(joined, total - side.size, undefined) for side in (sizes, gold_sizes)),
     }
     measures = {name: (*values, harmonic(*values)) for name, values in both.items()} | {"blanc": _blanc(table)}
     named = {
@@ -134,13 +134,13 @@ def _mapped(cluster: IntArray, gold: IntArray, values: FloatArray) -> float:
 
 def _blanc(table: Overlaps) -> tuple[float, float, float]:
     total = int(table.num.sum())
-    both, found, gold = map(num_pairs, (table.num, table.cluster_sizes, table.gold_sizes))
+    both, linked, gold = map(num_pairs, (table.num, table.cluster_sizes, table.gold_sizes))
     every = total * (total - 1) // 2
-    halves = [(both, found, gold), (every - found - gold + both, every - found, every - gold)]
+    halves = [(both, linked, gold), (every - linked - gold + both, every - linked, every - gold)]
     counting = [half for half in halves if half[2]]
     if not counting:
         return math.nan, math.nan, math.nan
-    values = [(_share(hits, of, 0.0), hits / true, 2.0 * hits / (of + true)) for hits, of, true in counting]
+    values = [(_share(hits, made, 0.0), hits / true, 2.0 * hits / (made + true)) for hits, made, true in counting]
     precision, recall, f1 = np.mean(values, axis=0).tolist()
     return precision, recall, f1
 

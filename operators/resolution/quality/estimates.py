@@ -55,27 +55,27 @@ def entity_parts(table: Overlaps, members: BoolArray | None = None) -> dict[str,
 
     sizes = table.cluster_sizes if members is None else np.bincount(table.cluster, num)
     of_cluster, of_gold = sizes[table.cluster].astype(np.int64), table.gold_sizes[table.gold]
-    own = num if members is None else np.bincount(table.cells, members, num.size).astype(np.int64)
-    own_sizes = np.bincount(table.cluster, own)[table.cluster]
-    own_gold = sums(own)
-    hits = sums(pairs_of(num) - pairs_of(num - own))
-    false = sums(own * (of_cluster - num) + (num - own) * (own_sizes - own)) / 2.0
-    pairs = pairs_of(table.gold_sizes) - pairs_of(table.gold_sizes - own_gold.astype(np.int64))
-    has, equal = (own_gold > 0).astype(np.float64), sums((num == of_cluster) & (num == of_gold))
+    inside = num if members is None else np.bincount(table.cells, members, num.size).astype(np.int64)
+    inside_sizes = np.bincount(table.cluster, inside)[table.cluster]
+    inside_gold = sums(inside)
+    hits = sums(pairs_of(num) - pairs_of(num - inside))
+    false = sums(inside * (of_cluster - num) + (num - inside) * (inside_sizes - inside)) / 2.0
+    pairs = pairs_of(table.gold_sizes) - pairs_of(table.gold_sizes - inside_gold.astype(np.int64))
+    has, equal = (inside_gold > 0).astype(np.float64), sums((num == of_cluster) & (num == of_gold))
     parts = {
         "precision": Parts(hits, hits + false),
         "recall": Parts(hits, pairs),
         "cluster_recall": Parts(equal * has, has),
-        "b_cubed_precision": Parts(sums(own * num / of_cluster), own_gold),
-        "b_cubed_recall": Parts(sums(own * num / of_gold), own_gold),
+        "b_cubed_precision": Parts(sums(inside * num / of_cluster), inside_gold),
+        "b_cubed_recall": Parts(sums(inside * num / of_gold), inside_gold),
     }
     if members is not None:
         return parts
     return parts | {
         "f1": Parts(2.0 * hits, hits + false + pairs),
         "cluster_precision": Parts(equal, sums(num / of_cluster)),
-        "matching_rate": Parts(own_gold * (own_gold > 1), own_gold),
-        "mean_size": Parts(own_gold, has),
+        "matching_rate": Parts(inside_gold * (inside_gold > 1), inside_gold),
+        "mean_size": Parts(inside_gold, has),
     }
 
 
@@ -95,10 +95,10 @@ def name_parts(gold: IntArray, names: IntArray) -> dict[str, Parts]:
     total = np.bincount(names[names >= 0], minlength=width)
     num = np.bincount(cluster, minlength=int(gold.max()) + 1)
     num_shared = np.bincount(cluster, total[name] > within, num.size)
-    several, shared, has = (
+    variation, homonymy, has = (
         (values > least).astype(np.float64) for values, least in ((num, 1), (num_shared, 0), (num, 0))
     )
-    return {"name_variation": Parts(several, has), "homonymy": Parts(shared, has)}
+    return {"name_variation": Parts(variation, has), "homonymy": Parts(homonymy, has)}
 
 
 def estimates(
@@ -147,10 +147,13 @@ def compared_groups(
         for group in range(num_groups)
     ]
     for metric in sides[0][0] if sides else ():
-        apart = [ratio_difference(own[metric], others[metric], units, level=level) for own, others in sides]
+        apart = [
+            ratio_difference(group_parts[metric], other_parts[metric], units, level=level)
+            for group_parts, other_parts in sides
+        ]
         adjusted = holm(np.array([one.p for one in apart]))
-        for group, (own, _) in enumerate(sides):
-            value = sampled_ratio(own[metric], units, level=level)
+        for group, (group_parts, _) in enumerate(sides):
+            value = sampled_ratio(group_parts[metric], units, level=level)
             yield metric, group, value, apart[group], float(adjusted[group])
 
 

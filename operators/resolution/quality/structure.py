@@ -56,14 +56,14 @@ def _bridges(starts: IntArray, neighbours: IntArray, pairs: IntArray, num_pairs:
                 seen += 1
                 rank[node] = low[node] = seen
             if place[node] < starts[node + 1]:
-                at = place[node]
+                cell = place[node]
                 place[node] += 1
-                other = neighbours[at]
+                other = neighbours[cell]
                 if rank[other] == 0:
-                    entry[other] = pairs[at]
+                    entry[other] = pairs[cell]
                     depth += 1
                     path[depth] = other
-                elif pairs[at] != entry[node]:
+                elif pairs[cell] != entry[node]:
                     low[node] = min(low[node], rank[other])
             else:
                 depth -= 1
