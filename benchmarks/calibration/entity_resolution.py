@@ -20,8 +20,8 @@ from tiltmeter.operators.resolution.quality.estimates import (
     name_parts,
 )
 from tiltmeter.operators.resolution.quality.overlaps import Overlaps, overlaps
+from tiltmeter.operators.statistics.designs.ratios import Parts
 from tiltmeter.operators.statistics.means import share
-from tiltmeter.operators.statistics.ratios import Parts
 from tiltmeter.operators.statistics.units import Inferred, each
 
 JOB = "entity_resolution"

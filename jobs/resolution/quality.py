@@ -41,8 +41,8 @@ from tiltmeter.operators.resolution.quality import estimates, metrics, structure
 from tiltmeter.operators.resolution.quality.coreference import cluster_metrics, lowest_precision
 from tiltmeter.operators.resolution.quality.estimates import Design, compared_groups, entity_parts
 from tiltmeter.operators.resolution.quality.overlaps import Overlaps, overlaps
+from tiltmeter.operators.statistics.designs.ratios import Parts
 from tiltmeter.operators.statistics.means import share
-from tiltmeter.operators.statistics.ratios import Parts
 from tiltmeter.operators.statistics.units import Inferred, each
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.records import numbers, read_records

@@ -29,9 +29,9 @@ from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.philox import Stream
 from tiltmeter.operators.resolution.quality.overlaps import Overlaps, pairs_of
+from tiltmeter.operators.statistics.designs.ratios import Parts, ratio_difference, sampled_ratio
 from tiltmeter.operators.statistics.intervals import LOG, LOGIT
 from tiltmeter.operators.statistics.multiplicity import holm
-from tiltmeter.operators.statistics.ratios import Parts, ratio_difference, sampled_ratio
 from tiltmeter.operators.statistics.units import Inferred, each
 
 VERSION = "cluster_estimates/1"
@@ -110,7 +110,7 @@ def estimates(
     *,
     level: float = 0.95,
 ) -> Iterator[tuple[str, Inferred]]:
-    """The targets, each with its interval by :mod:`.ratios`, over draws: a cluster drawn twice counts twice.
+    """The targets, each with its interval by :mod:`.designs.ratios`, over draws: a cluster drawn twice counts twice.
 
     Args:
         parts: by target, ``[drawn clusters]``.

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tiltmeter.operators.statistics.designs.ratios import Parts, ratio_difference, sampled_ratio
 from tiltmeter.operators.statistics.intervals import LOG
-from tiltmeter.operators.statistics.ratios import Parts, ratio_difference, sampled_ratio
 from tiltmeter.operators.statistics.units import each, units_of
 
 RNG = np.random.default_rng(2)
