@@ -288,8 +288,8 @@ def judge(run: Resolution, graphs: Mapping[str, Graph]) -> None:
 
 # --- the page -----------------------------------------------------------------------------------------------------
 
-_SHOWS = [
-    Show(
+_SHOWS = {
+    "Estimated from a sample": Show(
         Estimates,
         "Estimates for all clusters, with intervals that hold 95 % over samples drawn alike, each by itself. A sample "
         "of entities seldom has a rare merge of large clusters: precision is then below its interval more often. Where "
@@ -297,21 +297,22 @@ _SHOWS = [
         "num_to_label=200 draws them, sampled_pairs=<file> takes them; 200 without an error show at least 98.2 %.",
         "target design value effective_number num_clusters reason?",
     ),
-    Show(
+    "By group": Show(
         GroupMetrics,
         "Pairs count with at least one record of the group, B-cubed over its records, clusters if they have one of "
         "them. Intervals hold 95 % over true clusters, each by itself.",
         "metric group value num_records num_clusters reason?",
         most=100,
     ),
-    Show(
+    "Differences between groups": Show(
         GroupDifferences,
         "Each group less all others together, over the same true clusters, each left out of both in turn. p: of no "
-        "difference, two-sided, by Student’s t; p holm: adjusted for the groups of a measure, not for its measures.",
+        "difference, two-sided, by Student’s t; p holm: adjusted for the groups of a measure, not for its measures. A "
+        "group of few records is met in larger clusters, and may differ in cluster recall for that alone.",
         "metric group difference p p_holm num_clusters reason?",
         most=100,
     ),
-    Show(
+    "To be labelled": Show(
         PairsToLabel,
         "Drawn uniformly from all pairs within clusters: say of each whether it is a match, and set sampled_pairs. The "
         "table records_to_label has records: give the whole entity of each as gold, with gold_sample=by_record, and in "
@@ -319,23 +320,18 @@ _SHOWS = [
         "left right cluster",
         most=_NUM_SHOWN,
     ),
-    Show(AbsentRecords, "Each counts as a cluster of its own.", "record", most=_NUM_SHOWN),
-]
-_TITLES = {
-    "estimates": "Estimated from a sample",
-    "group_metrics": "By group",
-    "group_differences": "Differences between groups",
-    "pairs_to_label": "To be labelled",
-    "absent_records": "Records of gold that the prediction lacks",
+    "Records of gold that the prediction lacks": Show(
+        AbsentRecords, "Each counts as a cluster of its own.", "record", most=_NUM_SHOWN
+    ),
 }
 
 
 def sections(frames: Frames) -> Iterator[Section]:
     """What says how good the clusters are, but for agreement with gold."""
-    for show in _SHOWS:
+    for title, show in _SHOWS.items():
         name = show.table.table_name
         if name in frames and frames[name].height:
-            yield Section(name.replace("_", "-"), _TITLES[name], show.blocks(frames))
+            yield Section(name.replace("_", "-"), title, show.blocks(frames))
     if "cluster_structure" in frames:
         yield Section("structure", "Clusters to be reviewed first", [*_weak(frames.scan("cluster_structure"))])
 
