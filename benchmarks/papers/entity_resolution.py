@@ -17,9 +17,9 @@ from tiltmeter.operators.resolution import Problem, partition, partition_metrics
 from tiltmeter.operators.resolution.baselines.cliques import allowed_graph, clustering_coefficient
 from tiltmeter.operators.resolution.clustering import Solver
 from tiltmeter.operators.resolution.explanations import standings
-from tiltmeter.operators.resolution.metrics import PartitionMetrics
 from tiltmeter.operators.resolution.pairs import clean_pairs
 from tiltmeter.operators.resolution.problem import Missing
+from tiltmeter.operators.resolution.quality.metrics import PartitionMetrics
 from tiltmeter.operators.resolution.solvers import reducing_solver
 from tiltmeter.operators.resolution.synthetic import synthetic_scores
 

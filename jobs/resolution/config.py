@@ -12,6 +12,7 @@ from tiltmeter.jobs.runtime.settings.fields import Count, Least0, Text, settings
 from tiltmeter.operators.resolution.baselines.packing import ENGINE, Packing
 from tiltmeter.operators.resolution.clustering import Solver
 from tiltmeter.operators.resolution.problem import Missing
+from tiltmeter.operators.resolution.quality.estimates import Design
 from tiltmeter.operators.resolution.records.scorer import Scorer
 from tiltmeter.operators.resolution.solvers import PACKINGS, check_solver
 from tiltmeter.operators.text.normalisation import as_labels
@@ -124,6 +125,12 @@ class ResolutionRun(CommonConfig):
     records: RecordScorer | None
     mentions: MentionStudy | None
     gold: Text | None
+    gold_sample: Design | None
+    reference_scorer: bool
+    names: Text | None
+    groups: Text | None
+    sampled_pairs: Text | None
+    num_to_label: Least0
     must_link: _Pairs | None
     cannot_link: _Pairs | None
     one_per_source: Text | None
@@ -150,6 +157,15 @@ class ResolutionRun(CommonConfig):
             )
         if self.mentions is not None and (self.threshold is not None or self.gold is not None):
             raise ValueError("threshold, gold: a study has its own; set mentions.thresholds, and leave out gold")
+        return self
+
+    @pydantic.model_validator(mode="after")
+    def _judged_clusters(self) -> Self:
+        for name in ("gold_sample", "names", "groups"):
+            if getattr(self, name) is not None and self.gold is None:
+                raise ValueError(f"{name}: is about true clusters; set gold=<file with record and cluster>")
+        if self.mentions is not None and (self.sampled_pairs is not None or self.num_to_label):
+            raise ValueError("sampled_pairs, num_to_label: are for one graph; leave them out of a study")
         return self
 
     @pydantic.model_validator(mode="after")

@@ -1,4 +1,4 @@
-"""What came of a partition: agreement with gold clusters, and why records are together or apart."""
+"""What came of a partition: why records are together or apart."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,12 +13,11 @@ from tiltmeter.jobs.resolution.config import Question
 from tiltmeter.jobs.resolution.graphs import Graph, Resolution, pair_columns
 from tiltmeter.jobs.resolution.partitions import bundles_of, changed_problem
 from tiltmeter.jobs.resolution.previous import DECISIONS, Previous, join_in_order
-from tiltmeter.jobs.resolution.tables import DrawnPairs, Explanations, Metrics
+from tiltmeter.jobs.resolution.tables import DrawnPairs, Explanations
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.work import Subject, Work
 from tiltmeter.operators.compute.arrays import IntArray
 from tiltmeter.operators.resolution import explanations as partition_explanations
-from tiltmeter.operators.resolution import metrics as partition_metrics
 from tiltmeter.operators.resolution.explanations import (
     Pairs,
     Standings,
@@ -43,8 +42,8 @@ Asked = Sequence[tuple[str, str | None, int | None]]
 
 
 def assess(run: Resolution, graphs: Mapping[str, Graph], questions: Questions, previous: Previous) -> None:
-    """Publish ``metrics`` of graphs with gold clusters, ``explanations``, and ``drawn_pairs`` where some are drawn."""
-    measures, reasons, drawings = [], [], []
+    """Publish ``explanations``, and ``drawn_pairs`` where some are drawn."""
+    reasons, drawings = [], []
     for name, graph in graphs.items():
         gold, pairs, clusters = graph.get("gold"), graph["pairs"], graph["clusters"]
         asked = [(question.record, question.other, question.cluster) for question in questions.get(name, ())]
@@ -61,33 +60,10 @@ def assess(run: Resolution, graphs: Mapping[str, Graph], questions: Questions, p
                 kept=Kept(previous, graph["contents"].select("reused"), bundles_of(graph)) if previous.tables else None,
             )
         )
-        if gold:
-            measures.append(MeasureAgreement(label=name, group=name, graph=name, gold=gold, clusters=clusters))
         if drawn := run.config.drawn:
             drawings.append(DrawPairs(label=name, group=name, graph=name, drawn=drawn, pairs=pairs, clusters=clusters))
-    run.do(measures, complete=False)
     run.do(reasons, complete=False)
     run.do(drawings, complete=False)
-
-
-class MeasureAgreement(Work, unit=partition_metrics.VERSION, stage="metrics", makes=[Metrics]):
-    """How far clusters agree with true ones."""
-
-    graph: str
-    gold: TableRef
-    clusters: TableRef
-
-    def rows(self, store: Store) -> Iterator[Metrics]:
-        """Of the records that both have."""
-        gold = store.read(self.gold)["cluster"]
-        labels = store.read(self.clusters)["cluster"].to_numpy()
-        known = np.flatnonzero(gold.is_valid().to_numpy(zero_copy_only=False))
-        measured = partition_metrics.partition_metrics(labels[known], gold.drop_null().to_numpy())
-        for name, value in measured._asdict().items():
-            row = Metrics(graph=self.graph, metric=name, value=float(value), num_records=len(known))
-            if np.isnan(value):
-                row.fail("undefined", "no two records are together, so there is no share")
-            yield row
 
 
 class DrawPairs(Work, unit="drawn_pairs/1", stage="drawn pairs", makes=[DrawnPairs]):

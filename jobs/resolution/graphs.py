@@ -1,8 +1,7 @@
-"""The graphs of a run: scored pairs of a file, synthetic ones of a study, or those of messy records."""
+"""The graphs of a run: scored pairs of a file, or synthetic ones of a study."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -11,21 +10,18 @@ import polars as pl
 import pyarrow as pa
 
 from tiltmeter.cluster.work import Tables
-from tiltmeter.jobs.resolution.config import MentionStudy, RecordScorer, ResolutionRun
-from tiltmeter.jobs.resolution.tables import Agreements, PairCounts
+from tiltmeter.jobs.resolution.config import MentionStudy, ResolutionRun
+from tiltmeter.jobs.resolution.tables import PairCounts
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.files import Files
 from tiltmeter.jobs.runtime.table import tables_of
-from tiltmeter.jobs.runtime.work import Subject, Work
+from tiltmeter.jobs.runtime.work import Work
 from tiltmeter.operators.compute.arrays import FloatArray, IntArray
 from tiltmeter.operators.resolution import pairs as scored_pairs
 from tiltmeter.operators.resolution import synthetic
 from tiltmeter.operators.resolution.ids import as_ids, different_ids, numbered_ids
 from tiltmeter.operators.resolution.pairs import ScoredPairs, clean_pairs, weights_of
 from tiltmeter.operators.resolution.problem import Missing
-from tiltmeter.operators.resolution.records import linkage as record_linkage
-from tiltmeter.operators.resolution.records.labelled_pairs import draw_labelled, training_clusters
-from tiltmeter.operators.resolution.records.scoring import score_pairs, train_scorer
 from tiltmeter.storage.corpora.sources import FoundFile
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.redaction import redacted
@@ -52,30 +48,6 @@ MENTION_RULES: Rules = dict.fromkeys(("topic", "mention_id", "mention_class", "c
 
 _ROUNDING = 1e-6
 """By which weights may differ from those of the probabilities beside them: as of numbers with six digits."""
-
-
-def read_graphs(run: Resolution) -> dict[str, Graph]:
-    """The graphs by name; those that can't be read are missing.
-
-    Raises:
-        UnitsFailed: if none can.
-    """
-    config, files = run.config, run.sources.files
-    if config.records is not None:
-        works: list[ReadGraph] = [score_records(run, config.records)]
-    elif config.mentions is not None:
-        works = study_graphs(config, config.mentions, files["mentions"])
-    else:
-        works = [
-            ReadPairs(
-                label=redacted(files["pairs"].uri),
-                group="pairs",
-                files={name: files[name].identity for name in ("pairs", "gold") if name in files},
-                threshold=config.threshold,
-                missing=config.missing,
-            )
-        ]
-    return {work.group: unit.tables for work, unit in run.do(works, publish=False, batch_size=None).pairs}
 
 
 class ReadGraph(Work, stage="read pairs", makes=[PairCounts]):
@@ -154,7 +126,7 @@ def score_columns(uri: str) -> list[str]:
 
 
 @contextmanager
-def _refused(where: str) -> Iterator[None]:
+def refused(where: str) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
@@ -168,7 +140,7 @@ def read_ids(uri: str, columns: Sequence[str], setting: str, rules: Rules) -> pl
         InputError: if one can't be read.
     """
     rows = read_records(uri, [*dict.fromkeys([*columns, *rules])], rules=rules)
-    with _refused(f"{setting}={redacted(uri)}"):
+    with refused(f"{setting}={redacted(uri)}"):
         return pl.DataFrame([as_ids(rows[name]) for name in columns])
 
 
@@ -195,9 +167,9 @@ class ReadPairs(ReadGraph, unit=scored_pairs.VERSION):
         gold = read_gold(self.files["gold"]["uri"], as_ids(different)) if "gold" in self.files else None
         ids, [left, right] = numbered_ids(different, ends, [] if gold is None else [gold["record"]])
         del rows, ends
-        with _refused(where):
+        with refused(where):
             pairs = clean_pairs(left, right, weights, self.threshold)
-        return self.graph_tables(ids, pairs, None if gold is None else _clusters(ids, gold))
+        return self.graph_tables(ids, pairs, None if gold is None else gold_of(ids, gold))
 
 
 def _ends(rows: pl.DataFrame, where: str) -> list[pl.Series]:
@@ -208,7 +180,7 @@ def _ends(rows: pl.DataFrame, where: str) -> list[pl.Series]:
             f"{where}: left is {kinds[0]} and right is {kinds[1]}, so that 1 and 1.0 would be two records; give both "
             "one type"
         )
-    with _refused(where):
+    with refused(where):
         return [rows[end] if kinds[0] == kinds[1] and kinds[0].is_integer() else as_ids(rows[end]) for end in ENDS]
 
 
@@ -250,7 +222,7 @@ def read_gold(uri: str, known: pl.Series) -> pl.DataFrame:
     return gold
 
 
-def _clusters(ids: pl.Series, gold: pl.DataFrame) -> pl.Series:
+def gold_of(ids: pl.Series, gold: pl.DataFrame) -> pl.Series:
     return ids.to_frame("record").join(gold, on="record", how="left", maintain_order="left")["cluster"]
 
 
@@ -337,112 +309,3 @@ def _mentions(uri: str, topic: str, kind: str) -> pl.DataFrame:
             "if they are unique within a document only, add a column 'document'"
         )
     return records
-
-
-# --- messy records --------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class MessyRecords(Subject):
-    """Records, and what a scorer learns of them: ``files`` are ``records``, and ``labelled`` or ``clusters``."""
-
-    files: Mapping[str, Identity]
-    scorer: RecordScorer
-    seed: int
-
-    @property
-    def identity(self) -> Mapping[str, Any]:
-        """Settings of every unit that is about them."""
-        return {"files": self.files, "scorer": self.scorer, "seed": self.seed}
-
-    def read(self) -> pl.DataFrame:
-        """The records, with the columns that are needed."""
-        rules = record_rules(self.scorer.id)
-        return read_records(self.files["records"]["uri"], self.scorer.columns, rules=rules)
-
-
-class TrainScorer(Work, unit=record_linkage.VERSION, stage="train scorer", makes=[Agreements]):
-    """What agreements mean, and the records of the clusters that it was learnt from."""
-
-    records: MessyRecords
-
-    def tables(self, _: Store) -> Tables:
-        """``agreements`` and ``training``."""
-        scorer, files, seed = self.records.scorer, self.records.files, self.records.seed
-        records, training = self.records.read(), pl.Series("record", [], pl.String)
-        if "clusters" in files:
-            gold = read_records(files["clusters"]["uri"], [*GOLD_RULES], rules=GOLD_RULES)
-            labelled = draw_labelled(records, gold, scorer, seed)
-            training = training_clusters(gold, scorer, seed)["record"]
-        else:
-            labelled = read_records(files["labelled"]["uri"], [*LABELLED_RULES], rules=LABELLED_RULES)
-        schema = Agreements.schema()
-        yield "agreements", train_scorer(records, labelled, scorer).select(schema.names).to_arrow().cast(schema)
-        yield "training", pa.table({"record": training.to_arrow().cast(pa.string())})
-
-
-class ScoreRecords(Work, unit="record_scores/1", stage="score records"):
-    """Proposed pairs of a part of the records, with their match probabilities."""
-
-    records: MessyRecords
-    learnt: TableRef
-    part: int
-
-    def tables(self, store: Store) -> Tables:
-        """``pairs``, by the ids of their records."""
-        scorer = self.records.scorer
-        pairs = score_pairs(self.records.read(), pl.DataFrame(store.read(self.learnt)), scorer, self.part)
-        kinds = pa.schema([("left", pa.string()), ("right", pa.string()), ("match_probability", pa.float64())])
-        yield "pairs", pairs.select(kinds.names).to_arrow().cast(kinds)
-
-
-class JoinScores(ReadGraph, unit=f"record_graph/{scored_pairs.VERSION}"):
-    """The graph of scored records: ``id`` is their column of ids, ``training`` those that the scorer learnt from."""
-
-    files: Mapping[str, Identity]
-    id: str
-    pairs: Sequence[TableRef]
-    training: TableRef
-
-    def tables(self, store: Store) -> Tables:
-        """Of the graph."""
-        rows = pl.concat(pl.DataFrame(store.read(ref)) for ref in self.pairs)
-        [every] = read_ids(self.files["records"]["uri"], [self.id], "records.path", record_rules(self.id))
-        ends = [rows["left"], rows["right"]]
-        ids, [left, right] = numbered_ids(different_ids(ends), ends, [every])
-        pairs = clean_pairs(left, right, weights_of(rows["match_probability"].to_numpy()), self.threshold)
-        clusters = None
-        if "gold" in self.files:
-            # What the scorer learnt from would flatter it.
-            training = pl.Series(store.read(self.training)["record"])
-            gold = read_gold(self.files["gold"]["uri"], ids)
-            clusters = _clusters(ids, gold.filter(~pl.col("record").is_in(training.implode())))
-        return self.graph_tables(ids, pairs, clusters)
-
-
-def score_records(run: Resolution, scorer: RecordScorer) -> ReadGraph:
-    """Train a scorer and score the records, which leaves their graph to be made; publishes ``agreements``.
-
-    Raises:
-        UnitsFailed: if the scorer can't be trained, or records can't be scored.
-    """
-    config, files = run.config, run.sources.files
-    versions = {name: files[name].identity for name in ("records", "labelled", "clusters", "gold") if name in files}
-    records = MessyRecords({name: one for name, one in versions.items() if name != "gold"}, scorer, config.seed)
-    about = "records"
-    trained = run.do([TrainScorer(label="scorer", group=about, records=records)], batch_size=None)
-    learnt = trained.one(Agreements)
-    parts = [
-        ScoreRecords(label=f"part {part}", group=about, records=records, learnt=learnt, part=part)
-        for part in range(scorer.num_parts)
-    ]
-    return JoinScores(
-        label=about,
-        group=about,
-        files=versions,
-        id=scorer.id,
-        threshold=config.threshold,
-        missing=config.missing,
-        pairs=run.do(parts, batch_size=None).refs("pairs"),
-        training=trained.one("training"),
-    )

@@ -18,14 +18,18 @@ from tiltmeter.jobs.resolution.graphs import (
     LABELLED_RULES,
     MENTION_RULES,
     Graph,
+    ReadGraph,
+    ReadPairs,
     Resolution,
     pair_rules,
-    read_graphs,
     record_rules,
     score_columns,
+    study_graphs,
 )
 from tiltmeter.jobs.resolution.partitions import partition
 from tiltmeter.jobs.resolution.previous import Previous, find_previous
+from tiltmeter.jobs.resolution.quality import judge
+from tiltmeter.jobs.resolution.records.scoring import score_records
 from tiltmeter.jobs.resolution.tables import TABLES
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.files import Files
@@ -36,7 +40,7 @@ from tiltmeter.operators.resolution.ids import as_ids
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.redaction import redacted
-from tiltmeter.storage.records import check_columns, look_through, read_records
+from tiltmeter.storage.records import check_columns, look_through, read_records, record_columns
 from tiltmeter.storage.records.cells import Rules
 from tiltmeter.storage.store.streaming import pieces
 from tiltmeter.storage.store.tables import write_file
@@ -58,7 +62,32 @@ def run(run: Resolution) -> None:
     # Of a graph that was not partitioned, nothing is published.
     run.publish_all({name: [graph[name] for graph in graphs.values() if name in graph] for name in TABLES})
     export_clusters(run, graphs)
+    judge(run, graphs)
     assess(run, graphs, questions, previous)
+
+
+def read_graphs(run: Resolution) -> dict[str, Graph]:
+    """The graphs by name; those that can't be read are missing.
+
+    Raises:
+        UnitsFailed: if none can.
+    """
+    config, files = run.config, run.sources.files
+    if config.records is not None:
+        works: list[ReadGraph] = [score_records(run, config.records)]
+    elif config.mentions is not None:
+        works = study_graphs(config, config.mentions, files["mentions"])
+    else:
+        works = [
+            ReadPairs(
+                label=redacted(files["pairs"].uri),
+                group="pairs",
+                files={name: files[name].identity for name in ("pairs", "gold") if name in files},
+                threshold=config.threshold,
+                missing=config.missing,
+            )
+        ]
+    return {work.group: unit.tables for work, unit in run.do(works, publish=False, batch_size=None).pairs}
 
 
 def _constrained(run: Resolution, graphs: dict[str, Graph]) -> dict[str, Graph]:
@@ -109,6 +138,7 @@ def find_sources(config: ResolutionRun) -> Files:
             files[name] = _find(path, setting, rules, once, others)
 
     find("gold", config.gold, "gold", GOLD_RULES, [*GOLD_RULES])
+    find("sampled_pairs", config.sampled_pairs, "sampled_pairs", LABELLED_RULES)
     find("must_link", config.must_link, "must_link", END_RULES)
     find("cannot_link", config.cannot_link, "cannot_link", END_RULES)
     find("sources", config.sources, "sources", record_rules("record"), (), origin or "")
@@ -118,6 +148,10 @@ def find_sources(config: ResolutionRun) -> Files:
         find("records", scorer.path, "records.path", record_rules(scorer.id), [scorer.id], *scorer.columns)
         find("labelled", scorer.labelled, "records.labelled", LABELLED_RULES)
         find("clusters", scorer.clusters, "records.clusters", GOLD_RULES, [*GOLD_RULES])
+    for name, path in {"names": config.names, "groups": config.groups}.items():
+        if scorer is None or path not in record_columns(files["records"].uri):
+            column = name.removesuffix("s")
+            find(name, path, name, record_rules("record"), ["record", column], column)
     if config.pairs is not None:
         find("pairs", config.pairs, "pairs", pair_rules(score_columns(find_file(config.pairs, "pairs").uri)))
     if scorer is not None and origin is not None:

@@ -25,6 +25,7 @@ from tiltmeter.jobs.resolution.extracts import (
     weight,
 )
 from tiltmeter.jobs.resolution.figures import MAX_LINES, MAX_RECORDS, by_threshold, cluster_graph, sizes
+from tiltmeter.jobs.resolution.quality import sections
 from tiltmeter.jobs.resolution.tables import METRICS, ConstraintCounts, LedgerCounts, Metrics, PairCounts
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.files import Files
@@ -69,7 +70,7 @@ def page(run: Run[ResolutionRun, Files], frames: Frames) -> Body:
         parts = _study_sections(extracts)
     else:
         title, findings = _TITLE, _findings(extracts)
-        parts = _sections(extracts, config.drawn, config.seed)
+        parts = [*_sections(extracts, config.drawn, config.seed), *sections(frames)]
     doubts: list[Block] = [*_unsolved(extracts.totals["num_none"]), Bullets(list(_optimum(extracts)))]
     lead = Lead(_QUESTION, [Bullets(list(findings))], doubts)
     return Body(title, _facts(config, extracts.counts), lead, [section for section in parts if section.blocks])
@@ -305,7 +306,8 @@ def _agreement(extracts: Extracts) -> Iterator[Block]:
         caption = (
             f"Agreement over the {plural(metrics['num_records'][0], 'record')} that both partitions have. Precision: "
             "share of the pairs within clusters that are within gold clusters as well; recall: the reverse; F1: their "
-            "harmonic mean. All are 1 if the two are the same."
+            "harmonic mean. All are 1 if the two are the same, but for rates of names. Most pairs are apart in both, "
+            "which BLANC counts as agreement."
         )
         yield Show(Metrics, caption, "metric value").grid(metrics)
 

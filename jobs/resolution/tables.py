@@ -1,7 +1,17 @@
 """The tables of `entity_resolution`."""
 
-from tiltmeter.jobs.runtime.table import Table, doc, key, schemas
+from tiltmeter.jobs.runtime.table import Estimate, Table, doc, key, schemas
 
+_KINDS = ("precision", "recall", "f1")
+_FAMILIES = {
+    "cluster": "cluster",
+    "b_cubed": "B-cubed",
+    "b_cubed_by_cluster": "B-cubed by cluster",
+    "ceaf_entity": "CEAF-e",
+    "ceaf_mention": "CEAF-m",
+    "muc": "MUC",
+    "blanc": "BLANC",
+}
 METRICS = {
     "f1": "pairwise F1",
     "precision": "precision",
@@ -11,8 +21,29 @@ METRICS = {
     "v_measure": "V-measure",
     "adjusted_rand": "adjusted Rand index",
     "fowlkes_mallows": "Fowlkes–Mallows index",
+    "lowest_precision": "precision at least, if gold’s clusters are whole",
+    **{f"{name}_{kind}": f"{title} {kind.replace('f1', 'F1')}" for name, title in _FAMILIES.items() for kind in _KINDS},
+    "conll_f1": "CoNLL F1",
+    "name_variation": "gold clusters with several names",
+    "homonymy": "gold clusters that share a name",
 }
 """Of agreement with gold clusters, the most important first."""
+
+TARGETS = {
+    **{name: f"pairwise {METRICS[name].removeprefix('pairwise ')}" for name in ("precision", "recall", "f1")},
+    **{name: METRICS[name] for name in ("cluster_precision", "cluster_recall", "b_cubed_precision", "b_cubed_recall")},
+    "matching_rate": "records that share their true cluster",
+    "mean_size": "records of a true cluster",
+    "name_variation": "true clusters with several names",
+    "homonymy": "true clusters that share a name",
+}
+"""Of estimates."""
+
+_DESIGNS = {
+    "by_record": "whole entities of drawn records",
+    "by_cluster": "drawn entities",
+    "sampled_pairs": "labelled pairs",
+}
 
 _CONSTRAINTS = {
     "must_link": "records that are one entity",
@@ -24,6 +55,7 @@ _COMPONENT = (
     "largest first"
 )
 _MISSING = "what holds for pairs without a score: 'forbid' or 'zero'"
+_OVER_CLUSTERS = "its interval over true clusters, each left out in turn"
 _PACKED = "null where there was no set packing"
 
 
@@ -133,6 +165,57 @@ class Metrics(OfGraph, name="metrics"):
     )
     value: float = doc("from 0 to 1, and 1 if all agrees; the adjusted Rand index may be negative", digits=4)
     num_records: int = doc("records that both have", "records")
+    num_absent: int = doc("of these, that the prediction lacks: each counts as a cluster of its own", "records")
+
+
+class AbsentRecords(OfGraph, name="absent_records", has_status=False):
+    record: str = key("a record of gold that no pair has, or no row of the records")
+
+
+class Estimates(OfGraph, name="estimates"):
+    target: str = key("what is estimated of all clusters", show=TARGETS.__getitem__)
+    design: str = key("what was drawn: 'by_record', 'by_cluster' or 'sampled_pairs'", show=_DESIGNS.__getitem__)
+    value: Estimate = doc("a share, or a number of records", interval="its interval over what was drawn")
+    effective_number: float = doc("units of one weight that would be as uncertain", digits=0)
+    num_clusters: int = doc("clusters that it rests on", "clusters")
+
+
+class OfGroup(OfGraph):
+    group: str = key("group of records")
+    metric: str = key("name of the measure", heading="measure", show=TARGETS.__getitem__)
+
+
+class GroupMetrics(OfGroup, name="group_metrics"):
+    value: Estimate = doc("of its records, of pairs with one of them at least, or of clusters", interval=_OVER_CLUSTERS)
+    num_records: int = doc("its records whose true cluster is known", "records")
+    num_clusters: int = doc("true clusters that it rests on", "clusters")
+
+
+class GroupDifferences(OfGroup, name="group_differences"):
+    difference: Estimate = doc("of the group, less that of all other groups together", interval=_OVER_CLUSTERS)
+    p: float = doc("two-sided, of the hypothesis that there is none", show="p_value")
+    p_holm: float = doc("the same, adjusted by Holm for all groups of the measure", show="p_value")
+    num_clusters: int = doc("true clusters in which the two sides differ", "clusters")
+
+
+class PairsToLabel(OfGraph, name="pairs_to_label", has_status=False):
+    left: str = key("a record of a pair that was drawn of all within clusters")
+    right: str = key("the other one")
+    cluster: int = doc("number of their cluster", "label")
+
+
+class RecordsToLabel(OfGraph, name="records_to_label", has_status=False):
+    record: str = key("a record that was drawn, whose whole entity is to be found")
+    cluster: int = doc("number of its cluster", "label")
+
+
+class ClusterStructure(OfGraph, name="cluster_structure", has_status=False):
+    cluster: int = key("number of a cluster of three records or more", "label", show=str)
+    num_records: int = doc("records of the cluster", "records")
+    num_pairs: int = doc("positive pairs within it", "pairs")
+    num_bridges: int = doc("of these: without which it falls apart", "pairs")
+    density: float = doc("positive pairs, of all pairs of its records", show="percent")
+    is_weak: bool = doc("whether it has a bridge and a density below one half: to be reviewed first")
 
 
 class Explanations(OfGraph, name="explanations", has_status=False):
@@ -186,4 +269,11 @@ TABLES = schemas(
     Metrics,
     Explanations,
     DrawnPairs,
+    AbsentRecords,
+    Estimates,
+    GroupMetrics,
+    GroupDifferences,
+    PairsToLabel,
+    RecordsToLabel,
+    ClusterStructure,
 )

@@ -17,9 +17,9 @@ near_misses        what kept records out of clusters
 
 from tiltmeter.operators.resolution.clustering import Partition, partition
 from tiltmeter.operators.resolution.explanations import merges, near_misses
-from tiltmeter.operators.resolution.metrics import partition_metrics
 from tiltmeter.operators.resolution.pairs import weights_of
 from tiltmeter.operators.resolution.problem import Problem
+from tiltmeter.operators.resolution.quality.metrics import partition_metrics
 from tiltmeter.operators.resolution.records.scorer import Scorer
 from tiltmeter.operators.resolution.records.scoring import score_pairs, train_scorer
 

@@ -16,11 +16,11 @@ class Rates(NamedTuple):
     high: FloatArray
 
 
-def clopper_pearson(hits: NDArray[np.integer] | int, sizes: NDArray[np.integer] | int, level: float = 0.95) -> Rates:
+def clopper_pearson(hits: NDArray[np.number] | float, sizes: NDArray[np.number] | float, level: float = 0.95) -> Rates:
     """Shares with the interval of Clopper and Pearson 1934, which holds the true one with at least that probability.
 
     Args:
-        hits, sizes: of one shape: how many of how many.
+        hits, sizes: of one shape: how many of how many, or effective numbers.
 
     >>> [round(float(value), 4) for value in clopper_pearson(8, 10)]
     [0.8, 0.4439, 0.9748]

@@ -293,6 +293,7 @@ def records(folder: Path) -> None:
         folder / "tonight.parquet"
     )
     (folder / "apart.csv").write_text("left,right\nr3,r5\n")
+    (folder / "labelled_pairs.csv").write_text("left,right,is_match\nr1,r2,true\n")
     sources = [(row[0], f"catalogue {number % 3}") for number, row in enumerate(rows)]
     pl.DataFrame(sources, ("record", "catalogue"), orient="row").write_csv(folder / "sources.csv")
     mentions = [(f"t{at % 2}", f"m{at}", ("event", "entity")[at // 2 % 2], f"c{at % 2}{at // 8}") for at in range(48)]

@@ -2,18 +2,29 @@
 
 import itertools
 import json
+from dataclasses import replace
 
 import networkx as nx
 import numpy as np
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
+from scipy.stats import beta
 
-from tests.fixtures.problems import Resolved, entropy_shares, joined, pair_shares
+from tests.fixtures.problems import Resolved, cluster_shares, entropy_shares, joined, pair_shares
 from tiltmeter.cluster.stages import UnitsFailed
 from tiltmeter.jobs.resolution import partitions
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.operators.resolution.problem import Problem, Result
+from tiltmeter.operators.resolution.quality.estimates import (
+    compared_groups,
+    draw,
+    draw_pairs,
+    entity_parts,
+    estimates,
+    name_parts,
+)
+from tiltmeter.operators.resolution.quality.overlaps import overlaps
 from tiltmeter.operators.resolution.records.labelled_pairs import draw_labelled, training_clusters
 from tiltmeter.operators.resolution.records.scorer import Scorer
 from tiltmeter.operators.resolution.records.scoring import score_pairs, train_scorer
@@ -147,9 +158,22 @@ def test_what_was_left_out_of_the_pairs_is_counted(ruled):
 
 def test_agreement_with_the_gold_clusters(ruled):
     outcome, expected = ruled
-    metrics = {row["metric"]: row["value"] for row in outcome.rows("metrics")}
-    assert metrics == pytest.approx(pair_shares(expected.labels) | entropy_shares(expected.labels))
-    assert {row["num_records"] for row in outcome.rows("metrics")} == {len(GOLD)}
+    check_metrics(outcome, expected, 1)
+    assert outcome.rows("absent_records") == [{"graph": "pairs", "record": "alone"}]
+
+
+def check_metrics(outcome, expected, num_absent=0):
+    """All measures of a run; gives rates of names, if there are some."""
+    wanted = pair_shares(expected.labels) | entropy_shares(expected.labels) | cluster_shares(expected.labels)
+    inside = [len({*records} & expected.gold.keys()) for records in expected.clusters]
+    pairs = sum(num * (num - 1) / 2 + num * (len(of) - num) for num, of in zip(inside, expected.clusters, strict=True))
+    both = sum(one == other for one, other in itertools.combinations(expected.labels, 2))
+    wanted["lowest_precision"] = both / pairs if pairs else None
+    rows = {row["metric"]: row for row in outcome.rows("metrics")}
+    rates = {name: rows.pop(name)["value"] for name in ("homonymy", "name_variation") if name in rows}
+    assert {name: row["value"] for name, row in rows.items()} == pytest.approx(wanted)
+    assert {(row["num_records"], row["num_absent"]) for row in rows.values()} == {(len(expected.gold), num_absent)}
+    return rates
 
 
 def check_explanations(outcome, expected, wanted):
@@ -352,13 +376,10 @@ def scored(run_here, folder, records, scorer, settings, true):
 
 
 def check_partition(outcome, expected):
-    """Clusters, and how far they agree with the true ones."""
+    """Clusters and what they are worth."""
     assert [(row["record"], row["cluster"]) for row in outcome.rows("clusters")] == [*expected.cluster.items()]
     objectives = [row["objective"] for row in outcome.rows("components")]
     assert sum(objectives) == pytest.approx(sum(one for one, _ in expected.solved))
-    values = {row["metric"]: row["value"] for row in outcome.rows("metrics")}
-    assert values == pytest.approx(pair_shares(expected.labels) | entropy_shares(expected.labels))
-    assert {row["num_records"] for row in outcome.rows("metrics")} == {len(expected.gold)}
 
 
 def test_records_are_scored_by_what_some_clusters_teach_and_measured_on_the_others(run_here, tmp_path):
@@ -381,13 +402,17 @@ def test_records_are_scored_by_what_some_clusters_teach_and_measured_on_the_othe
     scorer = Scorer(id="key", fields=fields, blocking=[{"name": 1}, {"born": None}], train_share=0.6, num_labelled=25)
     settings = [f"records.clusters={tmp_path}/clusters.csv", "records.train_share=0.6", "records.num_labelled=25"]
     settings += ["records.num_parts=3", "threshold=-0.9", "seed=3"]
-    outcome, trained, pairs = scored(run_here, tmp_path, records, scorer, settings, true)
+    learnt = {*training_clusters(gold, scorer, 3)["record"]}
+    # Records that are not there: one of nobody who is, and one of somebody of whom the scorer learnt.
+    others = {"Y9": 99, "Z9": true[min(learnt)]}
+    outcome, trained, pairs = scored(run_here, tmp_path, records, scorer, settings, true | others)
     labelled = draw_labelled(records, gold, scorer, 3)
     assert_frame_equal(trained, train_scorer(records, labelled, scorer), check_column_order=False)
-    learnt = {*training_clusters(gold, scorer, 3)["record"]}
     held_out = {record: cluster for record, cluster in true.items() if record not in learnt}
     expected = Resolved(pairs, "forbid", -0.9, held_out, others=tuple(records["key"]))
     check_partition(outcome, expected)
+    check_metrics(outcome, replace(expected, gold=held_out | {"Y9": 99}), 1)
+    assert outcome.rows("absent_records") == [{"graph": "records", "record": "Y9"}]
     assert outcome.rows("pair_counts")[0]["num_below_threshold"] == len(pairs) - len(expected.scored) > 0
     exported = pl.read_csv(outcome.path / "exports/clusters.csv")
     assert exported["cluster"].to_list() == sorted(expected.cluster.values())
@@ -398,7 +423,7 @@ def test_records_are_scored_by_labelled_pairs_of_a_file_and_measured_on_all(run_
     """By codes, dates and what is equal or not; matches are rarer than among the labelled pairs."""
     rng = np.random.default_rng(2)
     rows = [
-        {"key": f"{'abcdefgh'[number]}{copy}", "code": f"{7 * number + int(rng.random() < 0.3):03}"}
+        {"key": f"{'abcdefgh'[number]}{copy}", "home": number, "code": f"{7 * number + int(rng.random() < 0.3):03}"}
         | {"day": f"2001-0{1 + number % 3}-{10 + int(rng.integers(4))}", "city": "xyz"[int(rng.integers(3))]}
         for number in range(8)
         for copy in range(1 + number % 4)
@@ -410,10 +435,126 @@ def test_records_are_scored_by_labelled_pairs_of_a_file_and_measured_on_all(run_
     labelled.write_csv(tmp_path / "labelled.csv")
     fields = {"code": {"kind": "code"}, "day": {"kind": "date", "within": [2.0]}, "city": {"kind": "exact"}}
     scorer = Scorer(id="key", fields=fields, blocking=[{"code": 1}, {"day": 7}], prior=0.05)
-    settings = [f"records.labelled={tmp_path}/labelled.csv", "records.prior=0.05"]
+    settings = [f"records.labelled={tmp_path}/labelled.csv", "records.prior=0.05", "reference_scorer=true"]
+    settings += ["names=code", "groups=city", "gold_sample=by_cluster", "num_to_label=4", "seed=5"]
     outcome, trained, pairs = scored(run_here, tmp_path, records, scorer, settings, true)
     assert_frame_equal(trained, train_scorer(records, labelled, scorer), check_column_order=False)
-    check_partition(outcome, Resolved(pairs, "forbid", None, true, others=tuple(records["key"])))
+    expected = Resolved(pairs, "forbid", None, true, others=tuple(records["key"]))
+    check_partition(outcome, expected)
+    rates, found = check_metrics(outcome, expected), np.array([*expected.cluster.values()])
+    gold, names, cities = (records.sort("key")[name].rank("dense").to_numpy() - 1 for name in ("home", "code", "city"))
+    assert rates == {name: sum(above) / sum(below) for name, (above, below) in name_parts(gold, names).items()}
+    table = overlaps(found, gold)
+    parts = entity_parts(table) | name_parts(gold, names)
+    made = dict(estimates(parts, table.gold_sizes, "by_cluster", None, len(gold), level=0.95))
+    check_estimates(outcome.rows("estimates"), parts, made, "by_cluster")
+    check_groups(outcome, table, cities, "xyz")
+    drawn_records = [row["record"] for row in outcome.rows("records_to_label")]
+    assert drawn_records == [sorted(true)[place] for place in draw(len(true), 4, 5, 1)]
+    drawn_pairs = [(row["left"], row["right"]) for row in outcome.rows("pairs_to_label")]
+    ends = [[sorted(true)[place] for place in side] for side in draw_pairs(found, 4, 5)]
+    assert drawn_pairs == [*zip(*ends, strict=True)]
+    assert all(row["cluster"] == expected.cluster[row["left"]] for row in outcome.rows("pairs_to_label"))
+
+
+def check_estimates(rows, parts, made, design):
+    """As the operators make them of the clusters."""
+    assert [(row["target"], row["design"]) for row in rows] == [(target, design) for target in made]
+    for row, one in zip(rows, made.values(), strict=True):
+        wanted = [None if np.isnan(value) else pytest.approx(value) for value in (*one[:3], one.df + 1)]
+        assert [row[name] for name in ("value", "value_low", "value_high", "effective_number")] == wanted
+        num = np.count_nonzero(parts[row["target"]].below)
+        assert (row["status"], row["num_clusters"]) == (one.status, num)
+
+
+def check_groups(outcome, table, groups, names):
+    both = zip(outcome.rows("group_metrics"), outcome.rows("group_differences"), strict=True)
+    made = compared_groups(table, groups, len(names), level=0.95)
+    for (row, other), (metric, group, one, difference, p_holm) in zip(both, made, strict=True):
+        assert (row["group"], row["metric"]) == (other["group"], other["metric"]) == (names[group], metric)
+        values = [row["value"], row["value_low"], row["num_clusters"], other["difference"], other["p"], other["p_holm"]]
+        wanted = [one.value, one.low, one.num_units, difference.value, difference.p, p_holm]
+        assert values == [None if np.isnan(value) else pytest.approx(value) for value in wanted]
+        assert row["num_records"] == (groups == group).sum()
+
+
+# --- how good clusters are, from files --------------------------------------------------------------------------------
+
+JUDGED = Resolved(drawn(SEED), "zero", gold=GOLD)
+SAMPLE = [pair for records in JUDGED.clusters for pair in itertools.combinations(records[::-1], 2)][::2]
+DRAWS = {"F": 3, "G": 1, "H": 2, "C": 1, "E": 2, "Z": 1}
+NAMES = {"h": "ann", "x": "ann", "k": "bo", "b": "bo", "d": " ", "p": "eve", "q": "eve", "m": "flo", "nobody": "ann"}
+GROUPS = {record: "vuw"[place % 3] for place, record in enumerate(JUDGED.records) if record not in "ce"}
+
+
+@pytest.mark.parametrize("case", ["entities of records", "pairs of other clusters"])
+def test_quality_is_estimated_from_draws_names_groups_and_pairs_of_files(resolve, tmp_path, case):
+    pairs = [(*pair, place % 3 > 0) for place, pair in enumerate(SAMPLE)]
+    tables = {"names": [*NAMES.items()], "groups": [*GROUPS.items()]}
+    settings = ["gold_sample=by_record"]
+    if case == "pairs of other clusters":
+        pairs, tables, settings = [*pairs, ("h", "nobody", True)], {}, []
+    for name, rows in tables.items():
+        pl.DataFrame(rows, ["record", name[:-1]], orient="row").write_csv(tmp_path / f"{name}.csv")
+        settings.append(f"{name}={tmp_path}/{name}.csv")
+    pl.DataFrame(pairs, ["left", "right", "is_match"], orient="row").write_csv(tmp_path / "sample.csv")
+    gold = pl.DataFrame(
+        [(*item, DRAWS[item[1]]) for item in GOLD.items()], ["record", "cluster", "num_draws"], orient="row"
+    )
+    gold.write_csv(tmp_path / "drawn.csv")
+    outcome = resolve(
+        JUDGED.rows, "missing=zero", f"gold={tmp_path}/drawn.csv", f"sampled_pairs={tmp_path}/sample.csv", *settings
+    )
+    *rows, of_pairs = outcome.rows("estimates")
+    assert (of_pairs["target"], of_pairs["design"]) == ("precision", "sampled_pairs")
+    if not settings:
+        reason = f"1 of {len(pairs)} sampled_pairs are not together here: label those of this run's clusters"
+        assert (rows, of_pairs["value"], of_pairs["status"], of_pairs["reason"]) == ([], None, "other_clusters", reason)
+        return
+    hits, num = sum(is_match for *_, is_match in pairs), len(pairs)
+    ends = beta.ppf([0.025, 0.975], [hits, hits + 1], [num - hits + 1, num - hits])
+    assert [of_pairs[name] for name in ("value", "value_low", "value_high")] == pytest.approx([hits / num, *ends])
+    clusters = {JUDGED.cluster[left] for left, _ in SAMPLE}
+    assert (of_pairs["effective_number"], of_pairs["num_clusters"]) == (pytest.approx(num), len(clusters))
+    names = JUDGED.records
+    found, known = np.array([JUDGED.cluster[name] for name in names]), np.array([name in GOLD for name in names])
+    true = np.array([sorted(DRAWS).index(GOLD[name]) if name in GOLD else -1 for name in names])
+    table, called = overlaps(found, true, known), ["ann", "bo", "eve", "flo"]
+    texts = np.array([called.index(NAMES[name]) if NAMES.get(name, " ") != " " else -1 for name in names])
+    parts, draws = entity_parts(table) | name_parts(true, texts), np.array([DRAWS[name] for name in sorted(DRAWS)])
+    made = dict(estimates(parts, table.gold_sizes, "by_record", draws, len(names), level=0.95))
+    check_estimates(rows, parts, made, "by_record")
+    groups = np.array(["uvw".index(GROUPS[name]) if name in GROUPS else -1 for name in names])
+    check_groups(outcome, table, groups[known], "uvw")
+
+
+@pytest.mark.parametrize("zero", [None, 0.0])
+def test_reference_scores_are_0_where_there_is_nothing_to_share(resolve, zero):
+    rows, gold = [("a", "b", -1.0), ("b", "c", -0.5)], {"a": 1, "b": 2, "c": 3}
+    outcome = resolve(rows, *([] if zero is None else ["reference_scorer=true"]), gold=gold)
+    values = {row["metric"]: row["value"] for row in outcome.rows("metrics")}
+    shares = [f"{prefix}{kind}" for prefix in ("", "muc_") for kind in ("precision", "recall", "f1")]
+    assert [values[name] for name in shares] == [zero] * 6
+    assert values["conll_f1"] == (None if zero is None else pytest.approx(2 / 3))
+    reasons = {row["metric"]: row["reason"] for row in outcome.rows("metrics", status="undefined")}
+    assert reasons.keys() == {"lowest_precision", *([*shares, "conll_f1"] if zero is None else [])}
+    assert reasons["lowest_precision"] == "no two records are together, so there is no share"
+    if zero is None:
+        reason = "MUC is undefined, as no two records are together; reference_scorer=true counts it as 0"
+        assert reasons["conll_f1"] == reason
+
+
+def test_clusters_have_their_bridges_and_density(ruled):
+    outcome, expected = ruled
+    rows = {row["cluster"]: row for row in outcome.rows("cluster_structure")}
+    assert rows.keys() == {number for number, records in enumerate(expected.clusters) if len(records) > 2}
+    for number, row in rows.items():
+        records = expected.clusters[number]
+        graph = nx.Graph(pair for pair, weight in expected.within(records).items() if weight > 0)
+        size, num = len(records), graph.number_of_edges()
+        bridges, density = len([*nx.bridges(graph)]), num / (size * (size - 1) / 2)
+        assert [row[name] for name in ("num_records", "num_pairs", "num_bridges")] == [size, num, bridges]
+        assert (row["density"], row["is_weak"]) == (pytest.approx(density), bridges > 0 and density < 0.5)
 
 
 # --- refusals -------------------------------------------------------------------------------------------------------

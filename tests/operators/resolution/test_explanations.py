@@ -18,7 +18,7 @@ from tiltmeter.operators.resolution.explanations import (
     split_pairs,
     standings,
 )
-from tiltmeter.operators.resolution.metrics import partition_metrics
+from tiltmeter.operators.resolution.quality.metrics import partition_metrics
 
 
 @st.composite

@@ -104,6 +104,7 @@ CASES = {
     "no gold and no disagreement": ({"metrics": None} | NO_MISSES, {}),
     "measures that are undefined": (UNDEFINED, {}),
     "few gold records": (FEW, {}),
+    "how good clusters are": (made.judged(), {}),
     "messy records": (FEW, {"records": "messy"}),
     "not proven": (components(*NOT_PROVEN), {}),
     "no time": (without_bound(), {}),
@@ -146,7 +147,7 @@ def test_a_page_says_of_other_tables_what_it_said(case, messy):
 
 
 def test_every_name_is_escaped_and_no_number_is_nan(html_of, figures_of):
-    page = Page("", {}, [], made.body(made.resolved(), drawn=[0]).sections)
+    page = Page("", {}, [], made.body(made.judged(), drawn=[0]).sections)
     html = html_of(page)
     assert made.TAGGED not in html
     assert "&lt;b&gt;&amp;" in html

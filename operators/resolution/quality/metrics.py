@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tiltmeter.operators.resolution.problem import canonical
+from tiltmeter.operators.resolution.quality.overlaps import num_pairs, overlaps
 
-VERSION = "partition_metrics/1"
+VERSION = "partition_metrics/2"
 
 
 class PartitionMetrics(NamedTuple):
@@ -64,15 +64,9 @@ def partition_metrics(clusters: NDArray[np.integer], gold: NDArray[np.integer]) 
 
 def _pair_scores(clusters: NDArray[np.integer], gold: NDArray[np.integer]) -> tuple[float, float, float]:
     """Precision, recall and F1, from the contingency table of both."""
-    cells = canonical(clusters) * gold.size + canonical(gold)
-    num_both, num_found, num_gold = (_num_pairs(labels) for labels in (cells, clusters, gold))
+    table = overlaps(clusters, gold)
+    num_both, num_found, num_gold = map(num_pairs, (table.num, table.cluster_sizes, table.gold_sizes))
     return _share(num_both, num_found), _share(num_both, num_gold), _share(2 * num_both, num_found + num_gold)
-
-
-def _num_pairs(labels: NDArray[np.integer]) -> int:
-    """Pairs of records with one label."""
-    sizes = np.unique(labels, return_counts=True)[1].astype(np.int64)
-    return int((sizes * (sizes - 1) // 2).sum())
 
 
 def _share(part: int, whole: int) -> float:
