@@ -116,10 +116,7 @@ def export_databases(run: Resolution, graph: Graph) -> None:
     changes: dict[str, list[Change]] = {}
     if export.postgres is not None:
         state = _state(run, graph)
-        clusters, canonical, cells = state.tables
-        check_text(pl.DataFrame(clusters.rows), "record")
-        rows = canonical.rows.rename_columns(column_names(canonical.rows.column_names))
-        state = state._replace(tables=[clusters, canonical._replace(rows=rows), cells])
+        check_text(pl.DataFrame(state.tables[0].rows), "record")
         changes[redacted(export.postgres)] = write_postgres(export.postgres, export.schema, state)
     if export.duckdb is not None:
         changes[Path(export.duckdb).name] = write_duckdb(export.duckdb, export.schema, _state(run, graph))

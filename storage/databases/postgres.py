@@ -123,11 +123,13 @@ def check_postgres(uri: str, schema: str, tables: Sequence[str]) -> None:
 
 
 def write_postgres(uri: str, schema: str, state: State) -> list[Change]:
-    """Bring a schema to a state; another export meanwhile waits. Returns what changed, as :func:`.tables.merge`.
+    """Bring a schema to a state, as :func:`.tables.merge` does; who exports meanwhile waits. Returns what changed.
 
     Raises:
         StorageError: if the server refuses something; the old state stays.
     """
+    names = [column_names(table.rows.column_names) for table in state.tables]
+    tables = [table._replace(rows=table.rows.rename_columns(n)) for table, n in zip(state.tables, names, strict=True)]
     with connected(uri) as session:
         session.rows("select pg_advisory_xact_lock($1)", int(digest(["export", schema])[:15], 16))
-        return merge(session, schema, state)
+        return merge(session, schema, state._replace(tables=tables))
