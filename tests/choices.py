@@ -26,6 +26,8 @@ import pydantic
 import pytest
 import yaml
 
+from tests.fixtures.postgres import program
+
 _WITH_DEVICES = (
     "jobs.adversary.config.MaskedConfig",
     "jobs.adversary.victims.TransformerVictim",
@@ -200,9 +202,9 @@ WRONG = pytest.StashKey[list[str]]()
 
 
 def has_all_parts() -> bool:
-    """Whether no test was skipped as the development data, a translator or a browser is not there."""
+    """Whether no test was skipped as the development data, a translator, a browser or a server is not there."""
     data = Path(os.environ.get("TILTMETER_DATA", Path(__file__).parents[2] / "shared/data"))
-    return data.exists() and all(map(shutil.which, ("apertium", "chromium")))
+    return data.exists() and all(map(shutil.which, ("apertium", "chromium"))) and program("initdb") is not None
 
 
 def pytest_terminal_summary(terminalreporter, config):

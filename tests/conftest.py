@@ -24,6 +24,7 @@ pytest_plugins = [
             "dialogues",
             "history",
             "pages",
+            "postgres",
             "payloads",
             "stores",
             "weights",

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal, Self, TypeVar
+from urllib.parse import parse_qsl
 
 import pydantic
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, FiniteFloat
@@ -13,6 +14,7 @@ from tiltmeter.operators.resolution.baselines.packing import ENGINE, Packing
 from tiltmeter.operators.resolution.clustering import Solver
 from tiltmeter.operators.resolution.problem import Missing
 from tiltmeter.operators.resolution.quality.estimates import Design
+from tiltmeter.operators.resolution.records.canonical import Canonical
 from tiltmeter.operators.resolution.records.scorer import Scorer
 from tiltmeter.operators.resolution.solvers import PACKINGS, check_solver
 from tiltmeter.operators.text.normalisation import as_labels
@@ -119,6 +121,27 @@ class MentionStudy:
 
 
 @settings
+class DatabaseExport:
+    """Databases that the clusters go to; a password is never a setting, as settings are written down."""
+
+    duckdb: Text | None
+    postgres: Text | None
+    schema: Text
+
+    @pydantic.model_validator(mode="after")
+    def _fits(self) -> Self:
+        scheme, _, rest = (self.postgres or "postgresql://").partition("://")
+        if scheme not in ("postgresql", "postgres"):
+            raise ValueError("export.postgres: must be a URI, such as postgresql://user@host/database")
+        options = [name for name, _ in parse_qsl(rest.rpartition("?")[2], keep_blank_values=True)]
+        if ":" in rest.rpartition("@")[0] or any("password" in name or "secret" in name for name in options):
+            raise ValueError("export.postgres: leave the password out; libpq takes it of PGPASSWORD or ~/.pgpass")
+        if self.duckdb is not None and Path(self.duckdb).stem.lower() == self.schema.lower():
+            raise ValueError(f"export.duckdb: to DuckDB {self.schema!r} is the file and the schema; rename one")
+        return self
+
+
+@settings
 class ResolutionRun(CommonConfig):
     job: JobName
     pairs: Text | None
@@ -146,6 +169,18 @@ class ResolutionRun(CommonConfig):
     max_constraints: Count | None
     explain: Annotated[tuple[Question, ...], Field(examples=[_QUESTIONS])]
     drawn: Annotated[tuple[Least0, ...], AfterValidator(each_once)]
+    canonical: Canonical | None
+    export: DatabaseExport
+
+    @pydantic.model_validator(mode="after")
+    def _has_rows_to_export(self) -> Self:
+        if self.canonical is not None and self.records is None:
+            raise ValueError(
+                "canonical: scored pairs have no columns to choose from; set +records=csv, or leave it out"
+            )
+        if self.mentions is not None and (self.export.duckdb or self.export.postgres):
+            raise ValueError("export: a study of mentions has many partitions; leave export.duckdb and .postgres out")
+        return self
 
     @pydantic.model_validator(mode="after")
     def _one_source(self) -> Self:

@@ -70,6 +70,7 @@ class Extracts:
     """The tables of a run; those with a row for each record, component or explanation are never read as a whole.
 
     Attributes:
+        frames: all of them.
         scorer: of messy records; None where pairs were given.
         counts: table ``pair_counts``, with a row for each graph.
         constraints: table ``constraint_counts``; without rows where there are none.
@@ -85,6 +86,7 @@ class Extracts:
         tables = {name: pl.LazyFrame(schema.empty_table()) for name, schema in TABLES.items()}
         tables |= {name: frames.scan(name) for name in frames}
         ranks = {name: rank for rank, name in enumerate(METRICS)}
+        self.frames = frames
         self.scorer, self.counts, self.drawn_pairs = scorer, frames["pair_counts"], frames.get("drawn_pairs")
         self.metrics = tables["metrics"].sort(pl.col("metric").replace_strict(ranks), maintain_order=True).collect()
         # Of a component that was taken over, the earlier run was at it, and not this one.

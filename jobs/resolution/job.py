@@ -1,17 +1,13 @@
 """Job `entity_resolution`: which records are one entity, proven to be the best partition, and why."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import IO
-
-import polars as pl
-import pyarrow as pa
-from pyarrow import fs
+from collections.abc import Sequence
 
 from tiltmeter.cluster.capacity import ResourceRequest
-from tiltmeter.jobs.report.exports import inert
-from tiltmeter.jobs.resolution.config import RecordScorer, ResolutionRun
+from tiltmeter.jobs.resolution.canonical import choose_canonical
+from tiltmeter.jobs.resolution.config import ResolutionRun
 from tiltmeter.jobs.resolution.constraints import Constrain, check_constraints, given_constraints
 from tiltmeter.jobs.resolution.explanations import assess, check_clusters, questions_by_graph
+from tiltmeter.jobs.resolution.exports import check_exports, export_canonical, export_clusters, export_databases
 from tiltmeter.jobs.resolution.graphs import (
     END_RULES,
     GOLD_RULES,
@@ -36,18 +32,13 @@ from tiltmeter.jobs.runtime.files import Files
 from tiltmeter.jobs.runtime.job import Job
 from tiltmeter.jobs.runtime.resources import FileContent, file_request
 from tiltmeter.operators.resolution.baselines.packing import check_engine
-from tiltmeter.operators.resolution.ids import as_ids
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.redaction import redacted
-from tiltmeter.storage.records import check_columns, look_through, read_records, record_columns
+from tiltmeter.storage.records import check_columns, look_through, record_columns
 from tiltmeter.storage.records.cells import Rules
-from tiltmeter.storage.store.streaming import pieces
-from tiltmeter.storage.store.tables import write_file
 
 _PAIRS = FileContent("pairs", plain=5, packed=20, parquet=12)
-
-_LABELS = ("cluster", "cluster_id", "component")
 
 
 def run(run: Resolution) -> None:
@@ -63,7 +54,10 @@ def run(run: Resolution) -> None:
     run.publish_all({name: [graph[name] for graph in graphs.values() if name in graph] for name in TABLES})
     export_clusters(run, graphs)
     judge(run, graphs)
+    graph = choose_canonical(run, *next(iter(graphs.items())))
+    export_canonical(run, graph)
     assess(run, graphs, questions, previous)
+    export_databases(run, graph)
 
 
 def read_graphs(run: Resolution) -> dict[str, Graph]:
@@ -157,6 +151,7 @@ def find_sources(config: ResolutionRun) -> Files:
     if scorer is not None and origin is not None:
         check_columns(files["records"].uri, [origin], "one_per_source")
     check_constraints(config, files)
+    check_exports(config, files)
     return Files(files | find_previous(config))
 
 
@@ -181,48 +176,6 @@ def _find(path: str, setting: str, rules: Rules, once: Sequence[str], others: Se
     if not look_through(file.uri, columns, setting, rules=rules, once=once):
         raise InputError(f"{setting}: {redacted(file.uri)} has no rows: there must be one at least")
     return file
-
-
-# --- records with their clusters, in a file that a spreadsheet opens --------------------------------------------------
-
-
-def export_clusters(run: Resolution, graphs: Mapping[str, Graph]) -> None:
-    """Write ``exports/clusters.csv``: each record with its cluster and its component.
-
-    Messy records have all their columns, and those of a cluster follow each other; no text is a formula.
-    """
-
-    # A write may be tried again, from the first part.
-    def write(sink: IO[bytes] | pa.NativeFile) -> None:
-        for number, part in enumerate(_exported(run, graphs)):
-            sink.write(part.with_columns(inert(pl.col(pl.String))).write_csv(include_header=number == 0).encode())
-
-    place = run.directory.export("clusters.csv")
-    write_file(fs.LocalFileSystem(), str(place), write, setting="run_dir=<path>")
-    run.console.print(f"records with their clusters: {place}", soft_wrap=True, highlight=False)
-
-
-def _exported(run: Resolution, graphs: Mapping[str, Graph]) -> Iterable[pl.DataFrame]:
-    config, refs = run.config, [graph["clusters"] for graph in graphs.values()]
-    clusters = (pl.DataFrame(piece).rename({"id": "cluster_id"}) for piece in pieces(run.runner.store, refs))
-    if config.records is not None:
-        return [with_clusters(read_records(run.sources.files["records"].uri), pl.concat(clusters), config.records)]
-    names = [*(["graph"] if config.mentions else []), "record", "cluster", "cluster_id", "component"]
-    return (part.select(names) for part in clusters)
-
-
-def with_clusters(records: pl.DataFrame, clusters: pl.DataFrame, scorer: RecordScorer) -> pl.DataFrame:
-    """The records, cluster by cluster; columns that a CSV can't hold, such as lists, are left out.
-
-    Args:
-        clusters: table ``clusters``, with ``cluster_id`` for ``id``.
-    """
-    known = records.with_columns(as_ids(records[scorer.id]))
-    flat = [column for column in known if not (column.dtype.is_nested() or column.dtype in (pl.Binary, pl.Duration))]
-    names = {name: f"found_{name}" if name in known.columns else name for name in _LABELS}
-    labels = clusters.select(pl.col("record").alias(scorer.id), *(pl.col(name).alias(names[name]) for name in names))
-    joined = pl.DataFrame(flat).join(labels, on=scorer.id, how="left", maintain_order="left")
-    return joined.sort(names["cluster"], maintain_order=True).select(*names.values(), pl.exclude(*names.values()))
 
 
 def _requests(config: ResolutionRun, sources: Files, _: int) -> list[ResourceRequest]:

@@ -12,7 +12,9 @@ from tiltmeter.jobs.report.lead import Lead
 from tiltmeter.jobs.report.page import Body
 from tiltmeter.jobs.report.views import Show
 from tiltmeter.jobs.report.wording import duration, listed, percent, phrase, plural, quoted, verb
+from tiltmeter.jobs.resolution.canonical import canonical_section
 from tiltmeter.jobs.resolution.config import ResolutionRun
+from tiltmeter.jobs.resolution.exports import export_section
 from tiltmeter.jobs.resolution.extracts import (
     NAMED_METRICS,
     Extracts,
@@ -70,7 +72,11 @@ def page(run: Run[ResolutionRun, Files], frames: Frames) -> Body:
         parts = _study_sections(extracts)
     else:
         title, findings = _TITLE, _findings(extracts)
-        parts = [*_sections(extracts, config.drawn, config.seed), *sections(frames)]
+        parts = [
+            *_sections(extracts, config.drawn, config.seed),
+            *sections(frames),
+            Section("databases", "Databases", [*export_section(run)]),
+        ]
     doubts: list[Block] = [*_unsolved(extracts.totals["num_none"]), Bullets(list(_optimum(extracts)))]
     lead = Lead(_QUESTION, [Bullets(list(findings))], doubts)
     return Body(title, _facts(config, extracts.counts), lead, [section for section in parts if section.blocks])
@@ -221,6 +227,7 @@ def _sections(extracts: Extracts, drawn: Sequence[int], seed: int) -> list[Secti
         "near-misses": ("Near misses", _explained("near_miss", extracts)),
         "disagreements": ("Pairs that disagree", _disagreements(extracts)),
         "merges": ("What holds the clusters", _explained("merge", extracts)),
+        "canonical": ("Canonical rows", canonical_section(extracts.frames)),
         "gold": ("Against the gold clusters", [*_agreement(extracts), *_false_pairs(extracts)]),
         "pairs": ("The pairs", _pairs(extracts)),
     }

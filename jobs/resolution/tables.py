@@ -257,6 +257,16 @@ class DrawnPairs(OfGraph, name="drawn_pairs", has_status=False):
     weight: float = doc("score of the pair")
 
 
+class CanonicalCells(OfGraph, name="canonical_cells", has_status=False):
+    id: int = key("id of the cluster, as in clusters", "label", heading="cluster id")
+    field: str = key("column of the records", heading="column")
+    value: str = doc("what the cluster's row has there, as text")
+    record: str = doc("the record that it comes from")
+    rule: str = doc("by which it was chosen")
+    num_agreeing: int = doc("records of the cluster that have this value", "records", heading="agree")
+    num_values: int = doc("records of the cluster that have any", "records", heading="of")
+
+
 TABLES = schemas(
     Agreements,
     PairCounts,
@@ -276,4 +286,5 @@ TABLES = schemas(
     PairsToLabel,
     RecordsToLabel,
     ClusterStructure,
+    CanonicalCells,
 )

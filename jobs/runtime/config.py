@@ -122,7 +122,7 @@ class CommonConfig:
         return value
 
 
-_NOT_ASKED = ("cluster", "exports", "previous", "reading", "run_dir", "series", "store")
+_NOT_ASKED = ("cluster", "export", "exports", "previous", "reading", "run_dir", "series", "store")
 """Settings that say where and how a run works, not what it asks."""
 
 

@@ -146,8 +146,8 @@ def _update(hasher: "hashlib.blake2b", array: pa.Array) -> None:
     present = array.drop_null()
     if pa.types.is_string(kind) or pa.types.is_binary(kind):
         return _update_text(hasher, present)
-    if pa.types.is_timestamp(kind):
-        return _update(hasher, present.cast(pa.int64()))
+    if pa.types.is_temporal(kind):
+        return _update(hasher, present.view(pa.int32() if kind.bit_width == 32 else pa.int64()))
     if pa.types.is_primitive(kind):
         return hasher.update(np.ascontiguousarray(present.to_numpy(zero_copy_only=False)).data)
     raise UnstableValue(f"a column of type {kind} has no digest; use a fixed-width type, string, binary or list")

@@ -37,7 +37,9 @@ HERE = Path(__file__).parent
 VARIABLE = "TILTMETER_GOLDEN"
 TOLERANCE, AGREEMENT = 1e-3, 1e-5
 """Of the size of a column, what a run may differ by from what is recorded, and two recordings from each other."""
-PLACES = ("cluster", "exports", "run_dir", "series", "store")
+PLACES = ("cluster", "export", "exports", "run_dir", "series", "store")
+ADDED = ("canonical",)
+"""Settings that came later, and are no part of what a run is known by where they are null."""
 OF_MACHINES = ("plan",)
 """Jobs whose tables say what this machine would do."""
 OF_OTHERS = ("account", "changes")
@@ -131,7 +133,8 @@ def _tables(run_dir: Path) -> tuple[str, dict[str, dict[str, str]]] | None:
     if record["status"] != "succeeded" or record["job"] in OF_MACHINES:
         return None
     settings = yaml.load((run_dir / "config.yaml").read_bytes(), yaml.CSafeLoader)
-    key = _checksum(json.dumps(_named({k: v for k, v in settings.items() if k not in PLACES}), sort_keys=True))
+    known = {k: v for k, v in settings.items() if k not in PLACES and not (k in ADDED and v is None)}
+    key = _checksum(json.dumps(_named(known), sort_keys=True))
     tables = {}
     for name in sorted(table for table, about in record["tables"].items() if about):
         table = read_run_table(run_dir, name)

@@ -1,0 +1,1 @@
+"""Databases that results are written into, whole or not at all."""
