@@ -84,9 +84,14 @@ _QUESTIONS = [{"record": "a", "other": "b"}, {"record": "a", "cluster": 3}]
 
 @pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
 class RecordScorer(Scorer):
-    """A scorer, with its files; each unit scores a part."""
+    """A scorer, with its files; each unit scores a part.
+
+    Attributes:
+        second: a file of records, each of which is only compared with those of ``path``.
+    """
 
     path: Text
+    second: Text | None = None
     labelled: Text | None = None
     clusters: Text | None = None
 

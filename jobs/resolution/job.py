@@ -21,7 +21,9 @@ from tiltmeter.jobs.resolution.graphs import (
     ReadGraph,
     ReadPairs,
     Resolution,
+    files_of,
     pair_rules,
+    read_sources,
     record_rules,
     score_columns,
     study_graphs,
@@ -36,10 +38,12 @@ from tiltmeter.jobs.runtime.job import Job
 from tiltmeter.jobs.runtime.resources import FileContent, file_request
 from tiltmeter.operators.resolution.baselines.packing import check_engine
 from tiltmeter.operators.resolution.ids import as_ids
+from tiltmeter.operators.resolution.records.columns import FILE
+from tiltmeter.operators.resolution.records.scorer import LISTS
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.redaction import redacted
-from tiltmeter.storage.records import check_columns, look_through, read_records
+from tiltmeter.storage.records import check_columns, look_through
 from tiltmeter.storage.records.cells import Rules
 from tiltmeter.storage.store.streaming import pieces
 from tiltmeter.storage.store.tables import write_file
@@ -142,13 +146,18 @@ def find_sources(config: ResolutionRun) -> Files:
     if study is not None:
         find("mentions", study.path, "mentions.path", MENTION_RULES)
     if scorer is not None:
-        find("records", scorer.path, "records.path", record_rules(scorer.id), [scorer.id], *scorer.columns)
+        lists = [name for name, field in scorer.fields.items() if field.kind in LISTS]
+        flat = [name for name in scorer.columns if name not in lists]
+        others = [*lists, *([] if origin in (None, FILE) else [origin])]
+        for name, path in {"records": scorer.path, "second": scorer.second}.items():
+            setting = "records.path" if name == "records" else "records.second"
+            find(name, path, setting, record_rules(scorer.id), [scorer.id], *flat)
+            if others and name in files:
+                check_columns(files[name].uri, others, "records.fields" if lists else "one_per_source")
         find("labelled", scorer.labelled, "records.labelled", LABELLED_RULES)
         find("clusters", scorer.clusters, "records.clusters", GOLD_RULES, [*GOLD_RULES])
     if config.pairs is not None:
         find("pairs", config.pairs, "pairs", pair_rules(score_columns(find_file(config.pairs, "pairs").uri)))
-    if scorer is not None and origin is not None:
-        check_columns(files["records"].uri, [origin], "one_per_source")
     check_constraints(config, files)
     return Files(files | find_previous(config))
 
@@ -199,7 +208,8 @@ def _exported(run: Resolution, graphs: Mapping[str, Graph]) -> Iterable[pl.DataF
     config, refs = run.config, [graph["clusters"] for graph in graphs.values()]
     clusters = (pl.DataFrame(piece).rename({"id": "cluster_id"}) for piece in pieces(run.runner.store, refs))
     if config.records is not None:
-        return [with_clusters(read_records(run.sources.files["records"].uri), pl.concat(clusters), config.records)]
+        files = {name: file.identity for name, file in run.sources.files.items()}
+        return [with_clusters(read_sources(files_of(files)), pl.concat(clusters), config.records)]
     names = [*(["graph"] if config.mentions else []), "record", "cluster", "cluster_id", "component"]
     return (part.select(names) for part in clusters)
 

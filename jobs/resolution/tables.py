@@ -64,6 +64,27 @@ class Fits(Table, name="fits", has_status=False):
     fitted: float = doc("what the model expects of it", show="percent")
 
 
+class Blocking(Table, name="blocking", has_status=False):
+    rule: str = key("columns that two records must share, with the number of their first characters")
+    num_pairs: int = doc("pairs that the rule proposes", "pairs")
+    num_new: int = doc("of these, pairs that no rule before it proposes", "pairs", heading="new")
+    largest: str | None = doc("key of the block with the most pairs", heading="largest block")
+    num_records: int | None = doc("records of this block", "records", heading="its records")
+
+
+class Unlinkable(Table, name="unlinkable", has_status=False):
+    threshold: float = key("match probability")
+    share: float = doc("records that are no match even of themselves by this threshold: too little is in them")
+
+
+class Thresholds(Table, name="thresholds", has_status=False):
+    threshold: float = key("match probability from which on a pair counts as a match")
+    num_true: int = doc("such pairs of one gold cluster, of records that the scorer did not learn from", "pairs")
+    num_false: int = doc("such pairs of two", "pairs")
+    precision: float = doc("share of these pairs that are of one gold cluster")
+    recall: float = doc("of the pairs within gold clusters, proposed or not, those that count as a match")
+
+
 class OfGraph(Table):
     graph: str = key("graph of records that was partitioned by itself: the file, or a case of a study")
 
@@ -204,6 +225,9 @@ TABLES = schemas(
     TermFrequencies,
     Sessions,
     Fits,
+    Blocking,
+    Unlinkable,
+    Thresholds,
     PairCounts,
     ConstraintCounts,
     Clusters,

@@ -10,29 +10,43 @@ import pyarrow as pa
 from tiltmeter.cluster.work import Tables
 from tiltmeter.jobs.resolution.config import RecordScorer
 from tiltmeter.jobs.resolution.graphs import (
+    ENDS,
     GOLD_RULES,
     LABELLED_RULES,
     Identity,
     ReadGraph,
     Resolution,
+    files_of,
     gold_of,
     read_gold,
     read_ids,
+    read_sources,
     record_rules,
 )
-from tiltmeter.jobs.resolution.tables import Agreements, Fits, Sessions, TermFrequencies
+from tiltmeter.jobs.resolution.tables import (
+    Agreements,
+    Blocking,
+    Fits,
+    Sessions,
+    TermFrequencies,
+    Thresholds,
+    Unlinkable,
+)
 from tiltmeter.jobs.runtime.table import Table
 from tiltmeter.jobs.runtime.work import Subject, Work
 from tiltmeter.operators.resolution import pairs as scored_pairs
 from tiltmeter.operators.resolution.ids import different_ids, numbered_ids
 from tiltmeter.operators.resolution.pairs import clean_pairs, weights_of
 from tiltmeter.operators.resolution.records import linkage as record_linkage
+from tiltmeter.operators.resolution.records.columns import FILE, count_blocks, prepare
 from tiltmeter.operators.resolution.records.labelled_pairs import draw_labelled, training_clusters
 from tiltmeter.operators.resolution.records.scoring import (
+    THRESHOLDS,
     score_pairs,
     term_frequencies,
     train_scorer,
     train_unlabelled,
+    unlinkable_records,
 )
 from tiltmeter.storage.records import read_records
 from tiltmeter.storage.store.ledger import Store, TableRef
@@ -54,8 +68,10 @@ class MessyRecords(Subject):
     def read(self) -> pl.DataFrame:
         """The records, with the columns that are needed."""
         rules = record_rules(self.scorer.id)
-        return read_records(self.files["records"]["uri"], self.scorer.columns, rules=rules)
+        return read_sources(files_of(self.files), self.scorer.columns, rules)
 
+
+_TRUTHS = ("labelled", "clusters", "gold")
 
 _USUAL = {"unlabelled": None, "second": None, "other": None, "at_least": (), "term_frequency": False}
 """Settings that are no part of an identity where they are as usual: it is what it was before there were such."""
@@ -69,7 +85,10 @@ def _used(settings: Any) -> Any:
 
 
 class TrainScorer(
-    Work, unit=record_linkage.VERSION, stage="train scorer", makes=[Agreements, TermFrequencies, Sessions, Fits]
+    Work,
+    unit=record_linkage.VERSION,
+    stage="train scorer",
+    makes=[Agreements, TermFrequencies, Sessions, Fits, Blocking, Unlinkable],
 ):
     """What agreements mean, and the records of the clusters that it was learnt from."""
 
@@ -79,22 +98,25 @@ class TrainScorer(
         """``agreements``, ``term_frequencies`` and ``training``; learnt without labels, ``sessions`` and ``fits``."""
         scorer, files, seed = self.records.scorer, self.records.files, self.records.seed
         records, training = self.records.read(), pl.Series("record", [], pl.String)
+        yield "blocking", _table(count_blocks(prepare(records, scorer), scorer), Blocking)
+        shares = term_frequencies(records, scorer)
         if scorer.has_frequencies:
-            yield "term_frequencies", _table(term_frequencies(records, scorer), TermFrequencies)
+            yield "term_frequencies", _table(shares, TermFrequencies)
         if scorer.unlabelled is not None:
             learnt = train_unlabelled(records, scorer, seed)
-            yield "agreements", _table(learnt.agreements, Agreements)
+            trained = learnt.agreements
             yield "sessions", _table(learnt.sessions, Sessions)
             yield "fits", _table(learnt.fits, Fits)
-            yield "training", pa.table({"record": training.to_arrow().cast(pa.string())})
-            return
-        if "clusters" in files:
+        elif "clusters" in files:
             gold = read_records(files["clusters"]["uri"], [*GOLD_RULES], rules=GOLD_RULES)
             labelled = draw_labelled(records, gold, scorer, seed)
             training = training_clusters(gold, scorer, seed)["record"]
+            trained = train_scorer(records, labelled, scorer)
         else:
             labelled = read_records(files["labelled"]["uri"], [*LABELLED_RULES], rules=LABELLED_RULES)
-        yield "agreements", _table(train_scorer(records, labelled, scorer), Agreements)
+            trained = train_scorer(records, labelled, scorer)
+        yield "agreements", _table(trained, Agreements)
+        yield "unlinkable", _table(unlinkable_records(records, trained, scorer, shares), Unlinkable)
         yield "training", pa.table({"record": training.to_arrow().cast(pa.string())})
 
 
@@ -121,7 +143,7 @@ class ScoreRecords(Work, unit="record_scores/1", stage="score records"):
         yield "pairs", pairs.select(kinds.names).to_arrow().cast(kinds)
 
 
-class JoinScores(ReadGraph, unit=f"record_graph/{scored_pairs.VERSION}"):
+class JoinScores(ReadGraph, unit=f"scored_records/{scored_pairs.VERSION}"):
     """The graph of scored records: ``id`` is their column of ids, ``training`` those that the scorer learnt from."""
 
     files: Mapping[str, Identity]
@@ -132,7 +154,8 @@ class JoinScores(ReadGraph, unit=f"record_graph/{scored_pairs.VERSION}"):
     def tables(self, store: Store) -> Tables:
         """Of the graph."""
         rows = pl.concat(pl.DataFrame(store.read(ref)) for ref in self.pairs)
-        [every] = read_ids(self.files["records"]["uri"], [self.id], "records.path", record_rules(self.id))
+        names = [self.id, *([FILE] if "second" in self.files else [])]
+        every, *origins = read_ids(files_of(self.files), names, "records.path", record_rules(self.id))
         ends = [rows["left"], rows["right"]]
         ids, [left, right] = numbered_ids(different_ids(ends), ends, [every])
         pairs = clean_pairs(left, right, weights_of(rows["match_probability"].to_numpy()), self.threshold)
@@ -142,7 +165,35 @@ class JoinScores(ReadGraph, unit=f"record_graph/{scored_pairs.VERSION}"):
             training = pl.Series(store.read(self.training)["record"])
             gold = read_gold(self.files["gold"]["uri"], ids)
             clusters = gold_of(ids, gold.filter(~pl.col("record").is_in(training.implode())))
-        return self.graph_tables(ids, pairs, clusters)
+            known = every.to_frame("record").with_columns(*origins)
+            known = known.join(pl.DataFrame({"record": ids, "cluster": clusters}).drop_nulls(), on="record")
+            yield "thresholds", _table(_by_threshold(rows, known), Thresholds)
+        yield from self.graph_tables(ids, pairs, clusters)
+
+
+def _by_threshold(rows: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
+    """What pairs of records with a gold cluster are right or wrong from each match probability on.
+
+    Args:
+        known: ``record, cluster``, and ``source_file`` where pairs are of two files only.
+    """
+    left, right = (rows.join(known, left_on=end, right_on="record", how="left", maintain_order="left") for end in ENDS)
+    judged = rows.with_columns(left["cluster"], other=right["cluster"]).drop_nulls()
+    is_true, made = judged["cluster"] == judged["other"], []
+    num_within = [_num_within(known, [*some]) for some in dict.fromkeys([("cluster",), tuple(known.columns[1:])])]
+    num_matches = num_within[0] - sum(num_within[1:])
+    for threshold in THRESHOLDS:
+        taken = judged["match_probability"] >= threshold
+        num_true, num_false = int((taken & is_true).sum()), int((taken & ~is_true).sum())
+        counts: dict[str, float | None] = {"threshold": threshold, "num_true": num_true, "num_false": num_false}
+        precision = num_true / (num_true + num_false) if num_true + num_false else None
+        made.append(counts | {"precision": precision, "recall": num_true / num_matches if num_matches else None})
+    return pl.DataFrame(made, infer_schema_length=None)
+
+
+def _num_within(known: pl.DataFrame, names: list[str]) -> int:
+    sizes = known.group_by(names).len()["len"].cast(pl.Int64)
+    return int((sizes * (sizes - 1) // 2).sum())
 
 
 def score_records(run: Resolution, scorer: RecordScorer) -> ReadGraph:
@@ -152,7 +203,7 @@ def score_records(run: Resolution, scorer: RecordScorer) -> ReadGraph:
         UnitsFailed: if the scorer can't be trained, or records can't be scored.
     """
     config, files = run.config, run.sources.files
-    versions = {name: files[name].identity for name in ("records", "labelled", "clusters", "gold") if name in files}
+    versions = {name: files[name].identity for name in ("records", "second", *_TRUTHS) if name in files}
     records = MessyRecords({name: one for name, one in versions.items() if name != "gold"}, scorer, config.seed)
     about = "records"
     trained = run.do([TrainScorer(label="scorer", group=about, records=records)], batch_size=None)

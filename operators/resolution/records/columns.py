@@ -1,7 +1,7 @@
 """Records as the scorer reads them: an id, the fields, and the keys by which pairs are proposed."""
 
 from collections.abc import Mapping, Sequence
-from itertools import groupby
+from itertools import chain, combinations, groupby
 
 import polars as pl
 
@@ -21,6 +21,8 @@ OTHER = "_other"
 BLOCKING, SESSIONS, DETERMINISTIC = "b", "s", "d"
 """What begins the names of keys, by what their rules are for."""
 
+_BLOCKS = {"rule": pl.String, "num_pairs": pl.Int64, "num_new": pl.Int64, "largest": pl.String, "num_records": pl.Int64}
+
 _BRITISH = r"^([a-z]{1,2}[0-9][a-z0-9]?)([0-9][a-z]{2})$"
 _DEGREES = (90.0, 180.0)
 """The most of a latitude and of a longitude."""
@@ -35,7 +37,7 @@ def prepare(records: pl.DataFrame, config: Scorer) -> pl.DataFrame:
             f"column {missing[0]!r} is not there: the columns are {', '.join(map(repr, records.columns[:20]))}; "
             "set records.id, records.fields and records.blocking"
         )
-    ids = _ids(records[config.id])
+    ids = _ids(records[config.id], "" if FILE not in records.columns else ", of one file or of both")
     columns = [pl.Series(ID, ids), *([records[FILE].alias(ORIGIN)] if FILE in records.columns else [])]
     for number, (name, field) in enumerate(config.fields.items()):
         own = _values(records[name], field, f"f{number}", ids)
@@ -54,13 +56,13 @@ def _keys(records: pl.DataFrame, rules: Sequence[Mapping[str, int | None]], lett
     ]
 
 
-def _ids(column: pl.Series) -> pl.Series:
+def _ids(column: pl.Series, files: str) -> pl.Series:
     ids = as_ids(column)
     if ids.has_nulls():
         raise ValueError(f"a record has no {column.name!r}: every record needs an id; set records.id")
     if not ids.is_unique().all():
         twice = ids.filter(ids.is_duplicated())[0]
-        raise ValueError(f"{column.name}={twice!r} names several records: ids must be unique; set records.id")
+        raise ValueError(f"{column.name}={twice!r} names several records{files}: ids must be unique; set records.id")
     return ids
 
 
@@ -153,13 +155,54 @@ def rules_of(prepared: pl.DataFrame, letter: str = BLOCKING) -> list[list[str]]:
     return [list(of_rule) for _, of_rule in groupby(keys, lambda name: name.partition("_")[0])]
 
 
-def check_blocks(prepared: pl.DataFrame, config: Scorer) -> None:
-    """Refuse before pairs are made: a key that many records share makes their number squared."""
-    for keys, rule in zip(rules_of(prepared), config.blocking, strict=True):
-        sizes = prepared.drop_nulls(keys).group_by(keys).len()["len"].cast(pl.Int64)
-        num_pairs = int((sizes * (sizes - 1) // 2).sum())
+def count_blocks(prepared: pl.DataFrame, config: Scorer) -> pl.DataFrame:
+    """How many pairs each blocking rule proposes, before any is made, by the sizes of its blocks.
+
+    What a rule adds is counted by inclusion and exclusion: pairs that several rules propose share the keys of all.
+
+    Returns:
+        ``rule, num_pairs, num_new`` (that no rule before it proposes), ``largest, num_records``: the key of the block
+        with the most pairs, and its records.
+
+    Raises:
+        ValueError: naming the largest blocks of a rule that proposes too many pairs.
+    """
+    rules, rows = rules_of(prepared), []
+    for number, (keys, rule) in enumerate(zip(rules, config.blocking, strict=True)):
+        blocks = _blocks(prepared, keys).sort("pairs", *keys, descending=[True, *[False] * len(keys)])
+        num_pairs = int(blocks["pairs"].sum())
+        named = [
+            ", ".join(f"{name} {key!r}" for name, key in zip(rule, row, strict=True))
+            for *row, _, _ in blocks.head(3).rows()
+        ]
         if num_pairs > config.max_pairs:
+            largest = "; ".join(f"{key} of {num} records" for key, num in zip(named, blocks["records"], strict=False))
             raise ValueError(
                 f"blocking rule {dict(rule)} proposes {num_pairs} pairs: must be {config.max_pairs} or fewer; set "
-                "records.blocking so that fewer records share a key, or records.max_pairs"
+                "records.blocking so that fewer records share a key, or records.max_pairs; the largest blocks are "
+                f"{largest}"
             )
+        before = [some for size in range(1, number + 1) for some in combinations(rules[:number], size)]
+        shared = ((-1) ** len(some) * int(_blocks(prepared, [*keys, *chain(*some)])["pairs"].sum()) for some in before)
+        first = {"largest": named[0], "num_records": blocks["records"][0]} if named else {}
+        rows.append({"rule": rule_name(rule), "num_pairs": num_pairs, "num_new": num_pairs + sum(shared), **first})
+    return pl.DataFrame(rows, schema=_BLOCKS)
+
+
+def rule_name(rule: Mapping[str, int | None]) -> str:
+    """The columns of a rule, with the number of characters that have to agree.
+
+    >>> rule_name({"phone": None, "name": 4})
+    'phone, name (4)'
+    """
+    return ", ".join(name if length is None else f"{name} ({length})" for name, length in rule.items())
+
+
+def _blocks(prepared: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+    """The keys, ``records, pairs`` of each block."""
+    records = pl.len().cast(pl.Int64).alias("records")
+    groups = prepared.drop_nulls(keys).group_by(keys)
+    if ORIGIN not in prepared.columns:
+        return groups.agg(records, pairs=records * (records - 1) // 2)
+    first = (pl.col(ORIGIN) == prepared[ORIGIN][0]).sum().cast(pl.Int64)
+    return groups.agg(records, pairs=first * (records - first))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tiltmeter.operators.resolution.records import comparison
 from tiltmeter.operators.resolution.records import linkage as record_linkage
-from tiltmeter.operators.resolution.records.columns import ID, check_blocks, prepare
+from tiltmeter.operators.resolution.records.columns import ID, count_blocks, prepare
 from tiltmeter.operators.resolution.records.comparison import IDS, Model
 from tiltmeter.operators.resolution.records.labelled_pairs import check_labelled
 from tiltmeter.operators.resolution.records.linkage import estimate_agreement
@@ -18,6 +18,11 @@ from tiltmeter.operators.resolution.records.scorer import ComparedField, Scorer
 from tiltmeter.operators.resolution.records.unlabelled import Learnt, learn_unlabelled
 
 VERSION = f"{record_linkage.VERSION}, record_scoring/2"
+
+THRESHOLDS = [*(step / 20 for step in range(20)), 0.99, 0.999]
+"""Match probabilities by which it is said what a threshold does."""
+
+_MOST_ALONE = 10_000
 
 NO_FREQUENCIES = pl.DataFrame(schema={"field": pl.String, "value": pl.String, "share": pl.Float64})
 
@@ -56,11 +61,30 @@ def train_unlabelled(records: pl.DataFrame, config: Scorer, seed: int) -> Learnt
     """What agreements of the fields mean, learnt without labels as ``config.unlabelled`` says.
 
     Raises:
-        ValueError: as :func:`score_pairs` for records and rules, and as :func:`.unlabelled.learn_unlabelled`.
+        ValueError: as :func:`score_pairs` for records, and as :func:`.unlabelled.learn_unlabelled`.
+    """
+    return learn_unlabelled(prepare(records, config), config, seed)
+
+
+def unlinkable_records(
+    records: pl.DataFrame, trained: pl.DataFrame, config: Scorer, frequencies: pl.DataFrame = NO_FREQUENCIES
+) -> pl.DataFrame:
+    """Records with so little in them that they can't be linked: by the match probability of each with itself.
+
+    Args:
+        records, trained, config, frequencies: as of :func:`score_pairs`; of more than 10,000 records, so many are
+            taken, at equal steps by their ids.
+
+    Returns:
+        ``threshold, share``: of the records, those that are no match of themselves by a threshold.
     """
     prepared = prepare(records, config)
-    check_blocks(prepared, config)
-    return learn_unlabelled(prepared, config, seed)
+    ids = prepared[ID].gather_every(-(-prepared.height // _MOST_ALONE))
+    pairs = pl.DataFrame(dict.fromkeys(IDS, ids))
+    model = model_of(trained, config, frequencies)
+    alone = comparison.score(prepared, list(config.fields.values()), model, pairs=pairs)["match_probability"]
+    shares = [int((alone < threshold).sum()) / alone.len() for threshold in THRESHOLDS]
+    return pl.DataFrame({"threshold": THRESHOLDS, "share": shares})
 
 
 def term_frequencies(records: pl.DataFrame, config: Scorer) -> pl.DataFrame:
@@ -110,7 +134,7 @@ def score_pairs(
     if not 0 <= part < config.num_parts:
         raise ValueError(f"part {part}: must lie in 0..{config.num_parts - 1}; set records.num_parts")
     prepared = prepare(records, config)
-    check_blocks(prepared, config)
+    count_blocks(prepared, config)
     fields = list(config.fields.values())
     scored = comparison.score(prepared, fields, model_of(trained, config, frequencies), part, config.num_parts)
     return scored.filter(pl.col("match_probability") >= config.threshold)

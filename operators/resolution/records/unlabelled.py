@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.philox import Stream
-from tiltmeter.operators.resolution.records.columns import DETERMINISTIC, ORIGIN, SESSIONS, rules_of
+from tiltmeter.operators.resolution.records.columns import DETERMINISTIC, ORIGIN, SESSIONS, rule_name, rules_of
 from tiltmeter.operators.resolution.records.comparison import DEGREES, comparisons_of, database_of, degree_names
 from tiltmeter.operators.resolution.records.comparison import linker_of as linker
 from tiltmeter.operators.resolution.records.linkage import shares_of
@@ -191,11 +191,7 @@ def _session(
     )
     share = trained.core_model_settings.probability_two_random_records_match
     m = {name: _shares(one, "m") for name, one in zip(left, _model(made)["comparisons"], strict=True)}
-    return _Session(_rule_name(rule), int(patterns["num"].sum()), share, m, patterns)
-
-
-def _rule_name(rule: Mapping[str, int | None]) -> str:
-    return ", ".join(name if length is None else f"{name} ({length})" for name, length in rule.items())
+    return _Session(rule_name(rule), int(patterns["num"].sum()), share, m, patterns)
 
 
 def _session_rows(sessions: Sequence[_Session]) -> pl.DataFrame:
