@@ -49,7 +49,7 @@ class Sessions(Table, name="sessions", has_status=False):
     session: str = key("blocking rule among whose pairs m was estimated without labels")
     field: str = key("column of the records that is compared")
     degree: int = key("degree of agreement, from 0: different")
-    m: float = doc("share of the matches that agree so, by this session")
+    m: float = doc("share of the matches that agree so, by this session; null if no pair of it does")
     num_pairs: int = doc("pairs of the session, the same in each of its rows", "pairs")
     match_share: float = doc("share of matches among them, the same in each of its rows")
 

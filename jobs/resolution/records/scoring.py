@@ -45,9 +45,9 @@ from tiltmeter.operators.resolution.records.scoring import (
     score_pairs,
     term_frequencies,
     train_scorer,
-    train_unlabelled,
     unlinkable_records,
 )
+from tiltmeter.operators.resolution.records.unlabelled import learn_unlabelled
 from tiltmeter.storage.records import read_records
 from tiltmeter.storage.store.ledger import Store, TableRef
 
@@ -98,12 +98,13 @@ class TrainScorer(
         """``agreements``, ``term_frequencies`` and ``training``; learnt without labels, ``sessions`` and ``fits``."""
         scorer, files, seed = self.records.scorer, self.records.files, self.records.seed
         records, training = self.records.read(), pl.Series("record", [], pl.String)
-        yield "blocking", _table(count_blocks(prepare(records, scorer), scorer), Blocking)
-        shares = term_frequencies(records, scorer)
+        prepared = prepare(records, scorer)
+        yield "blocking", _table(count_blocks(prepared, scorer), Blocking)
+        shares = term_frequencies(prepared, scorer)
         if scorer.has_frequencies:
             yield "term_frequencies", _table(shares, TermFrequencies)
         if scorer.unlabelled is not None:
-            learnt = train_unlabelled(records, scorer, seed)
+            learnt = learn_unlabelled(prepared, scorer, seed)
             trained = learnt.agreements
             yield "sessions", _table(learnt.sessions, Sessions)
             yield "fits", _table(learnt.fits, Fits)
@@ -116,7 +117,7 @@ class TrainScorer(
             labelled = read_records(files["labelled"]["uri"], [*LABELLED_RULES], rules=LABELLED_RULES)
             trained = train_scorer(records, labelled, scorer)
         yield "agreements", _table(trained, Agreements)
-        yield "unlinkable", _table(unlinkable_records(records, trained, scorer, shares), Unlinkable)
+        yield "unlinkable", _table(unlinkable_records(prepared, trained, scorer, shares), Unlinkable)
         yield "training", pa.table({"record": training.to_arrow().cast(pa.string())})
 
 

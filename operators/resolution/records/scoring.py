@@ -15,7 +15,6 @@ from tiltmeter.operators.resolution.records.comparison import IDS, Model
 from tiltmeter.operators.resolution.records.labelled_pairs import check_labelled
 from tiltmeter.operators.resolution.records.linkage import estimate_agreement
 from tiltmeter.operators.resolution.records.scorer import ComparedField, Scorer
-from tiltmeter.operators.resolution.records.unlabelled import Learnt, learn_unlabelled
 
 VERSION = f"{record_linkage.VERSION}, record_scoring/2"
 
@@ -57,28 +56,18 @@ def train_scorer(records: pl.DataFrame, labelled: pl.DataFrame, config: Scorer) 
     return pl.concat(rows).with_columns(prior=pl.lit(prior))
 
 
-def train_unlabelled(records: pl.DataFrame, config: Scorer, seed: int) -> Learnt:
-    """What agreements of the fields mean, learnt without labels as ``config.unlabelled`` says.
-
-    Raises:
-        ValueError: as :func:`score_pairs` for records, and as :func:`.unlabelled.learn_unlabelled`.
-    """
-    return learn_unlabelled(prepare(records, config), config, seed)
-
-
 def unlinkable_records(
-    records: pl.DataFrame, trained: pl.DataFrame, config: Scorer, frequencies: pl.DataFrame = NO_FREQUENCIES
+    prepared: pl.DataFrame, trained: pl.DataFrame, config: Scorer, frequencies: pl.DataFrame = NO_FREQUENCIES
 ) -> pl.DataFrame:
     """Records with so little in them that they can't be linked: by the match probability of each with itself.
 
     Args:
-        records, trained, config, frequencies: as of :func:`score_pairs`; of more than 10,000 records, so many are
-            taken, at equal steps by their ids.
+        prepared: by :func:`.columns.prepare`; of more than 10,000 records about so many are taken, at equal steps.
+        trained, config, frequencies: as of :func:`score_pairs`.
 
     Returns:
         ``threshold, share``: of the records, those that are no match of themselves by a threshold.
     """
-    prepared = prepare(records, config)
     ids = prepared[ID].gather_every(-(-prepared.height // _MOST_ALONE))
     pairs = pl.DataFrame(dict.fromkeys(IDS, ids))
     model = model_of(trained, config, frequencies)
@@ -87,14 +76,17 @@ def unlinkable_records(
     return pl.DataFrame({"threshold": THRESHOLDS, "share": shares})
 
 
-def term_frequencies(records: pl.DataFrame, config: Scorer) -> pl.DataFrame:
+def term_frequencies(prepared: pl.DataFrame, config: Scorer) -> pl.DataFrame:
     """How frequent each value is of the fields that have term frequencies.
+
+    Args:
+        prepared: by :func:`.columns.prepare`.
 
     Returns:
         ``field, value, share``: of the records with a value, those that have it (as it is compared); and for each field
         a row without a value, of the share 1 / (such records), which counts for values that no record has.
     """
-    prepared, rows = prepare(records, config), []
+    rows = []
     for number, (name, field) in enumerate(config.fields.items()):
         if field.term_frequency:
             values = prepared[f"f{number}"].drop_nulls()
@@ -121,7 +113,7 @@ def score_pairs(
 
     Args:
         records: with the columns of the config; all of them, whatever the part.
-        trained: what :func:`train_scorer` or :func:`train_unlabelled` returned for the same config.
+        trained: what :func:`train_scorer` or :func:`.unlabelled.learn_unlabelled` returned for the same config.
         part: 0..``num_parts`` - 1; every pair is in one part.
         frequencies: by :func:`term_frequencies`, if a field has them.
 

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 _FIRST_M = 0.95
 """P(equal | match) with which a session begins, of the fields that its rule is about."""
 
+_NONE = 1e-12
+"""For a share of 0, of which there is no logarithm."""
+
 _LEAST_WEIGHT = -0.1
 """Bits of equal values: with less, matches are not what was found; a field with one value for all has 0 or so."""
 
@@ -54,7 +57,8 @@ class Learnt(NamedTuple):
 
 @dataclass(frozen=True)
 class _Session:
-    """Of a session: the pairs, the share of matches among them, and m by the name of the field, from degree 0 up."""
+    """Of a session: the pairs, the share of matches among them, and m by the name of the field, from degree 0 up, NaN
+    for a degree that no pair has."""
 
     name: str
     num_pairs: int
@@ -66,9 +70,9 @@ class _Session:
 def learn_unlabelled(prepared: pl.DataFrame, config: Scorer, seed: int) -> Learnt:
     """Estimate lambda, u and m from the records alone.
 
-    A half is added to each of the pairs that an estimate rests on, as for labels (:func:`.linkage.shares_of`): to the
-    random pairs for u, to the matches that the largest session expects for m. As random pairs hold the share lambda of
-    matches, u is what they leave: (u - lambda m) / (1 - lambda).
+    As random pairs hold the share lambda of matches, u is what these leave: (u - lambda m) / (1 - lambda), with half a
+    pair added for each degree (:func:`.linkage.shares_of`). To the matches that the largest session expects, one is
+    added that agrees as others do, so that m leans to u where little is known; what no session has seen says nothing.
 
     Args:
         prepared: by :func:`.columns.prepare`.
@@ -89,10 +93,15 @@ def learn_unlabelled(prepared: pl.DataFrame, config: Scorer, seed: int) -> Learn
     rows = []
     for number, (name, field) in enumerate(config.fields.items()):
         having = [session for session in sessions if name in session.m]
-        m = np.median([session.m[name] for session in having], axis=0)
-        distinct = np.maximum(u[number] - prior * m, 0.0) / (1.0 - prior)
+        by_session = np.array([session.m[name] for session in having])
+        is_seen = ~np.isnan(by_session).all(axis=0)
+        median = np.zeros(len(u[number]))
+        median[is_seen] = np.nanmedian(by_session[:, is_seen], axis=0)
+        distinct = np.maximum(u[number] - prior * median, 0.0) / (1.0 - prior)
+        distinct = shares_of(distinct / distinct.sum() * num_random)
         num_matches = max(session.num_pairs * session.share for session in having)
-        m, distinct = shares_of(m / m.sum() * num_matches), shares_of(distinct / distinct.sum() * num_random)
+        m = np.where(is_seen, median, distinct)
+        m = (m / m.sum() * num_matches + distinct) / (num_matches + 1.0)
         weights = np.log2(m / distinct)
         if weights[-1] < _LEAST_WEIGHT:
             raise ValueError(
@@ -122,7 +131,11 @@ def _random_pairs(
     """Of each field u from degree 0 up, and lambda."""
     from splink import block_on
 
-    made = linker(database_of(), prepared, comparisons_of([*config.fields.values()]))
+    comparisons = comparisons_of([*config.fields.values()])
+    for comparison in comparisons:
+        # What no pair has keeps the value that it began with.
+        comparison.configure(u_probabilities=[_NONE] * comparison.num_non_null_levels)
+    made = linker(database_of(), prepared, comparisons)
     rules: list[str | BlockingRuleCreator] = [block_on(*keys) for keys in rules_of(prepared, DETERMINISTIC)]
     try:
         made.training.estimate_probability_two_random_records_match(rules, settings.recall)
@@ -150,7 +163,7 @@ def _model(made: "Linker") -> dict[str, Any]:
 
 
 def _shares(comparison: Mapping[str, Any], kind: str) -> FloatArray:
-    """m or u from degree 0 up; 0 for what was never seen."""
+    """m or u from degree 0 up."""
     levels = [level for level in comparison["comparison_levels"] if not level.get("is_null_level")]
     return np.array([level.get(f"{kind}_probability") or 0.0 for level in reversed(levels)], dtype=np.float64)
 
@@ -170,12 +183,12 @@ def _session(
     numbers = [names.index(name) for name in left]
     every = comparisons_of([*config.fields.values()])
     for number in numbers:
-        every[number].configure(u_probabilities=[max(share, 1e-12) for share in u[number][::-1]])
+        every[number].configure(u_probabilities=[max(share, _NONE) for share in u[number][::-1]])
     # Pairs that agree in what the rule is about are matches more often than random ones.
     odds = prior / (1.0 - prior)
     for name, length in rule.items():
         if name in names and length is None:
-            odds *= _FIRST_M / max(u[names.index(name)][-1], 1e-12)
+            odds *= _FIRST_M / max(u[names.index(name)][-1], _NONE)
     database = database_of()
     comparisons = [every[number] for number in numbers]
     made = linker(database, prepared, comparisons, odds / (1.0 + odds), rules=[keys], with_degrees=True)
@@ -191,6 +204,8 @@ def _session(
     )
     share = trained.core_model_settings.probability_two_random_records_match
     m = {name: _shares(one, "m") for name, one in zip(left, _model(made)["comparisons"], strict=True)}
+    for name, shares in m.items():
+        shares[np.isin(np.arange(len(shares)), patterns[name].to_numpy(), invert=True)] = np.nan
     return _Session(rule_name(rule), int(patterns["num"].sum()), share, m, patterns)
 
 
@@ -202,7 +217,7 @@ def _session_rows(sessions: Sequence[_Session]) -> pl.DataFrame:
         for name, m in one.m.items()
         for degree, share in enumerate(m.tolist())
     ]
-    return pl.DataFrame(rows)
+    return pl.DataFrame(rows).with_columns(pl.col("m").fill_nan(None))
 
 
 def _fits(sessions: Sequence[_Session], config: Scorer, u: Sequence[FloatArray]) -> pl.DataFrame:
@@ -214,7 +229,9 @@ def _fits(sessions: Sequence[_Session], config: Scorer, u: Sequence[FloatArray])
             seen = one.patterns.filter((pl.col(name) >= 0) & (pl.col(other) >= 0))
             np.add.at(observed, (seen[name].to_numpy(), seen[other].to_numpy()), seen["num"].to_numpy())
             if num := observed.sum():
-                matches, others = (np.outer(by[name], by[other]) for by in (one.m, by_name))
+                matches, others = (
+                    np.outer(np.nan_to_num(by[name]), np.nan_to_num(by[other])) for by in (one.m, by_name)
+                )
                 fitted = one.share * matches + (1.0 - one.share) * others
                 bits = _divergence(observed / num, fitted)
                 row = {"session": one.name, "field": name, "other": other, "num_pairs": int(num), "bits": bits}
@@ -226,4 +243,4 @@ def _fits(sessions: Sequence[_Session], config: Scorer, u: Sequence[FloatArray])
 def _divergence(observed: NDArray[np.float64], fitted: NDArray[np.float64]) -> float:
     """Of Kullback and Leibler, in bits: G^2 / (2 n ln 2)."""
     seen = observed > 0.0
-    return float((observed[seen] * np.log2(observed[seen] / np.maximum(fitted[seen], 1e-12))).sum())
+    return float((observed[seen] * np.log2(observed[seen] / np.maximum(fitted[seen], _NONE))).sum())
