@@ -220,13 +220,10 @@ class DrawnPairs(OfGraph, name="drawn_pairs", has_status=False):
     weight: float = doc("score of the pair")
 
 
+LEARNT = (Agreements, TermFrequencies, Sessions, Fits, Blocking, Unlinkable)
+
 TABLES = schemas(
-    Agreements,
-    TermFrequencies,
-    Sessions,
-    Fits,
-    Blocking,
-    Unlinkable,
+    *LEARNT,
     Thresholds,
     PairCounts,
     ConstraintCounts,

@@ -1,13 +1,14 @@
 """Messy records: a scorer that learns what their agreements mean, and the graph of the pairs that it scores."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 import pyarrow as pa
 
 from tiltmeter.cluster.work import Tables
+from tiltmeter.jobs.resolution import tables as published
 from tiltmeter.jobs.resolution.config import RecordScorer
 from tiltmeter.jobs.resolution.graphs import (
     ENDS,
@@ -22,15 +23,6 @@ from tiltmeter.jobs.resolution.graphs import (
     read_ids,
     read_sources,
     record_rules,
-)
-from tiltmeter.jobs.resolution.tables import (
-    Agreements,
-    Blocking,
-    Fits,
-    Sessions,
-    TermFrequencies,
-    Thresholds,
-    Unlinkable,
 )
 from tiltmeter.jobs.runtime.table import Table
 from tiltmeter.jobs.runtime.work import Subject, Work
@@ -63,7 +55,7 @@ class MessyRecords(Subject):
     @property
     def identity(self) -> Mapping[str, Any]:
         """Settings of every unit that is about them."""
-        return {"files": self.files, "scorer": _used(self.scorer), "seed": self.seed}
+        return {"files": self.files, "scorer": self.scorer, "seed": self.seed}
 
     def read(self) -> pl.DataFrame:
         """The records, with the columns that are needed."""
@@ -71,25 +63,7 @@ class MessyRecords(Subject):
         return read_sources(files_of(self.files), self.scorer.columns, rules)
 
 
-_TRUTHS = ("labelled", "clusters", "gold")
-
-_USUAL = {"unlabelled": None, "second": None, "other": None, "at_least": (), "term_frequency": False}
-"""Settings that are no part of an identity where they are as usual: it is what it was before there were such."""
-
-
-def _used(settings: Any) -> Any:
-    if is_dataclass(settings):
-        values = {item.name: getattr(settings, item.name) for item in fields(settings)}
-        return {name: _used(one) for name, one in values.items() if name not in _USUAL or one != _USUAL[name]}
-    return {name: _used(one) for name, one in settings.items()} if isinstance(settings, Mapping) else settings
-
-
-class TrainScorer(
-    Work,
-    unit=record_linkage.VERSION,
-    stage="train scorer",
-    makes=[Agreements, TermFrequencies, Sessions, Fits, Blocking, Unlinkable],
-):
+class TrainScorer(Work, unit=record_linkage.VERSION, stage="train scorer", makes=[*published.LEARNT]):
     """What agreements mean, and the records of the clusters that it was learnt from."""
 
     records: MessyRecords
@@ -99,25 +73,25 @@ class TrainScorer(
         scorer, files, seed = self.records.scorer, self.records.files, self.records.seed
         records, training = self.records.read(), pl.Series("record", [], pl.String)
         prepared = prepare(records, scorer)
-        yield "blocking", _table(count_blocks(prepared, scorer), Blocking)
+        yield "blocking", _table(count_blocks(prepared, scorer), published.Blocking)
         shares = term_frequencies(prepared, scorer)
-        if scorer.has_frequencies:
-            yield "term_frequencies", _table(shares, TermFrequencies)
+        if shares.height:
+            yield "term_frequencies", _table(shares, published.TermFrequencies)
         if scorer.unlabelled is not None:
             learnt = learn_unlabelled(prepared, scorer, seed)
             trained = learnt.agreements
-            yield "sessions", _table(learnt.sessions, Sessions)
-            yield "fits", _table(learnt.fits, Fits)
-        elif "clusters" in files:
-            gold = read_records(files["clusters"]["uri"], [*GOLD_RULES], rules=GOLD_RULES)
-            labelled = draw_labelled(records, gold, scorer, seed)
-            training = training_clusters(gold, scorer, seed)["record"]
-            trained = train_scorer(records, labelled, scorer)
+            yield "sessions", _table(learnt.sessions, published.Sessions)
+            yield "fits", _table(learnt.fits, published.Fits)
         else:
-            labelled = read_records(files["labelled"]["uri"], [*LABELLED_RULES], rules=LABELLED_RULES)
+            if "clusters" in files:
+                gold = read_records(files["clusters"]["uri"], [*GOLD_RULES], rules=GOLD_RULES)
+                labelled = draw_labelled(records, gold, scorer, seed)
+                training = training_clusters(gold, scorer, seed)["record"]
+            else:
+                labelled = read_records(files["labelled"]["uri"], [*LABELLED_RULES], rules=LABELLED_RULES)
             trained = train_scorer(records, labelled, scorer)
-        yield "agreements", _table(trained, Agreements)
-        yield "unlinkable", _table(unlinkable_records(prepared, trained, scorer, shares), Unlinkable)
+        yield "agreements", _table(trained, published.Agreements)
+        yield "unlinkable", _table(unlinkable_records(prepared, trained, scorer, shares), published.Unlinkable)
         yield "training", pa.table({"record": training.to_arrow().cast(pa.string())})
 
 
@@ -131,14 +105,13 @@ class ScoreRecords(Work, unit="record_scores/1", stage="score records"):
 
     records: MessyRecords
     learnt: TableRef
-    frequencies: TableRef | None
+    frequencies: Sequence[TableRef]
     part: int
 
     def tables(self, store: Store) -> Tables:
         """``pairs``, by the ids of their records."""
         scorer = self.records.scorer
-        refs = [self.learnt, *([self.frequencies] if self.frequencies else [])]
-        trained, *frequencies = (pl.DataFrame(store.read(ref)) for ref in refs)
+        trained, *frequencies = (pl.DataFrame(store.read(ref)) for ref in (self.learnt, *self.frequencies))
         pairs = score_pairs(self.records.read(), trained, scorer, self.part, *frequencies)
         kinds = pa.schema([("left", pa.string()), ("right", pa.string()), ("match_probability", pa.float64())])
         yield "pairs", pairs.select(kinds.names).to_arrow().cast(kinds)
@@ -168,7 +141,7 @@ class JoinScores(ReadGraph, unit=f"scored_records/{scored_pairs.VERSION}"):
             clusters = gold_of(ids, gold.filter(~pl.col("record").is_in(training.implode())))
             known = every.to_frame("record").with_columns(*origins)
             known = known.join(pl.DataFrame({"record": ids, "cluster": clusters}).drop_nulls(), on="record")
-            yield "thresholds", _table(_by_threshold(rows, known), Thresholds)
+            yield "thresholds", _table(_by_threshold(rows, known), published.Thresholds)
         yield from self.graph_tables(ids, pairs, clusters)
 
 
@@ -204,15 +177,15 @@ def score_records(run: Resolution, scorer: RecordScorer) -> ReadGraph:
         UnitsFailed: if the scorer can't be trained, or records can't be scored.
     """
     config, files = run.config, run.sources.files
-    versions = {name: files[name].identity for name in ("records", "second", *_TRUTHS) if name in files}
+    versions = {
+        name: files[name].identity for name in ("records", "second", "labelled", "clusters", "gold") if name in files
+    }
     records = MessyRecords({name: one for name, one in versions.items() if name != "gold"}, scorer, config.seed)
     about = "records"
     trained = run.do([TrainScorer(label="scorer", group=about, records=records)], batch_size=None)
-    learnt, frequencies = trained.one(Agreements), trained.one(TermFrequencies) if scorer.has_frequencies else None
+    learnt, shares = trained.one(published.Agreements), trained.refs(published.TermFrequencies)
     parts = [
-        ScoreRecords(
-            label=f"part {part}", group=about, records=records, learnt=learnt, frequencies=frequencies, part=part
-        )
+        ScoreRecords(label=f"part {part}", group=about, records=records, learnt=learnt, frequencies=shares, part=part)
         for part in range(scorer.num_parts)
     ]
     return JoinScores(

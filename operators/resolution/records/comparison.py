@@ -53,7 +53,7 @@ class Model(NamedTuple):
 
 def degree_names(field: ComparedField) -> list[str]:
     """What each degree of agreement means, from 0 up."""
-    return levels_of(field, "f").words[::-1]
+    return levels_of(field, "f")[0][::-1]
 
 
 def propose(prepared: pl.DataFrame, fields: Sequence[ComparedField]) -> pl.DataFrame:
@@ -122,12 +122,9 @@ def comparisons_of(fields: Sequence[ComparedField], *, with_frequencies: bool = 
     """Of numbered columns; term frequencies of fields that have them only if asked for."""
     from splink import comparison_library
 
-    comparisons: list[ComparisonCreator] = []
-    for number, field in enumerate(fields):
-        column = f"f{number}"
-        made = levels_of(field if with_frequencies else replace(field, term_frequency=False), column)
-        comparisons.append(comparison_library.CustomComparison([made.missing, *made.levels], column))
-    return comparisons
+    known = [field if with_frequencies else replace(field, term_frequency=False) for field in fields]
+    columns = {f"f{number}": field for number, field in enumerate(known)}
+    return [comparison_library.CustomComparison([*levels_of(field, name)[1]], name) for name, field in columns.items()]
 
 
 def database_of() -> "DuckDBAPI":

@@ -3,14 +3,12 @@
 Columns are called by number: ``f0`` is the first field, ``f0_other`` its second column, ``f0_words`` its words.
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tiltmeter.operators.resolution.records.columns import OTHER, WORDS
-from tiltmeter.operators.resolution.records.scorer import LISTS, ComparedField
+from tiltmeter.operators.resolution.records.scorer import ComparedField
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from splink.internals.comparison_creator import ComparisonCreator
     from splink.internals.comparison_level_creator import ComparisonLevelCreator
 
@@ -18,77 +16,54 @@ _SHARED = f"len(list_intersect({{0}}{WORDS}_l, {{0}}{WORDS}_r))"
 _JACCARD = f"{_SHARED} / (len({{0}}{WORDS}_l) + len({{0}}{WORDS}_r) - {_SHARED})"
 
 _LIKE = "Jaro-Winkler {} or more"
-_READY = {
-    "name": ["equal", *map(_LIKE.format, (0.92, 0.88, 0.7))],
-    "forename_surname": [
-        "equal",
-        "swapped",
-        *(f"both {_LIKE.format(least)}" for least in (0.92, 0.88)),
-        "second equal",
-        "first equal",
-    ],
-    "date_of_birth": ["equal", "up to 1 edit", "up to 1 month apart", "up to 1 year apart", "up to 10 years apart"],
-    "email": ["equal", "user names equal", _LIKE.format(0.88), f"user names {_LIKE.format(0.88)}"],
-    "postcode": ["equal", "sectors equal", "districts equal", "areas equal"],
-}
-"""Degrees of the comparisons that Splink has ready, from the highest down."""
+_NAMES = ["equal", "swapped", *(f"both {_LIKE.format(least)}" for least in (0.92, 0.88)), "second equal", "first equal"]
+_DAYS = ["equal", "up to 1 edit", *(f"up to {apart} apart" for apart in ("1 month", "1 year", "10 years"))]
 
 
-class Levels(NamedTuple):
-    """Degrees of agreement from the highest down to "different", and what is no agreement as a value is missing."""
+def levels_of(field: ComparedField, column: str) -> "tuple[list[str], list[ComparisonLevelCreator]]":
+    """Degrees of agreement of a field, whose column has this name, from the highest down to "different".
 
-    missing: "ComparisonLevelCreator"
-    words: list[str]
-    levels: "Sequence[ComparisonLevelCreator]"
+    Returns:
+        Their words, and the levels: first that a value is missing, which is none, then one for each degree, the highest
+        with term frequencies if the field has them.
+    """
+    from splink import comparison_level_library as library
+    from splink import comparison_library as ready
 
-
-def levels_of(field: ComparedField, column: str) -> Levels:
-    """The levels of a field, whose column has this name; the highest with term frequencies, if the field has them."""
-    if field.kind in _READY or field.kind in (*LISTS, "distance"):
-        missing, *levels = _ready(field, column).create_comparison_levels()
-        # Some of them come with term frequencies, whether asked for or not.
-        levels = [level.configure(tf_adjustment_column=None) for level in levels]
-        words = [*(_READY.get(field.kind) or _step_words(field)), "different"]
-    else:
-        from splink import comparison_level_library as library
-
-        between = _between(field, column)
-        missing = library.NullLevel(column)
-        levels = [library.ExactMatchLevel(column), *(level for _, level in between), library.ElseLevel()]
-        words = ["equal", *(name for name, _ in between), "different"]
-    if field.term_frequency:
-        levels[0].configure(tf_adjustment_column=column, tf_adjustment_weight=1.0)
-    return Levels(missing, words, levels)
-
-
-def _ready(field: ComparedField, column: str) -> "ComparisonCreator":
-    from splink import comparison_library as library
-
+    made: ComparisonCreator
     other, steps = f"{column}{OTHER}", sorted(field.steps, reverse=True)
     match field.kind:
         case "name":
-            return library.NameComparison(column)
+            words, made = ["equal", *map(_LIKE.format, (0.92, 0.88, 0.7))], ready.NameComparison(column)
         case "forename_surname":
-            return library.ForenameSurnameComparison(column, other)
+            words, made = _NAMES, ready.ForenameSurnameComparison(column, other)
         case "date_of_birth":
-            return library.DateOfBirthComparison(column, input_is_string=False)
+            words, made = _DAYS, ready.DateOfBirthComparison(column, input_is_string=False)
         case "email":
-            return library.EmailComparison(column)
+            like = _LIKE.format(0.88)
+            words, made = ["equal", "user names equal", like, f"user names {like}"], ready.EmailComparison(column)
         case "postcode":
-            return library.PostcodeComparison(column)
+            parts = [f"{part} equal" for part in ("sectors", "districts", "areas")]
+            words, made = ["equal", *parts], ready.PostcodeComparison(column)
         case "distance":
-            return library.DistanceInKMAtThresholds(column, other, field.within)
+            words = [f"up to {most:g} km apart" for most in field.within]
+            made = ready.DistanceInKMAtThresholds(column, other, field.within)
         case "array":
-            return library.ArrayIntersectAtSizes(column, [int(size) for size in steps])
+            words = [f"{least:g} or more in common" for least in steps]
+            made = ready.ArrayIntersectAtSizes(column, [int(least) for least in steps])
+        case "embedding":
+            words = [f"cosine {least:g} or more" for least in steps]
+            made = ready.CosineSimilarityAtThresholds(column, steps)
         case _:
-            return library.CosineSimilarityAtThresholds(column, steps)
-
-
-def _step_words(field: ComparedField) -> list[str]:
-    if field.kind == "distance":
-        return [f"up to {most:g} km apart" for most in field.within]
-    form = "{:g} or more in common" if field.kind == "array" else "cosine {:g} or more"
-    return [form.format(least) for least in sorted(field.steps, reverse=True)]
+            between = _between(field, column)
+            words = ["equal", *(name for name, _ in between)]
+            levels = [library.ExactMatchLevel(column), *(level for _, level in between), library.ElseLevel()]
+            made = ready.CustomComparison([library.NullLevel(column), *levels])
+    # Some of them come with term frequencies, whether asked for or not.
+    levels = [level.configure(tf_adjustment_column=None) for level in made.create_comparison_levels()]
+    if field.term_frequency:
+        levels[1].configure(tf_adjustment_column=column, tf_adjustment_weight=1.0)
+    return [*words, "different"], levels
 
 
 def _between(field: ComparedField, column: str) -> "list[tuple[str, ComparisonLevelCreator]]":

@@ -1,39 +1,32 @@
 """How pairs of records are proposed and compared, and what a scorer learns of them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal, Self
 
 import pydantic
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
-Kind = Literal[
-    "string",
-    "code",
-    "exact",
-    "number",
-    "date",
-    "name",
-    "forename_surname",
-    "date_of_birth",
-    "email",
-    "postcode",
-    "distance",
-    "array",
-    "embedding",
-]
-_Length = Annotated[int, Field(ge=1)] | None
-_Rules = tuple[Annotated[Mapping[str, _Length], Field(min_length=1)], ...]
+_Plain = Literal["string", "code", "exact", "number", "date"]
+_Ready = Literal["name", "forename_surname", "date_of_birth", "email", "postcode", "distance", "array", "embedding"]
+Kind = Literal[_Plain, _Ready]
+"""Those of our own, and those that Splink has ready."""
+
+Rule = Mapping[str, Annotated[int, Field(ge=1)] | None]
+_Rules = tuple[Annotated[Rule, Field(min_length=1)], ...]
 _Rising = tuple[Annotated[float, Field(gt=0)], ...]
 
-_WITHIN = ("number", "date", "distance")
-_AT_LEAST = {"array": (1.0,), "embedding": (0.7, 0.8, 0.9)}
-"""Kinds with sizes in common, and what these usually are."""
-_TWO_COLUMNS = ("forename_surname", "distance")
-_TEXTS = ("string", "code", "exact", "name", "email", "postcode")
+_STEPS: Mapping[Kind, _Rising] = {"array": (1.0,), "embedding": (0.7, 0.8, 0.9)}
+LISTS = tuple(_STEPS)
+"""Kinds whose values may be lists, and how much two usually have in common for a degree."""
 
-LISTS = ("array", "embedding")
-"""Kinds whose values may be lists."""
+_FITTING: Mapping[str, Sequence[Kind]] = {
+    "within": ("number", "date", "distance"),
+    "at_least": LISTS,
+    "other": ("forename_surname", "distance"),
+    "term_frequency": ("string", "code", "exact", "name", "email", "postcode"),
+}
+"""The kinds that a setting is for."""
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
@@ -60,31 +53,23 @@ class ComparedField:
     term_frequency: bool = False
 
     @pydantic.model_validator(mode="after")
-    def _within_is_in_order(self) -> Self:
-        if self.within and self.kind not in _WITHIN:
-            raise ValueError(f"within={self.within}: only numbers and dates have differences; leave it out")
-        if self.at_least and self.kind not in _AT_LEAST:
-            raise ValueError(f"at_least={self.at_least}: is for kind array or embedding; leave it out")
-        for name in ("within", "at_least"):
-            steps = getattr(self, name)
-            if list(steps) != sorted(set(steps)):
-                raise ValueError(f"{name}={steps}: must rise, each difference once")
-        return self
-
-    @pydantic.model_validator(mode="after")
     def _fits_its_kind(self) -> Self:
-        if (self.other is not None) != (self.kind in _TWO_COLUMNS):
-            raise ValueError(f"other={self.other}: kind {' and '.join(_TWO_COLUMNS)} need a second column, others none")
+        for name, kinds in _FITTING.items():
+            value = getattr(self, name)
+            if value and self.kind not in kinds:
+                raise ValueError(f"{name}={value}: is for kind {', '.join(kinds)}; leave it out")
+            if isinstance(value, tuple) and list(value) != sorted(set(value)):
+                raise ValueError(f"{name}={value}: must rise, each difference once")
+        if self.kind in _FITTING["other"] and self.other is None:
+            raise ValueError(f"other=None: kind {self.kind} needs the second column that it compares")
         if self.kind == "distance" and not self.within:
             raise ValueError("within=(): kind distance needs one distance in km at least, such as within: [1, 10]")
-        if self.term_frequency and self.kind not in _TEXTS:
-            raise ValueError(f"term_frequency=True: is for kind {', '.join(_TEXTS)}; leave it out")
         return self
 
     @property
     def steps(self) -> _Rising:
         """Numbers of elements, or cosines."""
-        return self.at_least or _AT_LEAST.get(self.kind, ())
+        return self.at_least or _STEPS.get(self.kind, ())
 
 
 @dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
@@ -152,14 +137,9 @@ class Scorer:
             raise ValueError(f"no session estimates {never[0]!r}: each is by this column; {where}")
         return self
 
-    def compared_beside(self, rule: Mapping[str, int | None]) -> list[str]:
+    def compared_beside(self, rule: Rule) -> list[str]:
         """The fields that have no column in common with a rule."""
         return [name for name, field in self.fields.items() if rule.keys().isdisjoint({name, field.other})]
-
-    @property
-    def has_frequencies(self) -> bool:
-        """Whether any field has term frequencies."""
-        return any(field.term_frequency for field in self.fields.values())
 
     @property
     def sessions(self) -> _Rules:

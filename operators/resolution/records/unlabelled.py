@@ -8,26 +8,19 @@ that the rule is about are estimated in others. Of several sessions the median c
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from tiltmeter.operators.compute.arrays import FloatArray
+from tiltmeter.operators.compute.arrays import FloatArray, IntArray
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.philox import Stream
+from tiltmeter.operators.resolution.records import comparison as compared
 from tiltmeter.operators.resolution.records.columns import DETERMINISTIC, ORIGIN, SESSIONS, rule_name, rules_of
-from tiltmeter.operators.resolution.records.comparison import DEGREES, comparisons_of, database_of, degree_names
-from tiltmeter.operators.resolution.records.comparison import linker_of as linker
 from tiltmeter.operators.resolution.records.linkage import shares_of
-from tiltmeter.operators.resolution.records.scorer import Scorer, Unlabelled
-
-if TYPE_CHECKING:
-    from splink import Linker
-    from splink.internals.blocking_rule_creator import BlockingRuleCreator
+from tiltmeter.operators.resolution.records.scorer import Rule, Scorer, Unlabelled
 
 _FIRST_M = 0.95
 """P(equal | match) with which a session begins, of the fields that its rule is about."""
@@ -38,6 +31,10 @@ _NONE = 1e-12
 _LEAST_WEIGHT = -0.1
 """Bits of equal values: with less, matches are not what was found; a field with one value for all has 0 or so."""
 
+_FITS = {"session": pl.String, "field": pl.String, "other": pl.String, "num_pairs": pl.Int64} | dict.fromkeys(
+    ("bits", "observed", "fitted"), pl.Float64
+)
+
 
 class Learnt(NamedTuple):
     """What a scorer learnt without labels.
@@ -46,8 +43,8 @@ class Learnt(NamedTuple):
         agreements: as of :func:`train_scorer`, without counts of labelled pairs.
         sessions: ``session, field, degree, m, num_pairs, match_share``: what each session found.
         fits: ``session, field, other, num_pairs, bits, observed, fitted``: of two fields in the pairs of a session,
-            the divergence of what the model expects from how they agree together, in bits for each pair, and both
-            shares of the pairs in which both agree to the highest degree.
+            the divergence of what the model expects from how they agree together, G^2 / (2 n ln 2), and both shares
+            of the pairs in which both agree to the highest degree.
     """
 
     agreements: pl.DataFrame
@@ -55,16 +52,15 @@ class Learnt(NamedTuple):
     fits: pl.DataFrame
 
 
-@dataclass(frozen=True)
-class _Session:
-    """Of a session: the pairs, the share of matches among them, and m by the name of the field, from degree 0 up, NaN
-    for a degree that no pair has."""
+class _Session(NamedTuple):
+    """Of a session: its name, how many pairs have each pattern, the degrees of these, the share of matches among the
+    pairs, and m from degree 0 up, NaN for one that no pair has; both by the name of the field."""
 
     name: str
-    num_pairs: int
+    counts: IntArray
+    degrees: Mapping[str, IntArray]
     share: float
     m: Mapping[str, FloatArray]
-    patterns: pl.DataFrame
 
 
 def learn_unlabelled(prepared: pl.DataFrame, config: Scorer, seed: int) -> Learnt:
@@ -89,17 +85,15 @@ def learn_unlabelled(prepared: pl.DataFrame, config: Scorer, seed: int) -> Learn
     rules = zip(rules_of(prepared, SESSIONS), config.sessions, strict=True)
     sessions = [_session(prepared, keys, rule, config, u, prior) for keys, rule in rules]
     prior = prior if config.prior is None else config.prior
-    num_random = min(settings.max_pairs, _num_pairs(prepared))
-    rows = []
-    for number, (name, field) in enumerate(config.fields.items()):
+    num_random, rows = min(settings.max_pairs, _num_pairs(prepared)), []
+    for name, field in config.fields.items():
         having = [session for session in sessions if name in session.m]
         by_session = np.array([session.m[name] for session in having])
-        is_seen = ~np.isnan(by_session).all(axis=0)
-        median = np.zeros(len(u[number]))
+        is_seen, median = ~np.isnan(by_session).all(axis=0), np.zeros(len(u[name]))
         median[is_seen] = np.nanmedian(by_session[:, is_seen], axis=0)
-        distinct = np.maximum(u[number] - prior * median, 0.0) / (1.0 - prior)
+        distinct = np.maximum(u[name] - prior * median, 0.0) / (1.0 - prior)
         distinct = shares_of(distinct / distinct.sum() * num_random)
-        num_matches = max(session.num_pairs * session.share for session in having)
+        num_matches = max(float(session.counts.sum()) * session.share for session in having)
         m = np.where(is_seen, median, distinct)
         m = (m / m.sum() * num_matches + distinct) / (num_matches + 1.0)
         weights = np.log2(m / distinct)
@@ -109,12 +103,20 @@ def learn_unlabelled(prepared: pl.DataFrame, config: Scorer, seed: int) -> Learn
                 f"{distinct[-1]:.3g}: something else than matches was found; set other records.unlabelled.sessions, or "
                 "leave the field out"
             )
-        words = degree_names(field)
+        words = compared.degree_names(field)
         columns = {"field": [name] * len(words), "degree": range(len(words)), "agreement": words, "m": m, "u": distinct}
         rows.append(pl.DataFrame(columns | {"match_weight": weights}))
     nothing = pl.lit(None, pl.Int64)
     agreements = pl.concat(rows).with_columns(prior=pl.lit(prior), num_matches=nothing, num_distinct=nothing)
-    return Learnt(agreements, _session_rows(sessions), _fits(sessions, config, u))
+    found = [
+        {"session": one.name, "field": name, "degree": degree, "m": share}
+        | {"num_pairs": int(one.counts.sum()), "match_share": one.share}
+        for one in sessions
+        for name, m in one.m.items()
+        for degree, share in enumerate(m.tolist())
+    ]
+    fits = [row for one in sessions for row in _fits(one, u)]
+    return Learnt(agreements, pl.DataFrame(found).with_columns(pl.col("m").fill_nan(None)), pl.DataFrame(fits, _FITS))
 
 
 def _num_pairs(prepared: pl.DataFrame) -> int:
@@ -127,16 +129,16 @@ def _num_pairs(prepared: pl.DataFrame) -> int:
 
 def _random_pairs(
     prepared: pl.DataFrame, config: Scorer, settings: Unlabelled, seed: int
-) -> tuple[list[FloatArray], float]:
+) -> tuple[dict[str, FloatArray], float]:
     """Of each field u from degree 0 up, and lambda."""
     from splink import block_on
 
-    comparisons = comparisons_of([*config.fields.values()])
+    comparisons = compared.comparisons_of([*config.fields.values()])
     for comparison in comparisons:
         # What no pair has keeps the value that it began with.
         comparison.configure(u_probabilities=[_NONE] * comparison.num_non_null_levels)
-    made = linker(database_of(), prepared, comparisons)
-    rules: list[str | BlockingRuleCreator] = [block_on(*keys) for keys in rules_of(prepared, DETERMINISTIC)]
+    made = compared.linker_of(compared.database_of(), prepared, comparisons)
+    rules: list[Any] = [block_on(*keys) for keys in rules_of(prepared, DETERMINISTIC)]
     try:
         made.training.estimate_probability_two_random_records_match(rules, settings.recall)
     except ValueError as error:
@@ -144,103 +146,68 @@ def _random_pairs(
             f"more pairs agree by the strict rules than a recall of {settings.recall:g} allows, if each is a match; "
             "set stricter records.unlabelled.rules, or a higher records.unlabelled.recall"
         ) from error
-    # The number itself, as others than Splink may draw from the same one.
     drawn = int(keyed_generator(seed, Stream.RANDOM_PAIRS, 0, 0, 0).integers(2**31))
     made.training.estimate_u_using_random_sampling(settings.max_pairs, seed=drawn, min_count_per_level=None)
-    model = _model(made)
+    model = made.misc.save_model_to_json()
     prior = model["probability_two_random_records_match"]
     if not 0.0 < prior < 1.0:
+        rules_said = ", ".join(map(rule_name, settings.rules))
         raise ValueError(
-            f"the strict rules {[dict(rule) for rule in settings.rules]} say that {prior:.0%} of all pairs are "
-            "matches; set others in records.unlabelled.rules"
+            f"the strict rules {rules_said!r} say that {prior:.0%} of all pairs are matches; set others in "
+            "records.unlabelled.rules"
         )
-    return [_shares(comparison, "u") for comparison in model["comparisons"]], prior
+    return dict(zip(config.fields, _shares(model, "u"), strict=True)), prior
 
 
-def _model(made: "Linker") -> dict[str, Any]:
-    model: dict[str, Any] = made.misc.save_model_to_json()
-    return model
-
-
-def _shares(comparison: Mapping[str, Any], kind: str) -> FloatArray:
-    """m or u from degree 0 up."""
-    levels = [level for level in comparison["comparison_levels"] if not level.get("is_null_level")]
-    return np.array([level.get(f"{kind}_probability") or 0.0 for level in reversed(levels)], dtype=np.float64)
+def _shares(model: Mapping[str, Any], kind: str) -> list[FloatArray]:
+    """m or u of each comparison, from degree 0 up."""
+    levels = [[one for one in by["comparison_levels"] if not one.get("is_null_level")] for by in model["comparisons"]]
+    return [np.array([one.get(f"{kind}_probability") or 0.0 for one in reversed(some)]) for some in levels]
 
 
 def _session(
-    prepared: pl.DataFrame,
-    keys: Sequence[str],
-    rule: Mapping[str, int | None],
-    config: Scorer,
-    u: Sequence[FloatArray],
-    prior: float,
+    prepared: pl.DataFrame, keys: Sequence[str], rule: Rule, config: Scorer, u: Mapping[str, FloatArray], prior: float
 ) -> _Session:
     """EM among the pairs of a rule, with u as it is."""
     from splink import block_on
 
     left, names = config.compared_beside(rule), list(config.fields)
-    numbers = [names.index(name) for name in left]
-    every = comparisons_of([*config.fields.values()])
-    for number in numbers:
-        every[number].configure(u_probabilities=[max(share, _NONE) for share in u[number][::-1]])
+    every = dict(zip(names, compared.comparisons_of([*config.fields.values()]), strict=True))
+    for name in left:
+        every[name].configure(u_probabilities=[max(share, _NONE) for share in u[name][::-1]])
     # Pairs that agree in what the rule is about are matches more often than random ones.
-    odds = prior / (1.0 - prior)
-    for name, length in rule.items():
-        if name in names and length is None:
-            odds *= _FIRST_M / max(u[names.index(name)][-1], _NONE)
-    database = database_of()
-    comparisons = [every[number] for number in numbers]
-    made = linker(database, prepared, comparisons, odds / (1.0 + odds), rules=[keys], with_degrees=True)
-    columns = [f"{DEGREES}f{number}" for number in numbers]
-    pairs = made.inference.predict(warning_mode="never").as_duckdbpyrelation()
-    counts = f"{', '.join(columns)}, count(*)::bigint as num"
-    patterns = pairs.aggregate(counts, ", ".join(columns)).pl()
-    patterns = patterns.rename(dict(zip(columns, left, strict=True))).sort(left)
+    equal = [_FIRST_M / max(u[name][-1], _NONE) for name, length in rule.items() if name in u and length is None]
+    odds = prior / (1.0 - prior) * float(np.prod(equal))
+    comparisons = [every[name] for name in left]
+    first = odds / (1.0 + odds)
+    made = compared.linker_of(compared.database_of(), prepared, comparisons, first, rules=[keys], with_degrees=True)
+    columns = {f"{compared.DEGREES}f{names.index(name)}": name for name in left}
+    pairs, by = made.inference.predict(warning_mode="never").as_duckdbpyrelation(), ", ".join(columns)
+    patterns = pairs.aggregate(f"{by}, count(*)::bigint as num", by).pl().sort([*columns])
     if patterns.is_empty():
-        raise ValueError(f"session {dict(rule)} has no pairs; set other records.unlabelled.sessions")
+        raise ValueError(f"session {rule_name(rule)!r} has no pairs; set other records.unlabelled.sessions")
     trained = made.training.estimate_parameters_using_expectation_maximisation(
         block_on(*keys), estimate_without_term_frequencies=True
     )
-    share = trained.core_model_settings.probability_two_random_records_match
-    m = {name: _shares(one, "m") for name, one in zip(left, _model(made)["comparisons"], strict=True)}
+    m = dict(zip(left, _shares(made.misc.save_model_to_json(), "m"), strict=True))
+    degrees = {name: patterns[column].to_numpy() for column, name in columns.items()}
     for name, shares in m.items():
-        shares[np.isin(np.arange(len(shares)), patterns[name].to_numpy(), invert=True)] = np.nan
-    return _Session(rule_name(rule), int(patterns["num"].sum()), share, m, patterns)
+        shares[np.isin(np.arange(len(shares)), degrees[name], invert=True)] = np.nan
+    share = trained.core_model_settings.probability_two_random_records_match
+    return _Session(rule_name(rule), patterns["num"].to_numpy(), degrees, share, m)
 
 
-def _session_rows(sessions: Sequence[_Session]) -> pl.DataFrame:
-    rows = [
-        {"session": one.name, "field": name, "degree": degree, "m": share}
-        | {"num_pairs": one.num_pairs, "match_share": one.share}
-        for one in sessions
-        for name, m in one.m.items()
-        for degree, share in enumerate(m.tolist())
-    ]
-    return pl.DataFrame(rows).with_columns(pl.col("m").fill_nan(None))
-
-
-def _fits(sessions: Sequence[_Session], config: Scorer, u: Sequence[FloatArray]) -> pl.DataFrame:
-    """Of each session and two of its fields, how far the model is from what is seen."""
-    by_name, rows = dict(zip(config.fields, u, strict=True)), []
-    for one in sessions:
-        for name, other in combinations(one.m, 2):
-            observed = np.zeros((len(one.m[name]), len(one.m[other])))
-            seen = one.patterns.filter((pl.col(name) >= 0) & (pl.col(other) >= 0))
-            np.add.at(observed, (seen[name].to_numpy(), seen[other].to_numpy()), seen["num"].to_numpy())
-            if num := observed.sum():
-                matches, others = (
-                    np.outer(np.nan_to_num(by[name]), np.nan_to_num(by[other])) for by in (one.m, by_name)
-                )
-                fitted = one.share * matches + (1.0 - one.share) * others
-                bits = _divergence(observed / num, fitted)
-                row = {"session": one.name, "field": name, "other": other, "num_pairs": int(num), "bits": bits}
-                rows.append(row | {"observed": observed[-1, -1] / num, "fitted": fitted[-1, -1]})
-    kinds = {"session": pl.String, "field": pl.String, "other": pl.String, "num_pairs": pl.Int64}
-    return pl.DataFrame(rows, {**kinds, **dict.fromkeys(("bits", "observed", "fitted"), pl.Float64)})
-
-
-def _divergence(observed: NDArray[np.float64], fitted: NDArray[np.float64]) -> float:
-    """Of Kullback and Leibler, in bits: G^2 / (2 n ln 2)."""
-    seen = observed > 0.0
-    return float((observed[seen] * np.log2(observed[seen] / np.maximum(fitted[seen], _NONE))).sum())
+def _fits(one: _Session, u: Mapping[str, FloatArray]) -> list[dict[str, Any]]:
+    """Of each two fields of a session, how far the model is from what is seen."""
+    rows, m = [], {name: np.nan_to_num(shares) for name, shares in one.m.items()}
+    for name, other in combinations(m, 2):
+        known, ends = (one.degrees[name] >= 0) & (one.degrees[other] >= 0), (one.degrees[name], one.degrees[other])
+        observed = np.zeros((len(m[name]), len(m[other])))
+        np.add.at(observed, tuple(end[known] for end in ends), one.counts[known])
+        if num := observed.sum():
+            fitted = one.share * np.outer(m[name], m[other]) + (1.0 - one.share) * np.outer(u[name], u[other])
+            observed, seen = observed / num, observed > 0.0
+            bits = float((observed[seen] * np.log2(observed[seen] / np.maximum(fitted[seen], _NONE))).sum())
+            about = {"session": one.name, "field": name, "other": other, "num_pairs": int(num), "bits": bits}
+            rows.append(about | {"observed": float(observed[-1, -1]), "fitted": float(fitted[-1, -1])})
+    return rows
