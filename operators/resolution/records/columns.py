@@ -116,9 +116,11 @@ def _elements(column: pl.Series) -> pl.Series:
     """Lists of different texts; of text, what stands between semicolons."""
     lists = column if column.dtype.is_nested() else as_text(column).str.split(";")
     rows = pl.DataFrame({"row": range(column.len()), "element": lists}).explode("element")
-    by_row = rows.with_columns(_text(rows["element"])).group_by("row", maintain_order=True)
-    found = by_row.agg(pl.col("element").drop_nulls().unique(maintain_order=True))["element"]
-    return found.set(found.list.len() == 0, None)
+    by_row = rows.with_columns(_text(rows["element"])).drop_nulls().group_by("row", maintain_order=True)
+    found = by_row.agg(pl.col("element").unique(maintain_order=True))
+    return pl.DataFrame({"row": range(column.len())}).join(found, on="row", how="left", maintain_order="left")[
+        "element"
+    ]
 
 
 def _vectors(column: pl.Series, ids: pl.Series) -> pl.Series:
