@@ -147,16 +147,12 @@ def read_sources(uris: Sequence[str], columns: Sequence[str] | None = None, rule
     """The records of a file, or of two with the column ``source_file`` for which of them each is from.
 
     Raises:
-        InputError: if one can't be read, or one of two has a column of this name.
+        InputError: if one can't be read.
     """
     own = None if columns is None else [name for name in columns if len(uris) == 1 or name != FILE]
     parts = [read_records(uri, own, rules=rules) for uri in uris]
     if len(parts) == 1:
         return parts[0]
-    if any(FILE in part.columns for part in parts):
-        raise InputError(
-            f"records.second: both files are told apart by a column {FILE!r}; rename the one that is there"
-        )
     unlike = {name for name in parts[0].columns if name in parts[1].columns and len({p[name].dtype for p in parts}) > 1}
     named = [
         part.with_columns(*(as_text(part[name]) for name in unlike), pl.lit(file).alias(FILE))

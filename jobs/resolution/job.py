@@ -43,7 +43,7 @@ from tiltmeter.operators.resolution.records.scorer import LISTS
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.redaction import redacted
-from tiltmeter.storage.records import check_columns, look_through
+from tiltmeter.storage.records import check_columns, look_through, record_columns
 from tiltmeter.storage.records.cells import Rules
 from tiltmeter.storage.store.streaming import pieces
 from tiltmeter.storage.store.tables import write_file
@@ -152,6 +152,10 @@ def find_sources(config: ResolutionRun) -> Files:
         for name, path in {"records": scorer.path, "second": scorer.second}.items():
             setting = "records.path" if name == "records" else "records.second"
             find(name, path, setting, record_rules(scorer.id), [scorer.id], *flat)
+            if scorer.second is not None and FILE in record_columns(files[name].uri):
+                raise InputError(
+                    f"{setting}: two files are told apart by a column {FILE!r}; rename the one that is there"
+                )
             if others and name in files:
                 check_columns(files[name].uri, others, "records.fields" if lists else "one_per_source")
         find("labelled", scorer.labelled, "records.labelled", LABELLED_RULES)

@@ -35,9 +35,14 @@ def _person(rng):
         str(rng.choice(list(names))) for names in (["Ann", "Bo", "Cleo", "Dan"], ["Abel", "Berg", "Conti"])
     )
     return {
-        "given": given, "family": family, "nick": str(rng.choice(["Ace", "Bee", "Cat"], p=[0.6, 0.3, 0.1])),
-        "mail": f"{given}{rng.integers(99)}@a.org", "zip": f"N{rng.integers(1, 9)} {rng.integers(1, 5)}AA",
-        "lat": f"{rng.integers(50, 60)}", "lon": f"{rng.integers(10)}", "born": f"19{rng.integers(60, 99)}-01-02",
+        "given": given,
+        "family": family,
+        "nick": str(rng.choice(["Ace", "Bee", "Cat"], p=[0.6, 0.3, 0.1])),
+        "mail": f"{given}{rng.integers(99)}@a.org",
+        "zip": f"N{rng.integers(1, 9)} {rng.integers(1, 5)}AA",
+        "lat": f"{rng.integers(50, 60)}",
+        "lon": f"{rng.integers(10)}",
+        "born": f"19{rng.integers(60, 99)}-01-02",
         "tags": ";".join(map(str, rng.permutation(list("abcdef"))[:3])),
         "vector": ",".join(map(str, rng.normal(size=3).round(2))),
     }
@@ -113,7 +118,7 @@ def test_ids_of_both_files_and_a_column_that_tells_them_apart_are_refused(run_he
     common += [f"store={tmp_path}/store", f"run_dir={tmp_path}/run"]
     wanted = {
         "id='a0' names several records, of one file or of both: ids must be unique": first.head(3),
-        "both files are told apart by a column 'source_file'; rename": first.select(pl.all(), x="id").rename(
+        "two files are told apart by a column 'source_file'; rename": first.select(pl.all(), x="id").rename(
             {"x": FILE}
         ),
     }
