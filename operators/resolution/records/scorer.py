@@ -86,7 +86,7 @@ class Unlabelled:
     rules: Annotated[_Rules, Field(min_length=1, examples=[[{"email": None}, {"name": None, "born": None}]])]
     recall: Annotated[float, Field(gt=0, le=1)]
     sessions: _Rules = ()
-    max_pairs: Annotated[int, Field(ge=1)] = 2_000_000
+    max_pairs: Annotated[int, Field(ge=1)] = 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))

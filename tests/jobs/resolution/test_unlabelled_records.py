@@ -8,6 +8,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from tests.fixtures.problems import pair_shares
+from tests.jobs.test_layouts import kill
 from tiltmeter.operators.resolution.records.columns import FILE, count_blocks, prepare
 from tiltmeter.operators.resolution.records.scorer import Scorer
 from tiltmeter.operators.resolution.records.scoring import score_pairs, term_frequencies, unlinkable_records
@@ -62,14 +63,18 @@ def files(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module")
-def outcome(run_here, files):
-    return run_here(
+def _settings(files, folder):
+    return [
         *("job=entity_resolution", "+records=csv", f"records.path={files}/a.csv", f"records.second={files}/b.csv"),
         *(f"records.{name}={json.dumps(value).replace(chr(34), '')}" for name, value in SETTINGS.items()),
         *(f"gold={files}/gold.csv", "missing=zero", "one_per_source=source_file", "seed=3", "records.num_parts=2"),
-        *(f"store={files}/store", f"run_dir={files}/run"),
-    )
+        *(f"store={folder}/store", f"run_dir={folder}/run"),
+    ]
+
+
+@pytest.fixture(scope="module")
+def outcome(run_here, files):
+    return run_here(*_settings(files, files))
 
 
 def test_two_files_are_linked_without_labels(outcome, files):
@@ -127,3 +132,25 @@ def test_ids_of_both_files_and_a_column_that_tells_them_apart_are_refused(run_he
         settings = [*common, *(["one_per_source=source_file"] if FILE in second.columns else [])]
         with pytest.raises(Exception, match=message):
             run_here(*settings)
+
+
+def _held(outcome):
+    return {name: digest for name, digest in outcome.digests.items() if name not in ("components", "ledger_counts")}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("num_cpus", [1, 2, 4])
+def test_workers_change_no_table(outcome, run_job, files, tmp_path, num_cpus):
+    assert _held(run_job(*_settings(files, tmp_path), f"cluster.num_cpus={num_cpus}")) == _held(outcome)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("after", [0, 1])
+def test_a_kill_changes_no_table(outcome, tiltmeter, outcome_of, files, tmp_path, after):
+    command = [*_settings(files, tmp_path), "cluster.num_cpus=2"]
+    kill(tiltmeter(*command), "driver", tmp_path, after)
+    assert outcome_of(tmp_path / "run").record["status"] == "running"
+    process = tiltmeter(*command)
+    _, errors = process.communicate(timeout=600)
+    assert process.returncode == 0, errors
+    assert _held(outcome_of(tmp_path / "run")) == _held(outcome)
