@@ -107,9 +107,10 @@ def _doubts(frames: Frames, scorer: RecordScorer, num_records: int, prior: float
     worst = frames["fits"].filter(pl.col("bits") > _MOST_BITS + noise).sort("bits", descending=True)
     for row in worst.unique(["field", "other"], keep="first", maintain_order=True).to_dicts():
         yield (
-            f"In session {quoted(row['session'])}, {quoted(row['field'])} and {quoted(row['other'])} do not agree together "
-            f"as the model expects, by {number(row['bits'], 2)} bits for each pair: {percent(row['observed'])} agree most "
-            f"in both, and {percent(row['fitted'])} should. If they depend on each other, what they say counts twice."
+            f"In session {quoted(row['session'])}, {quoted(row['field'])} and {quoted(row['other'])} do not agree "
+            f"together as the model expects, by {number(row['bits'], 2)} bits for each pair: {percent(row['observed'])} "
+            f"agree most in both, and {percent(row['fitted'])} should. If they depend on each other, what they say counts "
+            "twice."
         )
 
 
