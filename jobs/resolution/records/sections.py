@@ -106,11 +106,12 @@ def _doubts(frames: Frames, scorer: RecordScorer, num_records: int, prior: float
     noise = cells / (pl.col("num_pairs") * math.log(2.0))
     worst = frames["fits"].filter(pl.col("bits") > _MOST_BITS + noise).sort("bits", descending=True)
     for row in worst.unique(["field", "other"], keep="first", maintain_order=True).to_dicts():
+        both = " and ".join(quoted(row[end]) for end in ("field", "other"))
+        seen, expected = percent(row["observed"]), percent(row["fitted"])
         yield (
-            f"In session {quoted(row['session'])}, {quoted(row['field'])} and {quoted(row['other'])} do not agree "
-            f"together as the model expects, by {number(row['bits'], 2)} bits for each pair: {percent(row['observed'])} "
-            f"agree most in both, and {percent(row['fitted'])} should. If they depend on each other, what they say counts "
-            "twice."
+            f"In session {quoted(row['session'])}, {both} do not agree together as the model expects, by "
+            f"{number(row['bits'], 2)} bits for each pair: {seen} agree most in both, and {expected} should. If they "
+            "depend on each other, what they say counts twice."
         )
 
 
