@@ -1,6 +1,6 @@
 """Canonical rows of messy records: the unit that chooses them, and what the page shows of them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 import pyarrow as pa
@@ -8,13 +8,23 @@ import pyarrow as pa
 from tiltmeter.cluster.work import Tables
 from tiltmeter.jobs.report.html.elements import Block
 from tiltmeter.jobs.report.views import Show
-from tiltmeter.jobs.resolution.graphs import Graph, Identity, Resolution, record_rules, refused
+from tiltmeter.jobs.resolution.graphs import (
+    SOURCES,
+    Graph,
+    Identity,
+    Resolution,
+    files_of,
+    read_sources,
+    record_rules,
+    refused,
+)
 from tiltmeter.jobs.resolution.tables import CanonicalCells
 from tiltmeter.jobs.runtime.published import Frames
 from tiltmeter.jobs.runtime.work import Work
 from tiltmeter.operators.resolution.ids import as_ids, as_text
 from tiltmeter.operators.resolution.records.canonical import VERSION, Canonical, Newest, canonical_rows, given, moments
-from tiltmeter.storage.records import check_columns, read_records
+from tiltmeter.operators.resolution.records.columns import FILE
+from tiltmeter.storage.records import check_columns
 from tiltmeter.storage.store.ledger import Store, TableRef
 
 ROWS = "canonical_rows"
@@ -26,14 +36,14 @@ _NUM_SHOWN = 6
 class ChooseCanonical(Work, unit=VERSION, stage="choose canonical rows", makes=[CanonicalCells]):
     """The row of each cluster; ``clusters`` are ``record, id``."""
 
-    file: Identity
+    files: Mapping[str, Identity]
     id_column: str
     canonical: Canonical
     clusters: TableRef
 
     def tables(self, store: Store) -> Tables:
         """``canonical_rows``, and where each of their cells comes from."""
-        rows = read_canonical(self.file["uri"], self.id_column, self.canonical)
+        rows = read_canonical(files_of(self.files), self.id_column, self.canonical)
         ids, clusters = as_ids(rows[self.id_column]), pl.DataFrame(store.read(self.clusters))
         cluster = ids.alias("record").to_frame().join(clusters, on="record", how="left", maintain_order="left")["id"]
         chosen, cells = canonical_rows(rows, ids, cluster, self.canonical)
@@ -45,19 +55,20 @@ class ChooseCanonical(Work, unit=VERSION, stage="choose canonical rows", makes=[
         )
 
 
-def read_canonical(uri: str, id_column: str, config: Canonical) -> pl.DataFrame:
+def read_canonical(uris: Sequence[str], id_column: str, config: Canonical) -> pl.DataFrame:
     """Of each record its id, and what rules choose from and look at."""
-    return read_records(uri, list(dict.fromkeys([id_column, *config.names])), rules=record_rules(id_column))
+    return read_sources(uris, list(dict.fromkeys([id_column, *config.names])), record_rules(id_column))
 
 
-def check_canonical(uri: str, id_column: str, config: Canonical) -> pl.DataFrame:
+def check_canonical(uris: Sequence[str], id_column: str, config: Canonical) -> pl.DataFrame:
     """The columns that canonical rows are chosen from.
 
     Raises:
         InputError: for one that is not there or holds lists, and for moments none of which can be read.
     """
-    check_columns(uri, config.names, "canonical.columns")
-    rows = read_canonical(uri, id_column, config)
+    for uri in uris:
+        check_columns(uri, [name for name in config.names if len(uris) == 1 or name != FILE], "canonical.columns")
+    rows = read_canonical(uris, id_column, config)
     with refused("canonical.columns"):
         texts = {column.name: as_text(given(column)) for column in rows}
         for name in (rule.newest for rule in config.columns.values() if isinstance(rule, Newest)):
@@ -74,7 +85,7 @@ def choose_canonical(run: Resolution, name: str, graph: Graph) -> Graph:
         return graph
     work = ChooseCanonical(
         group=name,
-        file=run.sources.files["records"].identity,
+        files={name: run.sources.files[name].identity for name in SOURCES if name in run.sources.files},
         id_column=config.records.id,
         canonical=config.canonical,
         clusters=graph["clusters"].select("record", "id"),

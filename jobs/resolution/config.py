@@ -87,19 +87,25 @@ _QUESTIONS = [{"record": "a", "other": "b"}, {"record": "a", "cluster": 3}]
 
 @pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
 class RecordScorer(Scorer):
-    """A scorer, with its files; each unit scores a part."""
+    """A scorer, with its files; each unit scores a part.
+
+    Attributes:
+        second: a file of records, each of which is only compared with those of ``path``.
+    """
 
     path: Text
+    second: Text | None = None
     labelled: Text | None = None
     clusters: Text | None = None
 
     @pydantic.model_validator(mode="after")
     def _one_source_of_labels(self) -> Self:
-        given = [name for name in ("labelled", "clusters") if getattr(self, name) is not None]
+        given = [name for name in ("labelled", "clusters", "unlabelled") if getattr(self, name) is not None]
         if len(given) != 1:
             raise ValueError(
                 f"records.labelled: {' and '.join(given) or 'nothing'} is given to learn from: set "
-                "records.labelled=<file of labelled pairs> or records.clusters=<file of true clusters>"
+                "records.labelled=<file of labelled pairs>, records.clusters=<file of true clusters> or, to learn "
+                "without labels, records.unlabelled={rules: [...], recall: <share>}, one of them"
             )
         return self
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from tiltmeter.cluster.work import Tables
 from tiltmeter.jobs.resolution.config import ResolutionRun
-from tiltmeter.jobs.resolution.graphs import END_RULES, ENDS, pair_columns, read_ids, record_rules
+from tiltmeter.jobs.resolution.graphs import END_RULES, ENDS, files_of, pair_columns, read_ids, record_rules
 from tiltmeter.jobs.resolution.tables import ConstraintCounts
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.table import tables_of
@@ -40,6 +40,8 @@ def given_constraints(config: ResolutionRun, files: Mapping[str, FoundFile]) -> 
     if config.one_per_source is not None:
         file, key = ("sources", "record") if config.records is None else ("records", config.records.id)
         given["sources"] = {"file": files[file].identity, "columns": [key, config.one_per_source]}
+        if "second" in files:
+            given["sources"]["second"] = files["second"].identity
     return given
 
 
@@ -153,12 +155,12 @@ def _origins(given: Given) -> pl.DataFrame:
     """
     if "sources" not in given:
         return pl.DataFrame(schema=dict.fromkeys(_SOURCE, pl.String))
-    uri, columns = given["sources"]["file"]["uri"], given["sources"]["columns"]
-    rows = read_ids(uri, columns, "one_per_source", record_rules(columns[0]))
+    uris, columns = files_of(given["sources"], "file"), given["sources"]["columns"]
+    rows = read_ids(uris, columns, "one_per_source", record_rules(columns[0]))
     known = rows.rename(dict(zip(columns, _SOURCE, strict=True))).drop_nulls().unique(maintain_order=True)
     if (twice := known.filter(pl.col("record").is_duplicated())).height:
         both = " and ".join(map(repr, twice.filter(record=twice["record"][0])["source"][:2]))
-        raise InputError(f"one_per_source: {redacted(uri)} has record {twice['record'][0]!r} of source {both}")
+        raise InputError(f"one_per_source: {redacted(uris[0])} has record {twice['record'][0]!r} of source {both}")
     return known
 
 

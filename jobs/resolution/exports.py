@@ -15,7 +15,7 @@ from tiltmeter.jobs.report.html.elements import Block
 from tiltmeter.jobs.report.wording import plural
 from tiltmeter.jobs.resolution.canonical import ROWS, arrow, check_canonical
 from tiltmeter.jobs.resolution.config import RecordScorer, ResolutionRun
-from tiltmeter.jobs.resolution.graphs import Graph, Resolution
+from tiltmeter.jobs.resolution.graphs import Graph, Resolution, files_of, read_sources
 from tiltmeter.jobs.resolution.tables import CanonicalCells, Ledger
 from tiltmeter.operators.resolution.ids import as_ids
 from tiltmeter.operators.resolution.records.canonical import CLUSTER_ID
@@ -24,7 +24,6 @@ from tiltmeter.storage.databases.duckdb import check_duckdb, write_duckdb
 from tiltmeter.storage.databases.postgres import check_postgres, column_names, write_postgres
 from tiltmeter.storage.databases.tables import Change, State, Table, check_text
 from tiltmeter.storage.files.redaction import redacted
-from tiltmeter.storage.records import read_records
 from tiltmeter.storage.store.streaming import pieces
 from tiltmeter.storage.store.tables import Writer, write_file, write_parquet
 
@@ -53,7 +52,8 @@ def _exported(run: Resolution, graphs: Mapping[str, Graph]) -> Iterable[pl.DataF
     config, refs = run.config, [graph["clusters"] for graph in graphs.values()]
     clusters = (pl.DataFrame(piece).rename({"id": "cluster_id"}) for piece in pieces(run.runner.store, refs))
     if config.records is not None:
-        return [with_clusters(read_records(run.sources.files["records"].uri), pl.concat(clusters), config.records)]
+        files = {name: file.identity for name, file in run.sources.files.items()}
+        return [with_clusters(read_sources(files_of(files)), pl.concat(clusters), config.records)]
     names = [*(["graph"] if config.mentions else []), "record", "cluster", "cluster_id", "component"]
     return (part.select(names) for part in clusters)
 
@@ -95,7 +95,8 @@ def check_exports(config: ResolutionRun, files: Mapping[str, FoundFile]) -> None
     export, names, texts = config.export, [CLUSTER_ID], pl.DataFrame()
     if config.records is not None and config.canonical is not None:
         id_column = config.records.id
-        rows = check_canonical(files["records"].uri, id_column, config.canonical)
+        uris = files_of({name: file.identity for name, file in files.items()})
+        rows = check_canonical(uris, id_column, config.canonical)
         names += config.canonical.columns
         texts = rows.select(as_ids(rows[id_column]).alias("record"), *map(pl.col, config.canonical.columns))
     if export.postgres is not None:

@@ -8,12 +8,12 @@ import polars as pl
 from tiltmeter.jobs.report.grids import Row
 from tiltmeter.jobs.report.wording import listed, number, percent, plural, quoted, verb
 from tiltmeter.jobs.resolution.config import RecordScorer
+from tiltmeter.jobs.resolution.graphs import read_sources
 from tiltmeter.jobs.resolution.tables import METRICS, TABLES
 from tiltmeter.jobs.runtime.published import Frames
 from tiltmeter.operators.resolution.components import Linked
 from tiltmeter.operators.resolution.ids import as_ids, as_text
 from tiltmeter.operators.resolution.problem import TOLERANCE, Missing
-from tiltmeter.storage.records import read_records
 
 _NUM_HARDEST = 8
 _NUM_EXPLAINED = 15
@@ -72,6 +72,7 @@ class Extracts:
     Attributes:
         frames: all of them.
         scorer: of messy records; None where pairs were given.
+        frames: all tables.
         counts: table ``pair_counts``, with a row for each graph.
         constraints: table ``constraint_counts``; without rows where there are none.
         ledger, ledger_counts, moved_records: the tables of these names; without rows where there was no previous run.
@@ -204,8 +205,10 @@ class Extracts:
         if self.scorer is None:
             return None
         id_, names = self.scorer.id, list(self.scorer.fields)
-        rows = read_records(self.scorer.path, list(dict.fromkeys([id_, *names])))
-        return as_ids(rows[id_]), pl.DataFrame([as_text(rows[name]) for name in names])
+        paths = [path for path in (self.scorer.path, self.scorer.second) if path is not None]
+        rows = read_sources(paths, list(dict.fromkeys([id_, *names])))
+        flat = [as_text(rows[name]) for name in names if not rows[name].dtype.is_nested()]
+        return as_ids(rows[id_]), pl.DataFrame(flat)
 
 
 def _first(rows: pl.LazyFrame, num: int, *order: pl.Expr | str) -> pl.DataFrame:

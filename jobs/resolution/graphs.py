@@ -19,14 +19,15 @@ from tiltmeter.jobs.runtime.work import Work
 from tiltmeter.operators.compute.arrays import FloatArray, IntArray
 from tiltmeter.operators.resolution import pairs as scored_pairs
 from tiltmeter.operators.resolution import synthetic
-from tiltmeter.operators.resolution.ids import as_ids, different_ids, numbered_ids
+from tiltmeter.operators.resolution.ids import as_ids, as_text, different_ids, numbered_ids
 from tiltmeter.operators.resolution.pairs import ScoredPairs, clean_pairs, weights_of
 from tiltmeter.operators.resolution.problem import Missing
+from tiltmeter.operators.resolution.records.columns import FILE
 from tiltmeter.storage.corpora.sources import FoundFile
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.records import check_columns, numbers, read_records, record_columns
-from tiltmeter.storage.records.cells import GIVEN, NEEDED, NUMBER, Rules, between, one_of
+from tiltmeter.storage.records.cells import GIVEN, NEEDED, NO_RULES, NUMBER, Rule, Rules, between, one_of
 from tiltmeter.storage.store.ledger import Store, TableRef
 
 Resolution = Run[ResolutionRun, Files]
@@ -43,7 +44,11 @@ WEIGHT, PROBABILITY, DOCUMENT = "weight", "match_probability", "document"
 ENDS = ("left", "right")
 END_RULES: Rules = dict.fromkeys(ENDS, (NEEDED,))
 GOLD_RULES: Rules = dict.fromkeys(("record", "cluster"), (GIVEN,))
-LABELLED_RULES: Rules = {**END_RULES, "is_match": [NEEDED, one_of(["true", "false", "1", "0"])]}
+_TRUTH = one_of(["true", "false", "yes", "no", "1", "0"])
+LABELLED_RULES: Rules = {
+    **END_RULES,
+    "is_match": [NEEDED, Rule(_TRUTH.reason, lambda cells: _TRUTH.breaks(cells.cast(pl.String).str.to_lowercase()))],
+}
 MENTION_RULES: Rules = dict.fromkeys(("topic", "mention_id", "mention_class", "chain_id"), (NEEDED,))
 
 _ROUNDING = 1e-6
@@ -133,14 +138,42 @@ def refused(where: str) -> Iterator[None]:
         raise InputError(f"{where}: {error}") from error
 
 
-def read_ids(uri: str, columns: Sequence[str], setting: str, rules: Rules) -> pl.DataFrame:
-    """Columns of ids as text.
+SOURCES = ("records", "second")
+"""The files of messy records: one, or two."""
+
+
+def files_of(files: Mapping[str, Identity], first: str = SOURCES[0]) -> list[str]:
+    """Where the records are: in one file, or in two."""
+    return [files[name]["uri"] for name in (first, SOURCES[1]) if name in files]
+
+
+def read_sources(uris: Sequence[str], columns: Sequence[str] | None = None, rules: Rules = NO_RULES) -> pl.DataFrame:
+    """The records of a file, or of two with the column ``source_file`` for which of them each is from.
 
     Raises:
         InputError: if one can't be read.
     """
-    rows = read_records(uri, [*dict.fromkeys([*columns, *rules])], rules=rules)
-    with refused(f"{setting}={redacted(uri)}"):
+    own = None if columns is None else [name for name in columns if len(uris) == 1 or name != FILE]
+    parts = [read_records(uri, own, rules=rules) for uri in uris]
+    if len(parts) == 1:
+        return parts[0]
+    unlike = {name for name in parts[0].columns if name in parts[1].columns and len({p[name].dtype for p in parts}) > 1}
+    named = [
+        part.with_columns(*(as_text(part[name]) for name in unlike), pl.lit(file).alias(FILE))
+        for part, file in zip(parts, ("first", "second"), strict=True)
+    ]
+    return pl.concat(named, how="diagonal")
+
+
+def read_ids(uri: str | Sequence[str], columns: Sequence[str], setting: str, rules: Rules) -> pl.DataFrame:
+    """Columns of ids as text, of a file or of two.
+
+    Raises:
+        InputError: if one can't be read.
+    """
+    uris = [uri] if isinstance(uri, str) else uri
+    rows = read_sources(uris, [*dict.fromkeys([*columns, *rules])], rules)
+    with refused(f"{setting}={redacted(uris[0])}"):
         return pl.DataFrame([as_ids(rows[name]) for name in columns])
 
 

@@ -32,6 +32,8 @@ from tiltmeter.jobs.runtime.files import Files
 from tiltmeter.jobs.runtime.job import Job
 from tiltmeter.jobs.runtime.resources import FileContent, file_request
 from tiltmeter.operators.resolution.baselines.packing import check_engine
+from tiltmeter.operators.resolution.records.columns import FILE
+from tiltmeter.operators.resolution.records.scorer import LISTS
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.files.redaction import redacted
@@ -139,7 +141,18 @@ def find_sources(config: ResolutionRun) -> Files:
     if study is not None:
         find("mentions", study.path, "mentions.path", MENTION_RULES)
     if scorer is not None:
-        find("records", scorer.path, "records.path", record_rules(scorer.id), [scorer.id], *scorer.columns)
+        lists = [name for name, field in scorer.fields.items() if field.kind in LISTS]
+        flat = [name for name in scorer.columns if name not in lists]
+        others = [*lists, *([] if origin in (None, FILE) else [origin])]
+        for name, path in {"records": scorer.path, "second": scorer.second}.items():
+            setting = "records.path" if name == "records" else "records.second"
+            find(name, path, setting, record_rules(scorer.id), [scorer.id], *flat)
+            if scorer.second is not None and FILE in record_columns(files[name].uri):
+                raise InputError(
+                    f"{setting}: two files are told apart by a column {FILE!r}; rename the one that is there"
+                )
+            if others and name in files:
+                check_columns(files[name].uri, others, "records.fields" if lists else "one_per_source")
         find("labelled", scorer.labelled, "records.labelled", LABELLED_RULES)
         find("clusters", scorer.clusters, "records.clusters", GOLD_RULES, [*GOLD_RULES])
     for name, path in {"names": config.names, "groups": config.groups}.items():
@@ -148,8 +161,6 @@ def find_sources(config: ResolutionRun) -> Files:
             find(name, path, name, record_rules("record"), ["record", column], column)
     if config.pairs is not None:
         find("pairs", config.pairs, "pairs", pair_rules(score_columns(find_file(config.pairs, "pairs").uri)))
-    if scorer is not None and origin is not None:
-        check_columns(files["records"].uri, [origin], "one_per_source")
     check_constraints(config, files)
     check_exports(config, files)
     return Files(files | find_previous(config))

@@ -28,6 +28,7 @@ from tiltmeter.jobs.resolution.extracts import (
 )
 from tiltmeter.jobs.resolution.figures import MAX_LINES, MAX_RECORDS, by_threshold, cluster_graph, sizes
 from tiltmeter.jobs.resolution.quality import sections
+from tiltmeter.jobs.resolution.records.sections import record_parts
 from tiltmeter.jobs.resolution.tables import METRICS, ConstraintCounts, LedgerCounts, Metrics, PairCounts
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.files import Files
@@ -66,6 +67,8 @@ def page(run: Run[ResolutionRun, Files], frames: Frames) -> Body:
     """
     config = run.config
     scorer = config.records and replace(config.records, path=run.sources.files["records"].uri)
+    if scorer and scorer.second:
+        scorer = replace(scorer, second=run.sources.files["second"].uri)
     extracts = Extracts(frames, scorer, linked_by(config.solver))
     if extracts.is_study:
         title, findings = f"{_TITLE}: a study", _study_findings(extracts)
@@ -229,6 +232,7 @@ def _sections(extracts: Extracts, drawn: Sequence[int], seed: int) -> list[Secti
         "merges": ("What holds the clusters", _explained("merge", extracts)),
         "canonical": ("Canonical rows", canonical_section(extracts.frames)),
         "gold": ("Against the gold clusters", [*_agreement(extracts), *_false_pairs(extracts)]),
+        **record_parts(extracts),
         "pairs": ("The pairs", _pairs(extracts)),
     }
     return [Section(anchor, title, list(blocks)) for anchor, (title, blocks) in parts.items()]

@@ -71,6 +71,52 @@ class Agreements(Table, name="agreements", has_status=False):
     prior: float = doc("share of matches among all compared pairs, the same in every row")
 
 
+class TermFrequencies(Table, name="term_frequencies", has_status=False):
+    field: str = key("column of the records that is compared")
+    value: str | None = key("a value, as it is compared; null for any that no record has")
+    share: float = doc("of the records with a value, those that have this one")
+
+
+class Sessions(Table, name="sessions", has_status=False):
+    session: str = key("blocking rule among whose pairs m was estimated without labels")
+    field: str = key("column of the records that is compared")
+    degree: int = key("degree of agreement, from 0: different")
+    m: float = doc("share of the matches that agree so, by this session; null if no pair of it does")
+    num_pairs: int = doc("pairs of the session, the same in each of its rows", "pairs")
+    match_share: float = doc("share of matches among them, the same in each of its rows")
+
+
+class Fits(Table, name="fits", has_status=False):
+    session: str = key("blocking rule among whose pairs m was estimated without labels")
+    field: str = key("a column of the records that is compared")
+    other: str = key("another one", heading="other field")
+    num_pairs: int = doc("pairs of the session with a value of both", "pairs")
+    bits: float = doc("divergence of the model from how the two agree together: G^2 / (2 n ln 2)", "bits", digits=3)
+    observed: float = doc("share of pairs that agree to the highest degree in both", show="percent")
+    fitted: float = doc("what the model expects of it", show="percent")
+
+
+class Blocking(Table, name="blocking", has_status=False):
+    rule: str = key("columns that two records must share, with the number of their first characters")
+    num_pairs: int = doc("pairs that the rule proposes", "pairs")
+    num_new: int = doc("of these, pairs that no rule before it proposes", "pairs", heading="new")
+    largest: str | None = doc("key of the block with the most pairs", heading="largest block")
+    num_records: int | None = doc("records of this block", "records", heading="its records")
+
+
+class Unlinkable(Table, name="unlinkable", has_status=False):
+    threshold: float = key("match probability")
+    share: float = doc("records that are no match even of themselves by this threshold: too little is in them")
+
+
+class Thresholds(Table, name="thresholds", has_status=False):
+    threshold: float = key("match probability from which on a pair counts as a match")
+    num_true: int = doc("such pairs of one gold cluster, of records that the scorer did not learn from", "pairs")
+    num_false: int = doc("such pairs of two", "pairs")
+    precision: float = doc("share of these pairs that are of one gold cluster")
+    recall: float = doc("of the pairs within gold clusters, proposed or not, those that count as a match")
+
+
 class OfGraph(Table):
     graph: str = key("graph of records that was partitioned by itself: the file, or a case of a study")
 
@@ -267,8 +313,11 @@ class CanonicalCells(OfGraph, name="canonical_cells", has_status=False):
     num_values: int = doc("records of the cluster that have any", "records", heading="of")
 
 
+LEARNT = (Agreements, TermFrequencies, Sessions, Fits, Blocking, Unlinkable)
+
 TABLES = schemas(
-    Agreements,
+    *LEARNT,
+    Thresholds,
     PairCounts,
     ConstraintCounts,
     Clusters,

@@ -8,26 +8,38 @@ import polars as pl
 import pyarrow as pa
 
 from tiltmeter.cluster.work import Tables
+from tiltmeter.jobs.resolution import tables as published
 from tiltmeter.jobs.resolution.config import RecordScorer
 from tiltmeter.jobs.resolution.graphs import (
+    ENDS,
     GOLD_RULES,
     LABELLED_RULES,
     Identity,
     ReadGraph,
     Resolution,
+    files_of,
     gold_of,
     read_gold,
     read_ids,
+    read_sources,
     record_rules,
 )
-from tiltmeter.jobs.resolution.tables import Agreements
+from tiltmeter.jobs.runtime.table import Table
 from tiltmeter.jobs.runtime.work import Subject, Work
 from tiltmeter.operators.resolution import pairs as scored_pairs
 from tiltmeter.operators.resolution.ids import different_ids, numbered_ids
 from tiltmeter.operators.resolution.pairs import clean_pairs, weights_of
 from tiltmeter.operators.resolution.records import linkage as record_linkage
+from tiltmeter.operators.resolution.records.columns import FILE, count_blocks, prepare
 from tiltmeter.operators.resolution.records.labelled_pairs import draw_labelled, training_clusters
-from tiltmeter.operators.resolution.records.scoring import score_pairs, train_scorer
+from tiltmeter.operators.resolution.records.scoring import (
+    THRESHOLDS,
+    score_pairs,
+    term_frequencies,
+    train_scorer,
+    unlinkable_records,
+)
+from tiltmeter.operators.resolution.records.unlabelled import learn_unlabelled
 from tiltmeter.storage.records import read_records
 from tiltmeter.storage.store.ledger import Store, TableRef
 
@@ -48,27 +60,44 @@ class MessyRecords(Subject):
     def read(self) -> pl.DataFrame:
         """The records, with the columns that are needed."""
         rules = record_rules(self.scorer.id)
-        return read_records(self.files["records"]["uri"], self.scorer.columns, rules=rules)
+        return read_sources(files_of(self.files), self.scorer.columns, rules)
 
 
-class TrainScorer(Work, unit=record_linkage.VERSION, stage="train scorer", makes=[Agreements]):
+class TrainScorer(Work, unit=record_linkage.VERSION, stage="train scorer", makes=[*published.LEARNT]):
     """What agreements mean, and the records of the clusters that it was learnt from."""
 
     records: MessyRecords
 
     def tables(self, _: Store) -> Tables:
-        """``agreements`` and ``training``."""
+        """``agreements``, ``term_frequencies`` and ``training``; learnt without labels, ``sessions`` and ``fits``."""
         scorer, files, seed = self.records.scorer, self.records.files, self.records.seed
         records, training = self.records.read(), pl.Series("record", [], pl.String)
-        if "clusters" in files:
-            gold = read_records(files["clusters"]["uri"], [*GOLD_RULES], rules=GOLD_RULES)
-            labelled = draw_labelled(records, gold, scorer, seed)
-            training = training_clusters(gold, scorer, seed)["record"]
+        prepared = prepare(records, scorer)
+        yield "blocking", _table(count_blocks(prepared, scorer), published.Blocking)
+        shares = term_frequencies(prepared, scorer)
+        if shares.height:
+            yield "term_frequencies", _table(shares, published.TermFrequencies)
+        if scorer.unlabelled is not None:
+            learnt = learn_unlabelled(prepared, scorer, seed)
+            trained = learnt.agreements
+            yield "sessions", _table(learnt.sessions, published.Sessions)
+            yield "fits", _table(learnt.fits, published.Fits)
         else:
-            labelled = read_records(files["labelled"]["uri"], [*LABELLED_RULES], rules=LABELLED_RULES)
-        schema = Agreements.schema()
-        yield "agreements", train_scorer(records, labelled, scorer).select(schema.names).to_arrow().cast(schema)
+            if "clusters" in files:
+                gold = read_records(files["clusters"]["uri"], [*GOLD_RULES], rules=GOLD_RULES)
+                labelled = draw_labelled(records, gold, scorer, seed)
+                training = training_clusters(gold, scorer, seed)["record"]
+            else:
+                labelled = read_records(files["labelled"]["uri"], [*LABELLED_RULES], rules=LABELLED_RULES)
+            trained = train_scorer(records, labelled, scorer)
+        yield "agreements", _table(trained, published.Agreements)
+        yield "unlinkable", _table(unlinkable_records(prepared, trained, scorer, shares), published.Unlinkable)
         yield "training", pa.table({"record": training.to_arrow().cast(pa.string())})
+
+
+def _table(rows: pl.DataFrame, kind: type[Table]) -> pa.Table:
+    schema = kind.schema()
+    return rows.select(schema.names).to_arrow().cast(schema)
 
 
 class ScoreRecords(Work, unit="record_scores/1", stage="score records"):
@@ -76,17 +105,19 @@ class ScoreRecords(Work, unit="record_scores/1", stage="score records"):
 
     records: MessyRecords
     learnt: TableRef
+    frequencies: Sequence[TableRef]
     part: int
 
     def tables(self, store: Store) -> Tables:
         """``pairs``, by the ids of their records."""
         scorer = self.records.scorer
-        pairs = score_pairs(self.records.read(), pl.DataFrame(store.read(self.learnt)), scorer, self.part)
+        trained, *frequencies = (pl.DataFrame(store.read(ref)) for ref in (self.learnt, *self.frequencies))
+        pairs = score_pairs(self.records.read(), trained, scorer, self.part, *frequencies)
         kinds = pa.schema([("left", pa.string()), ("right", pa.string()), ("match_probability", pa.float64())])
         yield "pairs", pairs.select(kinds.names).to_arrow().cast(kinds)
 
 
-class JoinScores(ReadGraph, unit=f"record_graph/{scored_pairs.VERSION}"):
+class JoinScores(ReadGraph, unit=f"scored_records/{scored_pairs.VERSION}"):
     """The graph of scored records: ``id`` is their column of ids, ``training`` those that the scorer learnt from."""
 
     files: Mapping[str, Identity]
@@ -97,7 +128,8 @@ class JoinScores(ReadGraph, unit=f"record_graph/{scored_pairs.VERSION}"):
     def tables(self, store: Store) -> Tables:
         """Of the graph."""
         rows = pl.concat(pl.DataFrame(store.read(ref)) for ref in self.pairs)
-        [every] = read_ids(self.files["records"]["uri"], [self.id], "records.path", record_rules(self.id))
+        names = [self.id, *([FILE] if "second" in self.files else [])]
+        every, *origins = read_ids(files_of(self.files), names, "records.path", record_rules(self.id))
         ends = [rows["left"], rows["right"]]
         ids, [left, right] = numbered_ids(different_ids(ends), ends, [every])
         pairs = clean_pairs(left, right, weights_of(rows["match_probability"].to_numpy()), self.threshold)
@@ -107,7 +139,35 @@ class JoinScores(ReadGraph, unit=f"record_graph/{scored_pairs.VERSION}"):
             training = pl.Series(store.read(self.training)["record"])
             gold = read_gold(self.files["gold"]["uri"], ids)
             clusters = gold_of(ids, gold.filter(~pl.col("record").is_in(training.implode())))
-        return self.graph_tables(ids, pairs, clusters)
+            known = every.to_frame("record").with_columns(*origins)
+            known = known.join(pl.DataFrame({"record": ids, "cluster": clusters}).drop_nulls(), on="record")
+            yield "thresholds", _table(_by_threshold(rows, known), published.Thresholds)
+        yield from self.graph_tables(ids, pairs, clusters)
+
+
+def _by_threshold(rows: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
+    """What pairs of records with a gold cluster are right or wrong from each match probability on.
+
+    Args:
+        known: ``record, cluster``, and ``source_file`` where pairs are of two files only.
+    """
+    left, right = (rows.join(known, left_on=end, right_on="record", how="left", maintain_order="left") for end in ENDS)
+    judged = rows.with_columns(left["cluster"], other=right["cluster"]).drop_nulls()
+    is_true, made = judged["cluster"] == judged["other"], []
+    num_within = [_num_within(known, [*some]) for some in dict.fromkeys([("cluster",), tuple(known.columns[1:])])]
+    num_matches = num_within[0] - sum(num_within[1:])
+    for threshold in THRESHOLDS:
+        taken = judged["match_probability"] >= threshold
+        num_true, num_false = int((taken & is_true).sum()), int((taken & ~is_true).sum())
+        counts: dict[str, float | None] = {"threshold": threshold, "num_true": num_true, "num_false": num_false}
+        precision = num_true / (num_true + num_false) if num_true + num_false else None
+        made.append(counts | {"precision": precision, "recall": num_true / num_matches if num_matches else None})
+    return pl.DataFrame(made, infer_schema_length=None)
+
+
+def _num_within(known: pl.DataFrame, names: list[str]) -> int:
+    sizes = known.group_by(names).len()["len"].cast(pl.Int64)
+    return int((sizes * (sizes - 1) // 2).sum())
 
 
 def score_records(run: Resolution, scorer: RecordScorer) -> ReadGraph:
@@ -117,13 +177,15 @@ def score_records(run: Resolution, scorer: RecordScorer) -> ReadGraph:
         UnitsFailed: if the scorer can't be trained, or records can't be scored.
     """
     config, files = run.config, run.sources.files
-    versions = {name: files[name].identity for name in ("records", "labelled", "clusters", "gold") if name in files}
+    versions = {
+        name: files[name].identity for name in ("records", "second", "labelled", "clusters", "gold") if name in files
+    }
     records = MessyRecords({name: one for name, one in versions.items() if name != "gold"}, scorer, config.seed)
     about = "records"
     trained = run.do([TrainScorer(label="scorer", group=about, records=records)], batch_size=None)
-    learnt = trained.one(Agreements)
+    learnt, shares = trained.one(published.Agreements), trained.refs(published.TermFrequencies)
     parts = [
-        ScoreRecords(label=f"part {part}", group=about, records=records, learnt=learnt, part=part)
+        ScoreRecords(label=f"part {part}", group=about, records=records, learnt=learnt, frequencies=shares, part=part)
         for part in range(scorer.num_parts)
     ]
     return JoinScores(

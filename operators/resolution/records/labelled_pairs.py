@@ -7,11 +7,11 @@ from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.philox import Stream
 from tiltmeter.operators.resolution.ids import as_ids, as_text
 from tiltmeter.operators.resolution.records import comparison
-from tiltmeter.operators.resolution.records.columns import ID, check_blocks, prepare
+from tiltmeter.operators.resolution.records.columns import ID, count_blocks, prepare
 from tiltmeter.operators.resolution.records.comparison import IDS
 from tiltmeter.operators.resolution.records.scorer import Scorer
 
-_TRUTH = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
+_TRUTH = {**dict.fromkeys(("true", "yes", "1", "1.0"), True), **dict.fromkeys(("false", "no", "0", "0.0"), False)}
 
 
 def training_clusters(gold: pl.DataFrame, config: Scorer, seed: int) -> pl.DataFrame:
@@ -50,7 +50,7 @@ def draw_labelled(records: pl.DataFrame, gold: pl.DataFrame, config: Scorer, see
     """
     training = training_clusters(gold, config, seed)
     prepared = prepare(records, config).filter(pl.col(ID).is_in(training["record"].implode()))
-    check_blocks(prepared, config)
+    count_blocks(prepared, config)
     pairs = comparison.propose(prepared, list(config.fields.values()))
     if pairs.height > config.num_labelled:
         chosen = _random(seed, 1).choice(pairs.height, config.num_labelled, replace=False)
@@ -82,7 +82,8 @@ def _truths(column: pl.Series) -> pl.Series:
     truths = text.replace_strict(_TRUTH, default=None, return_dtype=pl.Boolean)
     if truths.has_nulls():
         raise ValueError(
-            f"is_match={column.filter(truths.is_null())[0]!r}: must be true or false; set records.labelled"
+            f"is_match={column.filter(truths.is_null())[0]!r}: must be true or false, yes or no, 1 or 0; set "
+            "records.labelled"
         )
     return truths.alias("is_match")
 

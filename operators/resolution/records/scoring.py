@@ -10,13 +10,20 @@ from numpy.typing import NDArray
 
 from tiltmeter.operators.resolution.records import comparison
 from tiltmeter.operators.resolution.records import linkage as record_linkage
-from tiltmeter.operators.resolution.records.columns import ID, check_blocks, prepare
+from tiltmeter.operators.resolution.records.columns import ID, count_blocks, prepare
 from tiltmeter.operators.resolution.records.comparison import IDS, Model
 from tiltmeter.operators.resolution.records.labelled_pairs import check_labelled
 from tiltmeter.operators.resolution.records.linkage import estimate_agreement
 from tiltmeter.operators.resolution.records.scorer import ComparedField, Scorer
 
-VERSION = f"{record_linkage.VERSION}, record_scoring/1"
+VERSION = f"{record_linkage.VERSION}, record_scoring/2"
+
+THRESHOLDS = [*(step / 20 for step in range(20)), 0.99, 0.999]
+"""Match probabilities by which it is said what a threshold does."""
+
+_MOST_ALONE = 10_000
+
+NO_FREQUENCIES = pl.DataFrame(schema={"field": pl.String, "value": pl.String, "share": pl.Float64})
 
 
 def train_scorer(records: pl.DataFrame, labelled: pl.DataFrame, config: Scorer) -> pl.DataFrame:
@@ -49,13 +56,66 @@ def train_scorer(records: pl.DataFrame, labelled: pl.DataFrame, config: Scorer) 
     return pl.concat(rows).with_columns(prior=pl.lit(prior))
 
 
-def score_pairs(records: pl.DataFrame, trained: pl.DataFrame, config: Scorer, part: int = 0) -> pl.DataFrame:
+def unlinkable_records(
+    prepared: pl.DataFrame, trained: pl.DataFrame, config: Scorer, frequencies: pl.DataFrame = NO_FREQUENCIES
+) -> pl.DataFrame:
+    """Records with so little in them that they can't be linked: by the match probability of each with itself.
+
+    Args:
+        prepared: by :func:`.columns.prepare`; of more than 10,000 records about so many are taken, at equal steps.
+        trained, config, frequencies: as of :func:`score_pairs`.
+
+    Returns:
+        ``threshold, share``: of the records, those that are no match of themselves by a threshold.
+    """
+    ids = prepared[ID].gather_every(-(-prepared.height // _MOST_ALONE))
+    pairs = pl.DataFrame(dict.fromkeys(IDS, ids))
+    model = model_of(trained, config, frequencies)
+    alone = comparison.score(prepared, list(config.fields.values()), model, pairs=pairs)["match_probability"]
+    shares = [int((alone < threshold).sum()) / alone.len() for threshold in THRESHOLDS]
+    return pl.DataFrame({"threshold": THRESHOLDS, "share": shares})
+
+
+def term_frequencies(prepared: pl.DataFrame, config: Scorer) -> pl.DataFrame:
+    """How frequent each value is of the fields that have term frequencies.
+
+    Args:
+        prepared: by :func:`.columns.prepare`.
+
+    Returns:
+        ``field, value, share``: of the records with a value, those that have it (as it is compared); and for each field
+        a row without a value, of the share 1 / (such records), which counts for values that no record has.
+    """
+    rows = []
+    for number, (name, field) in enumerate(config.fields.items()):
+        if field.term_frequency:
+            values = prepared[f"f{number}"].drop_nulls()
+            num = max(values.len(), 1)
+            counts = values.value_counts().sort(values.name).rename({values.name: "value"})
+            shares = counts.select("value", share=pl.col("count") / num)
+            unseen = pl.DataFrame({"value": [None], "share": [1.0 / num]}, shares.schema)
+            rows.append(pl.concat([shares, unseen]).select(pl.lit(name).alias("field"), "value", "share"))
+    return pl.concat(rows) if rows else NO_FREQUENCIES
+
+
+def score_pairs(
+    records: pl.DataFrame,
+    trained: pl.DataFrame,
+    config: Scorer,
+    part: int = 0,
+    frequencies: pl.DataFrame = NO_FREQUENCIES,
+) -> pl.DataFrame:
     """The match probability of every proposed pair, or of those of one of the config's parts.
+
+    Where equal values of a field with term frequencies have the share t of the records, log2 u / t is added to the
+    weight of their agreement, so that t is in the place of u, the share of random pairs that are equal; u of labelled
+    pairs is another one, and log2 (sum of all t^2) / t is added.
 
     Args:
         records: with the columns of the config; all of them, whatever the part.
-        trained: what :func:`train_scorer` returned for the same config.
+        trained: what :func:`train_scorer` or :func:`.unlabelled.learn_unlabelled` returned for the same config.
         part: 0..``num_parts`` - 1; every pair is in one part.
+        frequencies: by :func:`term_frequencies`, if a field has them.
 
     Returns:
         ``left, right, match_probability``: ids as text, left < right, sorted. Empty if no two records share a key.
@@ -66,9 +126,9 @@ def score_pairs(records: pl.DataFrame, trained: pl.DataFrame, config: Scorer, pa
     if not 0 <= part < config.num_parts:
         raise ValueError(f"part {part}: must lie in 0..{config.num_parts - 1}; set records.num_parts")
     prepared = prepare(records, config)
-    check_blocks(prepared, config)
+    count_blocks(prepared, config)
     fields = list(config.fields.values())
-    scored = comparison.score(prepared, fields, _model(trained, config), part, config.num_parts)
+    scored = comparison.score(prepared, fields, model_of(trained, config, frequencies), part, config.num_parts)
     return scored.filter(pl.col("match_probability") >= config.threshold)
 
 
@@ -79,6 +139,17 @@ def _agreement(name: str, field: ComparedField, degrees: pl.Series, is_match: ND
     return pl.DataFrame(columns | agreement._asdict() | {"match_weight": agreement.weights})
 
 
-def _model(trained: pl.DataFrame, config: Scorer) -> Model:
+def model_of(trained: pl.DataFrame, config: Scorer, frequencies: pl.DataFrame = NO_FREQUENCIES) -> Model:
+    """What :func:`.comparison.score` scores pairs by; arguments as of :func:`score_pairs`."""
     by_field = [trained.filter(field=name).sort("degree", descending=True) for name in config.fields]
-    return Model(trained["prior"][0], *([rows[share].to_list() for rows in by_field] for share in "mu"))
+    tables = {}
+    for number, (name, field) in enumerate(config.fields.items()):
+        if field.term_frequency:
+            shares = frequencies.filter(field=name).drop("field")
+            # Splink adds log2 u / t, whatever u is of.
+            scale = 1.0
+            if config.unlabelled is None:
+                scale = by_field[number]["u"][0] / (shares.drop_nulls("value")["share"] ** 2).sum()
+            tables[number] = shares.with_columns(pl.col("share") * scale)
+    m, u = ([rows[share].to_list() for rows in by_field] for share in "mu")
+    return Model(trained["prior"][0], m, u, tables)

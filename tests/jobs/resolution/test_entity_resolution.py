@@ -432,7 +432,8 @@ def test_records_are_scored_by_labelled_pairs_of_a_file_and_measured_on_all(run_
     pairs = [*itertools.combinations(true, 2)]
     labelled = pl.DataFrame([(*pair, true[pair[0]] == true[pair[1]]) for pair in pairs[::2]], orient="row")
     labelled.columns = ["left", "right", "is_match"]
-    labelled.write_csv(tmp_path / "labelled.csv")
+    words = pl.when("is_match").then(pl.lit("Yes")).otherwise(pl.lit("NO"))
+    labelled.with_columns(is_match=words).write_csv(tmp_path / "labelled.csv")
     fields = {"code": {"kind": "code"}, "day": {"kind": "date", "within": [2.0]}, "city": {"kind": "exact"}}
     scorer = Scorer(id="key", fields=fields, blocking=[{"code": 1}, {"day": 7}], prior=0.05)
     settings = [f"records.labelled={tmp_path}/labelled.csv", "records.prior=0.05", "reference_scorer=true"]

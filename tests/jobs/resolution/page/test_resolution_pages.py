@@ -5,6 +5,7 @@ See `tests/jobs/report/models` for the usual ones.
 
 import os
 import re
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -100,7 +101,46 @@ def pairs_counted(num_pairs):
     return {"pair_counts": made.table("pair_counts", made.counts(num_pairs=num_pairs))} | NO_MISSES
 
 
+def learnt(is_labelled, share):
+    """Tables of what a scorer learnt, from labels drawn half and half, or from sessions that are all doubtful."""
+    u = {"name": (0.5, 0.5), "born": (0.2, 0.8)}
+    agreements = [
+        {
+            "field": field,
+            "degree": degree,
+            "agreement": words,
+            "m": m,
+            "u": shares[degree],
+            "match_weight": float(degree),
+        }
+        | {"prior": share, "num_matches": 5 if is_labelled else None, "num_distinct": 5 if is_labelled else None}
+        for field, shares in u.items()
+        for degree, (words, m) in enumerate({"different": 0.1, "equal": 0.9}.items())
+    ]
+    found = {("zip", 0.9): 900, ("born", 0.3): 5, ("day", 0.999): 2}
+    sessions = [
+        {"session": name, "field": "name", "degree": 1, "m": m, "num_pairs": num, "match_share": m}
+        for (name, m), num in found.items()
+    ]
+    fit = {
+        "session": "zip",
+        "field": "name",
+        "other": "born",
+        "num_pairs": 900,
+        "bits": 0.2,
+        "observed": 0.5,
+        "fitted": 0.1,
+    }
+    rule = {"rule": "name (1)", "num_pairs": 40, "num_new": 40, "largest": "name 'a'", "num_records": 9}
+    ends = {"threshold": 0.5, "num_true": 3, "num_false": 1, "precision": 0.75, "recall": 1.0}
+    tables = {"agreements": agreements, "blocking": [rule], "unlinkable": [{"threshold": 0.5, "share": 0.25}]}
+    tables |= {"thresholds": [ends]} if is_labelled else {"sessions": sessions, "fits": [fit]}
+    return {name: made.table(name, *rows) for name, rows in tables.items()}
+
+
 CASES = {
+    "labels half and half": (learnt(is_labelled=True, share=0.5), {"records": "labelled"}),
+    "doubtful sessions": (learnt(is_labelled=False, share=0.01), {"records": "unlabelled"}),
     "no gold and no disagreement": ({"metrics": None} | NO_MISSES, {}),
     "measures that are undefined": (UNDEFINED, {}),
     "few gold records": (FEW, {}),
@@ -137,7 +177,10 @@ def test_a_page_says_of_other_tables_what_it_said(case, messy):
     changes, config = CASES[case]
     tables = made.study() if "study" in case else made.resolved()
     changed = {name: rows for name, rows in (tables | changes).items() if rows is not None}
-    body = made.body(changed, **config | ({"records": messy} if "records" in config else {}))
+    strict = {"rules": [{"born": None}], "recall": 0.8, "sessions": [{"zip": None}]}
+    scorers = {"messy": messy, "labelled": replace(messy, clusters=None, labelled="labels.csv")}
+    scorers["unlabelled"] = replace(messy, clusters=None, unlabelled=strict)
+    body = made.body(changed, **config | ({"records": scorers[config["records"]]} if "records" in config else {}))
     usual = {*in_lines(made.body(tables))}
     text = "\n".join(line for line in in_lines(body) if line not in usual or line.startswith("\n#")) + "\n"
     model = MODELS / f"{case.replace(' ', '_')}.txt"
