@@ -131,6 +131,7 @@ class ResolutionRun(CommonConfig):
     previous: Text | None
     missing: Missing
     threshold: FiniteFloat | None
+    prior_factors: Annotated[tuple[Annotated[FiniteFloat, Field(gt=0)], ...], AfterValidator(each_once)] | None
     solver: Annotated[Solver, BeforeValidator(_known)]
     time_limit: Annotated[FiniteFloat, Field(gt=0)]
     engine: Text
@@ -150,6 +151,15 @@ class ResolutionRun(CommonConfig):
             )
         if self.mentions is not None and (self.threshold is not None or self.gold is not None):
             raise ValueError("threshold, gold: a study has its own; set mentions.thresholds, and leave out gold")
+        return self
+
+    @pydantic.model_validator(mode="after")
+    def _other_priors(self) -> Self:
+        if self.prior_factors and (self.mentions is not None or 1.0 in self.prior_factors):
+            raise ValueError(
+                "prior_factors: multiply the odds of match probabilities, which a study has not, by numbers other than "
+                "1; leave it out"
+            )
         return self
 
     @pydantic.model_validator(mode="after")
@@ -193,6 +203,11 @@ class ResolutionRun(CommonConfig):
     def has_constraints(self) -> bool:
         """Whether clusters have to obey anything beside the weights."""
         return any(getattr(self, name) is not None for name in _CONSTRAINTS)
+
+    @property
+    def factors(self) -> Sequence[float]:
+        """By which the odds of pairs are multiplied to see what the prior decides."""
+        return (0.5, 2.0) if self.prior_factors is None and self.records is not None else self.prior_factors or ()
 
     @property
     def packing(self) -> Packing | None:

@@ -17,6 +17,7 @@ from tiltmeter.jobs.resolution.graphs import (
     GOLD_RULES,
     LABELLED_RULES,
     MENTION_RULES,
+    PROBABILITY,
     Graph,
     ReadGraph,
     ReadPairs,
@@ -28,7 +29,8 @@ from tiltmeter.jobs.resolution.graphs import (
 )
 from tiltmeter.jobs.resolution.partitions import partition
 from tiltmeter.jobs.resolution.previous import Previous, find_previous
-from tiltmeter.jobs.resolution.records.scoring import score_records
+from tiltmeter.jobs.resolution.records.calibration import calibrated_scores
+from tiltmeter.jobs.resolution.records.priors import compare_priors
 from tiltmeter.jobs.resolution.tables import TABLES
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.files import Files
@@ -62,6 +64,7 @@ def run(run: Resolution) -> None:
     run.publish_all({name: [graph[name] for graph in graphs.values() if name in graph] for name in TABLES})
     export_clusters(run, graphs)
     assess(run, graphs, questions, previous)
+    compare_priors(run, graphs)
 
 
 def read_graphs(run: Resolution) -> dict[str, Graph]:
@@ -72,7 +75,7 @@ def read_graphs(run: Resolution) -> dict[str, Graph]:
     """
     config, files = run.config, run.sources.files
     if config.records is not None:
-        works: list[ReadGraph] = [score_records(run, config.records)]
+        works: list[ReadGraph] = [calibrated_scores(run, config.records)]
     elif config.mentions is not None:
         works = study_graphs(config, config.mentions, files["mentions"])
     else:
@@ -146,7 +149,12 @@ def find_sources(config: ResolutionRun) -> Files:
         find("labelled", scorer.labelled, "records.labelled", LABELLED_RULES)
         find("clusters", scorer.clusters, "records.clusters", GOLD_RULES, [*GOLD_RULES])
     if config.pairs is not None:
-        find("pairs", config.pairs, "pairs", pair_rules(score_columns(find_file(config.pairs, "pairs").uri)))
+        columns = score_columns(find_file(config.pairs, "pairs").uri)
+        if config.factors and PROBABILITY not in columns:
+            raise InputError(
+                f"prior_factors: pairs have no column {PROBABILITY!r}, of which alone there are odds; leave it out"
+            )
+        find("pairs", config.pairs, "pairs", pair_rules(columns))
     if scorer is not None and origin is not None:
         check_columns(files["records"].uri, [origin], "one_per_source")
     check_constraints(config, files)

@@ -1,7 +1,7 @@
 """Messy records: a scorer that learns what their agreements mean, and the graph of the pairs that it scores."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import polars as pl
@@ -23,10 +23,15 @@ from tiltmeter.jobs.resolution.graphs import (
 from tiltmeter.jobs.resolution.tables import Agreements
 from tiltmeter.jobs.runtime.work import Subject, Work
 from tiltmeter.operators.resolution import pairs as scored_pairs
-from tiltmeter.operators.resolution.ids import different_ids, numbered_ids
+from tiltmeter.operators.resolution.ids import as_ids, different_ids, numbered_ids
 from tiltmeter.operators.resolution.pairs import clean_pairs, weights_of
 from tiltmeter.operators.resolution.records import linkage as record_linkage
-from tiltmeter.operators.resolution.records.labelled_pairs import draw_labelled, training_clusters
+from tiltmeter.operators.resolution.records.labelled_pairs import (
+    check_labelled,
+    draw_labelled,
+    training_clusters,
+    training_pairs,
+)
 from tiltmeter.operators.resolution.records.scoring import score_pairs, train_scorer
 from tiltmeter.storage.records import read_records
 from tiltmeter.storage.store.ledger import Store, TableRef
@@ -43,7 +48,11 @@ class MessyRecords(Subject):
     @property
     def identity(self) -> Mapping[str, Any]:
         """Settings of every unit that is about them."""
-        return {"files": self.files, "scorer": self.scorer, "seed": self.seed}
+        # Scores do not depend on what becomes of them, but where it takes labels that a scorer would learn from.
+        scorer = {one.name: getattr(self.scorer, one.name) for one in fields(self.scorer)}
+        method, share = scorer.pop("calibration"), scorer.pop("calibration_share")
+        held_out = {"calibration_share": share} if method and "labelled" in self.files else {}
+        return {"files": self.files, "scorer": scorer | held_out, "seed": self.seed}
 
     def read(self) -> pl.DataFrame:
         """The records, with the columns that are needed."""
@@ -66,6 +75,8 @@ class TrainScorer(Work, unit=record_linkage.VERSION, stage="train scorer", makes
             training = training_clusters(gold, scorer, seed)["record"]
         else:
             labelled = read_records(files["labelled"]["uri"], [*LABELLED_RULES], rules=LABELLED_RULES)
+            if scorer.calibration:
+                labelled = training_pairs(check_labelled(labelled, as_ids(records[scorer.id])), scorer, seed)
         schema = Agreements.schema()
         yield "agreements", train_scorer(records, labelled, scorer).select(schema.names).to_arrow().cast(schema)
         yield "training", pa.table({"record": training.to_arrow().cast(pa.string())})
@@ -110,7 +121,7 @@ class JoinScores(ReadGraph, unit=f"record_graph/{scored_pairs.VERSION}"):
         return self.graph_tables(ids, pairs, clusters)
 
 
-def score_records(run: Resolution, scorer: RecordScorer) -> ReadGraph:
+def score_records(run: Resolution, scorer: RecordScorer) -> JoinScores:
     """Train a scorer and score the records, which leaves their graph to be made; publishes ``agreements``.
 
     Raises:

@@ -7,6 +7,8 @@ import pydantic
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
+from tiltmeter.operators.resolution.records.calibration import Method
+
 Kind = Literal["string", "code", "exact", "number", "date"]
 _Length = Annotated[int, Field(ge=1)] | None
 
@@ -47,6 +49,9 @@ class Scorer:
         num_labelled: pairs that are drawn, at most, out of all that the rules propose among the records of these.
         prior: share of matches among all proposed pairs; None: as among the labelled ones, which is right if these are
             a fair sample, as those drawn are.
+        calibration: what makes probabilities of its scores, by labels that it did not learn from; None: they are taken
+            as they are.
+        calibration_share: of the clusters, or of connected groups of labelled pairs, whose labels that is fitted to.
         threshold: pairs of less match probability are left out.
         num_parts: into how many parts the scoring is cut; one needs about 300 bytes of memory for each of its pairs.
         max_pairs: how many pairs the rules may propose.
@@ -64,9 +69,20 @@ class Scorer:
     train_share: Annotated[float, Field(gt=0, le=1)] = 0.5
     num_labelled: Annotated[int, Field(ge=2)] = 10_000
     prior: Annotated[float, Field(gt=0, lt=1)] | None = None
+    calibration: Method | None = None
+    calibration_share: Annotated[float, Field(gt=0, lt=1)] = 0.25
     threshold: Annotated[float, Field(ge=0, le=1)] = 0.0
     num_parts: Annotated[int, Field(ge=1)] = 1
     max_pairs: Annotated[int, Field(ge=1)] = 20_000_000
+
+    @pydantic.model_validator(mode="after")
+    def _some_are_left_to_judge(self) -> Self:
+        if self.calibration and self.train_share + self.calibration_share >= 1.0:
+            raise ValueError(
+                f"records.calibration={self.calibration}: train_share {self.train_share:g} and calibration_share "
+                f"{self.calibration_share:g} leave nothing to judge by: set them to less than 1 together"
+            )
+        return self
 
     @property
     def columns(self) -> list[str]:
