@@ -92,11 +92,18 @@ class RecordScorer(Scorer):
 
     @pydantic.model_validator(mode="after")
     def _one_source_of_labels(self) -> Self:
-        given = [name for name in ("labelled", "clusters") if getattr(self, name) is not None]
-        if len(given) != 1:
+        given = [name for name in ("labelled", "clusters", "unlabelled") if getattr(self, name) is not None]
+        if self.unlabelled is not None and self.calibration is not None:
+            if len(given) != 2:
+                raise ValueError(
+                    f"records.calibration={self.calibration}: has no labels, as the scorer; set records.labelled=<file "
+                    "of labelled pairs> or records.clusters=<file of true clusters> for it alone, one of them"
+                )
+        elif len(given) != 1:
             raise ValueError(
                 f"records.labelled: {' and '.join(given) or 'nothing'} is given to learn from: set "
-                "records.labelled=<file of labelled pairs> or records.clusters=<file of true clusters>"
+                "records.labelled=<file of labelled pairs>, records.clusters=<file of true clusters> or, to learn "
+                "without labels, records.unlabelled={rules: [...], recall: <share>}, one of them"
             )
         return self
 

@@ -82,7 +82,9 @@ class Calibrate(Work, unit=calibration.VERSION, stage="judge scores", makes=[Rel
         score, is_match, weight = (rows[name].to_numpy() for name in ("match_probability", "is_match", "weight"))
         num, num_all = (some["cluster"].n_unique() for some in (parts.filter(part=part), parts))
         kept = (num - 1) / (num_all - 1) if "clusters" in self.files and num > 1 else 1.0
-        return Labels(score, is_match, weight, rows.select("unit", "other_unit").to_numpy(), self.scorer.prior, kept)
+        # Without labels, the prior is that of random pairs, and says nothing of those that the rules propose.
+        prior = self.scorer.prior if self.scorer.unlabelled is None else None
+        return Labels(score, is_match, weight, rows.select("unit", "other_unit").to_numpy(), prior, kept)
 
     def _rows(self, known: Labels, judges: Labels) -> Iterator[Table]:
         stages: dict[str, tuple[FloatArray, dict[str, Any]]] = {"raw": (judges.scores, {})}
@@ -129,13 +131,16 @@ def calibrated_scores(run: Resolution, scorer: RecordScorer) -> JoinScores:
         UnitsFailed: as :func:`.scoring.score_records`, and if labels do not suffice.
     """
     files, method = run.sources.files, scorer.calibration
-    work = score_records(run, replace(scorer, threshold=0.0) if method else scorer)
+    # What becomes of scores changes none, unless it takes labels that the scorer would learn from.
+    shared = "labelled" in files and scorer.unlabelled is None
+    plain = scorer if shared else replace(scorer, calibration=None, calibration_share=0.25)
+    work = score_records(run, replace(plain, threshold=0.0) if method else plain)
     names = ["clusters"] if "clusters" in files else ["labelled"] if method else ["labelled", "gold"]
     if not (method or "gold" in files or ("clusters" in files and scorer.train_share < 1.0)):
         return work
     known = {name: files[name].identity for name in names if name in files}
-    calibrate = Calibrate(group=work.group, files=known, scorer=scorer, seed=run.config.seed, pairs=work.pairs)
-    judged = run.do([calibrate], batch_size=None)
+    judge = Calibrate(group=work.group, files=known, scorer=scorer, seed=run.config.seed, pairs=work.pairs)
+    judged = run.do([judge], batch_size=None)
     if not method:
         return work
     threshold, fit = scorer.threshold, judged.one(Calibrations)

@@ -1,7 +1,7 @@
 """Messy records: a scorer that learns what their agreements mean, and the graph of the pairs that it scores."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 import polars as pl
@@ -20,7 +20,8 @@ from tiltmeter.jobs.resolution.graphs import (
     read_ids,
     record_rules,
 )
-from tiltmeter.jobs.resolution.tables import Agreements
+from tiltmeter.jobs.resolution.tables import Agreements, Fits, Sessions, TermFrequencies
+from tiltmeter.jobs.runtime.table import Table
 from tiltmeter.jobs.runtime.work import Subject, Work
 from tiltmeter.operators.resolution import pairs as scored_pairs
 from tiltmeter.operators.resolution.ids import as_ids, different_ids, numbered_ids
@@ -32,7 +33,12 @@ from tiltmeter.operators.resolution.records.labelled_pairs import (
     training_clusters,
     training_pairs,
 )
-from tiltmeter.operators.resolution.records.scoring import score_pairs, train_scorer
+from tiltmeter.operators.resolution.records.scoring import (
+    score_pairs,
+    term_frequencies,
+    train_scorer,
+    train_unlabelled,
+)
 from tiltmeter.storage.records import read_records
 from tiltmeter.storage.store.ledger import Store, TableRef
 
@@ -48,11 +54,7 @@ class MessyRecords(Subject):
     @property
     def identity(self) -> Mapping[str, Any]:
         """Settings of every unit that is about them."""
-        # Scores do not depend on what becomes of them, but where it takes labels that a scorer would learn from.
-        scorer = {one.name: getattr(self.scorer, one.name) for one in fields(self.scorer)}
-        method, share = scorer.pop("calibration"), scorer.pop("calibration_share")
-        held_out = {"calibration_share": share} if method and "labelled" in self.files else {}
-        return {"files": self.files, "scorer": scorer | held_out, "seed": self.seed}
+        return {"files": self.files, "scorer": _used(self.scorer), "seed": self.seed}
 
     def read(self) -> pl.DataFrame:
         """The records, with the columns that are needed."""
@@ -60,15 +62,45 @@ class MessyRecords(Subject):
         return read_records(self.files["records"]["uri"], self.scorer.columns, rules=rules)
 
 
-class TrainScorer(Work, unit=record_linkage.VERSION, stage="train scorer", makes=[Agreements]):
+_USUAL = {
+    "calibration": None,
+    "calibration_share": 0.25,
+    "unlabelled": None,
+    "second": None,
+    "other": None,
+    "at_least": (),
+    "term_frequency": False,
+}
+"""Settings that are no part of an identity where they are as usual: it is what it was before there were such."""
+
+
+def _used(settings: Any) -> Any:
+    if is_dataclass(settings):
+        values = {item.name: getattr(settings, item.name) for item in fields(settings)}
+        return {name: _used(one) for name, one in values.items() if name not in _USUAL or one != _USUAL[name]}
+    return {name: _used(one) for name, one in settings.items()} if isinstance(settings, Mapping) else settings
+
+
+class TrainScorer(
+    Work, unit=record_linkage.VERSION, stage="train scorer", makes=[Agreements, TermFrequencies, Sessions, Fits]
+):
     """What agreements mean, and the records of the clusters that it was learnt from."""
 
     records: MessyRecords
 
     def tables(self, _: Store) -> Tables:
-        """``agreements`` and ``training``."""
+        """``agreements``, ``term_frequencies`` and ``training``; learnt without labels, ``sessions`` and ``fits``."""
         scorer, files, seed = self.records.scorer, self.records.files, self.records.seed
         records, training = self.records.read(), pl.Series("record", [], pl.String)
+        if scorer.has_frequencies:
+            yield "term_frequencies", _table(term_frequencies(records, scorer), TermFrequencies)
+        if scorer.unlabelled is not None:
+            learnt = train_unlabelled(records, scorer, seed)
+            yield "agreements", _table(learnt.agreements, Agreements)
+            yield "sessions", _table(learnt.sessions, Sessions)
+            yield "fits", _table(learnt.fits, Fits)
+            yield "training", pa.table({"record": training.to_arrow().cast(pa.string())})
+            return
         if "clusters" in files:
             gold = read_records(files["clusters"]["uri"], [*GOLD_RULES], rules=GOLD_RULES)
             labelled = draw_labelled(records, gold, scorer, seed)
@@ -77,9 +109,13 @@ class TrainScorer(Work, unit=record_linkage.VERSION, stage="train scorer", makes
             labelled = read_records(files["labelled"]["uri"], [*LABELLED_RULES], rules=LABELLED_RULES)
             if scorer.calibration:
                 labelled = training_pairs(check_labelled(labelled, as_ids(records[scorer.id])), scorer, seed)
-        schema = Agreements.schema()
-        yield "agreements", train_scorer(records, labelled, scorer).select(schema.names).to_arrow().cast(schema)
+        yield "agreements", _table(train_scorer(records, labelled, scorer), Agreements)
         yield "training", pa.table({"record": training.to_arrow().cast(pa.string())})
+
+
+def _table(rows: pl.DataFrame, kind: type[Table]) -> pa.Table:
+    schema = kind.schema()
+    return rows.select(schema.names).to_arrow().cast(schema)
 
 
 class ScoreRecords(Work, unit="record_scores/1", stage="score records"):
@@ -87,12 +123,15 @@ class ScoreRecords(Work, unit="record_scores/1", stage="score records"):
 
     records: MessyRecords
     learnt: TableRef
+    frequencies: TableRef | None
     part: int
 
     def tables(self, store: Store) -> Tables:
         """``pairs``, by the ids of their records."""
         scorer = self.records.scorer
-        pairs = score_pairs(self.records.read(), pl.DataFrame(store.read(self.learnt)), scorer, self.part)
+        refs = [self.learnt, *([self.frequencies] if self.frequencies else [])]
+        trained, *frequencies = (pl.DataFrame(store.read(ref)) for ref in refs)
+        pairs = score_pairs(self.records.read(), trained, scorer, self.part, *frequencies)
         kinds = pa.schema([("left", pa.string()), ("right", pa.string()), ("match_probability", pa.float64())])
         yield "pairs", pairs.select(kinds.names).to_arrow().cast(kinds)
 
@@ -132,9 +171,11 @@ def score_records(run: Resolution, scorer: RecordScorer) -> JoinScores:
     records = MessyRecords({name: one for name, one in versions.items() if name != "gold"}, scorer, config.seed)
     about = "records"
     trained = run.do([TrainScorer(label="scorer", group=about, records=records)], batch_size=None)
-    learnt = trained.one(Agreements)
+    learnt, frequencies = trained.one(Agreements), trained.one(TermFrequencies) if scorer.has_frequencies else None
     parts = [
-        ScoreRecords(label=f"part {part}", group=about, records=records, learnt=learnt, part=part)
+        ScoreRecords(
+            label=f"part {part}", group=about, records=records, learnt=learnt, frequencies=frequencies, part=part
+        )
         for part in range(scorer.num_parts)
     ]
     return JoinScores(

@@ -42,7 +42,7 @@ def divided_clusters(gold: pl.DataFrame, config: Scorer, seed: int) -> pl.DataFr
         raise ValueError(f"record {twice!r} is in several clusters: must be in one; set records.clusters")
     names = gold["cluster"].unique().sort()
     order = _random(seed, 0).permutation(len(names))
-    shares = {"training": config.train_share, "calibration": config.calibration_share if config.calibration else 0.0}
+    shares = {"training": config.learning_share, "calibration": config.calibration_share if config.calibration else 0.0}
     parts, first, share = np.full(len(names), "judging", dtype=object), 0, 0.0
     for part in shares:
         share += shares[part]
