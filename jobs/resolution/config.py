@@ -35,6 +35,12 @@ def _text(value: object) -> object:
     return value if isinstance(value, bool) else as_labels(value)
 
 
+def _other_than_1(factor: float) -> float:
+    if factor == 1.0:
+        raise ValueError("a factor of 1 changes no odds, and is there in any case; leave it out")
+    return factor
+
+
 def _known(solver: object) -> object:
     check_solver(solver)
     return solver
@@ -79,6 +85,8 @@ class Question:
         return [self.record, *([] if self.other is None else [self.other])]
 
 
+_Factor = Annotated[FiniteFloat, Field(gt=0), AfterValidator(_other_than_1)]
+
 _QUESTIONS = [{"record": "a", "other": "b"}, {"record": "a", "cluster": 3}]
 
 
@@ -89,6 +97,7 @@ class RecordScorer(Scorer):
     path: Text
     labelled: Text | None = None
     clusters: Text | None = None
+    prior_factors: Annotated[tuple[_Factor, ...], AfterValidator(each_once)] = (0.5, 2.0)
 
     @pydantic.model_validator(mode="after")
     def _one_source_of_labels(self) -> Self:
@@ -138,7 +147,6 @@ class ResolutionRun(CommonConfig):
     previous: Text | None
     missing: Missing
     threshold: FiniteFloat | None
-    prior_factors: Annotated[tuple[Annotated[FiniteFloat, Field(gt=0)], ...], AfterValidator(each_once)] | None
     solver: Annotated[Solver, BeforeValidator(_known)]
     time_limit: Annotated[FiniteFloat, Field(gt=0)]
     engine: Text
@@ -158,15 +166,6 @@ class ResolutionRun(CommonConfig):
             )
         if self.mentions is not None and (self.threshold is not None or self.gold is not None):
             raise ValueError("threshold, gold: a study has its own; set mentions.thresholds, and leave out gold")
-        return self
-
-    @pydantic.model_validator(mode="after")
-    def _other_priors(self) -> Self:
-        if self.prior_factors and (self.mentions is not None or 1.0 in self.prior_factors):
-            raise ValueError(
-                "prior_factors: multiply the odds of match probabilities, which a study has not, by numbers other than "
-                "1; leave it out"
-            )
         return self
 
     @pydantic.model_validator(mode="after")
@@ -210,11 +209,6 @@ class ResolutionRun(CommonConfig):
     def has_constraints(self) -> bool:
         """Whether clusters have to obey anything beside the weights."""
         return any(getattr(self, name) is not None for name in _CONSTRAINTS)
-
-    @property
-    def factors(self) -> Sequence[float]:
-        """By which the odds of pairs are multiplied to see what the prior decides."""
-        return (0.5, 2.0) if self.prior_factors is None and self.records is not None else self.prior_factors or ()
 
     @property
     def packing(self) -> Packing | None:

@@ -17,7 +17,6 @@ from tiltmeter.jobs.resolution.graphs import (
     GOLD_RULES,
     LABELLED_RULES,
     MENTION_RULES,
-    PROBABILITY,
     Graph,
     ReadGraph,
     ReadPairs,
@@ -64,7 +63,8 @@ def run(run: Resolution) -> None:
     run.publish_all({name: [graph[name] for graph in graphs.values() if name in graph] for name in TABLES})
     export_clusters(run, graphs)
     assess(run, graphs, questions, previous)
-    compare_priors(run, graphs)
+    if config.records is not None:
+        compare_priors(run, graphs, config.records.prior_factors)
 
 
 def read_graphs(run: Resolution) -> dict[str, Graph]:
@@ -149,12 +149,7 @@ def find_sources(config: ResolutionRun) -> Files:
         find("labelled", scorer.labelled, "records.labelled", LABELLED_RULES)
         find("clusters", scorer.clusters, "records.clusters", GOLD_RULES, [*GOLD_RULES])
     if config.pairs is not None:
-        columns = score_columns(find_file(config.pairs, "pairs").uri)
-        if config.factors and PROBABILITY not in columns:
-            raise InputError(
-                f"prior_factors: pairs have no column {PROBABILITY!r}, of which alone there are odds; leave it out"
-            )
-        find("pairs", config.pairs, "pairs", pair_rules(columns))
+        find("pairs", config.pairs, "pairs", pair_rules(score_columns(find_file(config.pairs, "pairs").uri)))
     if scorer is not None and origin is not None:
         check_columns(files["records"].uri, [origin], "one_per_source")
     check_constraints(config, files)

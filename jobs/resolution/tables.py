@@ -196,7 +196,7 @@ class Reliability(Table, name="reliability", has_status=False):
     mean: float = doc("mean probability", digits=4)
     share: Estimate = doc(
         "share of matches, over all pairs that these stand for",
-        show="small",
+        digits=4,
         interval="its 95 % interval over true clusters, or over groups of labelled pairs that share records",
     )
     num_pairs: int = doc("held-out pairs", "pairs")
@@ -219,7 +219,7 @@ class Calibrations(Table, name="calibration", has_status=False):
         heading="calibration error",
         digits=4,
     )
-    brier: float | None = doc("mean squared distance of probabilities from the truth, 0 or 1", "", digits=4)
+    brier: float | None = doc("mean squared distance of probabilities from the truth", heading="Brier score", digits=4)
     log_loss: float | None = doc("mean of -ln of the probability of the truth", "nats", digits=4)
     true_share: float | None = doc(
         "share of matches among pairs of positive weight", heading="matches of positive pairs", show="percent"
@@ -232,7 +232,9 @@ class PriorSensitivity(OfGraph, name="prior_sensitivity", has_status=False):
     num_merges: int = doc("of these: with records of several clusters of this run", "clusters", heading="merges")
     num_splits: int = doc("clusters of this run whose records are in several of these", "clusters", heading="splits")
     num_pairs_moved: int = doc("pairs of records that are together in one of both partitions", "pairs")
-    f1: float | None = doc("pairwise F1 of the two partitions; null if no pair is together in either", digits=4)
+    f1: float | None = doc(
+        "pairwise F1 of the two partitions; null if no pair is together in either", heading="F1", digits=4
+    )
     f1_gold: float | None = doc("pairwise F1 against gold clusters", heading="F1 against gold", digits=4)
 
 

@@ -55,9 +55,8 @@ class ComparePriors(Work, unit=f"prior_sensitivity/1/{metrics.VERSION}", stage="
             yield PriorSensitivity(graph=self.graph, factor=factor, num_clusters=num, f1_gold=f1, **moved)
 
 
-def compare_priors(run: Resolution, graphs: Mapping[str, Graph]) -> None:
+def compare_priors(run: Resolution, graphs: Mapping[str, Graph], factors: Sequence[float]) -> None:
     """Publish ``prior_sensitivity`` of graphs whose weights are of probabilities; the other clusters are not kept."""
-    factors = run.config.factors
     if not factors:
         return
     works = [
@@ -67,16 +66,8 @@ def compare_priors(run: Resolution, graphs: Mapping[str, Graph]) -> None:
     ]
     shifted = run.do(works, publish=False).pairs
     solved = partition(run, {work.label: {**graphs[work.group], **unit.tables} for work, unit in shifted}, Previous({}))
-    others = {name: [solved.get(work.label) for work, _ in shifted if work.group == name] for name in graphs}
-    run.do(
-        ComparePriors(
-            label=name,
-            group=name,
-            graph=name,
-            factors=factors,
-            clusters=[one["clusters"].select("cluster") for one in (graphs[name], *found) if one],
-            gold=graphs[name].get("gold"),
-        )
-        for name, found in others.items()
-        if all(found)
-    )
+    for name, graph in graphs.items():
+        others = [solved[work.label] for work, _ in shifted if work.group == name and work.label in solved]
+        if len(others) == len(factors):
+            clusters = [one["clusters"].select("cluster") for one in (graph, *others)]
+            run.do([ComparePriors(group=name, graph=name, factors=factors, clusters=clusters, gold=graph.get("gold"))])

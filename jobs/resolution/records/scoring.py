@@ -65,6 +65,7 @@ class MessyRecords(Subject):
 _USUAL = {
     "calibration": None,
     "calibration_share": 0.25,
+    "prior_factors": (0.5, 2.0),
     "unlabelled": None,
     "second": None,
     "other": None,

@@ -6,8 +6,8 @@ Scores p become probabilities q that rise with p, with a, b >= 0:
     beta: logit q = c + a ln p - b ln(1 - p)             (Kull, Silva Filho and Flach 2017)
     isotonic: least squares among all that rise          (Zadrozny and Elkan 2002)
 
-Labels that are drawn have matches more, or less, often than all pairs have. The odds of a match among these are e^shift
-times those among labels, at every score: that moves fitted odds, shares and the ends of their intervals alike.
+Among labels that are drawn, matches are more or less frequent than among all pairs: the odds of a match are e^shift
+times those of the labels, at every score. So are fitted odds, and shares of matches with the ends of their intervals.
 """
 
 from typing import Literal, NamedTuple
@@ -16,7 +16,7 @@ import numpy as np
 
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
 from tiltmeter.operators.statistics.means import share
-from tiltmeter.operators.statistics.units import units_of
+from tiltmeter.operators.statistics.units import Inferred, units_of
 
 VERSION = "record_calibration/1"
 
@@ -29,7 +29,7 @@ LEAST_ISOTONIC = 1000
 """Labels below which steps would follow noise."""
 
 _PRIOR_SD = 10.0
-"""Of c, a and b around q = p, so that they are finite where a score tells matches from others without a mistake."""
+"""Of c, a and b around q = p: finite even where scores tell all matches from all others."""
 
 
 class Labels(NamedTuple):
@@ -40,8 +40,8 @@ class Labels(NamedTuple):
         weights: ``[pairs]``, how many each stands for among those of its kind, such as N / n of its band of scores.
         units: ``[pairs, 2]``, numbers of what both ends were drawn with, such as true clusters.
         prior: share of matches among all pairs; None: as drawn.
-        kept: of clusters whose pairs are labelled within their sample, the chance that a second one is in it: a match
-            comes with the first, so that its odds among labels are 1 / kept of what they are.
+        kept: where clusters were drawn, and all their pairs labelled, the chance that another one is in the sample: a
+            pair that matches has one cluster, any other two.
     """
 
     scores: FloatArray
@@ -53,11 +53,11 @@ class Labels(NamedTuple):
 
     @property
     def shift(self) -> float:
-        """Log odds of a match among all pairs, less those among labels; a prior says nothing of labels of one kind."""
-        share = float(np.average(self.is_match, weights=self.weights))
-        if self.prior is None or not 0.0 < share < 1.0:
+        """Log odds of a match among all pairs, less those among labels; of one kind of labels, a prior says nothing."""
+        known = float(np.average(self.is_match, weights=self.weights))
+        if self.prior is None or not 0.0 < known < 1.0:
             return float(np.log(self.kept))
-        return float(np.log(self.prior / (1.0 - self.prior) * (1.0 - share) / share))
+        return float(np.log(self.prior / (1.0 - self.prior) * (1.0 - known) / known))
 
     @property
     def shares(self) -> FloatArray:
@@ -67,11 +67,7 @@ class Labels(NamedTuple):
 
 
 class Calibration(NamedTuple):
-    """Attributes:
-    parameters: c and a, or c, a and b; of isotonic ones the probability at each knot.
-    knots: scores, of isotonic ones alone; straight lines between them.
-    shift: of the labels.
-    """
+    """``parameters`` c, a (and b), or the probability at each of the scores ``knots``; the ``shift`` of the labels."""
 
     parameters: list[float]
     knots: list[float]
@@ -79,14 +75,11 @@ class Calibration(NamedTuple):
 
 
 class Bin(NamedTuple):
-    """Pairs of like probability: its mean, the share of matches with its interval, labelled pairs, and their units."""
+    """Labelled pairs of like probability: its mean, how many they are, and the share of matches."""
 
     mean: float
-    share: float
-    low: float
-    high: float
     num_pairs: int
-    num_units: int
+    share: Inferred
 
 
 class Losses(NamedTuple):
@@ -167,13 +160,13 @@ def reliability(q: FloatArray, labels: Labels, *, kind: str, level: float) -> li
     """
     bins, shares, rows = equal_bins(q), labels.shares, []
     for part in (bins == number for number in np.unique(bins)):
-        ends = labels.units[part]
-        nums = np.bincount(ends.ravel())[ends]
-        units = units_of(np.where(nums[:, 0] >= nums[:, 1], ends[:, 0], ends[:, 1]), kind)
-        weights = labels.weights[part] / labels.weights[part].mean()
+        ends, weights = labels.units[part], labels.weights[part] / labels.weights[part].mean()
+        first, second = np.bincount(ends.ravel())[ends].T
+        units = units_of(np.where(first >= second, *ends.T), kind)
         found = share(weights * labels.is_match[part], units, level=level, sizes=weights)
         value, low, high = with_odds(np.array([found.value, found.low, found.high]), np.exp(labels.shift)).tolist()
-        rows.append(Bin(float(np.average(q[part], weights=shares[part])), value, low, high, int(part.sum()), units.num))
+        mean = float(np.average(q[part], weights=shares[part]))
+        rows.append(Bin(mean, int(part.sum()), found._replace(value=value, low=low, high=high)))
     return rows
 
 
