@@ -1,6 +1,6 @@
 """`entity_resolution`: reliability of scores among pairs of clusters that were drawn from a population.
 
-Records of one to four copies lie in blocks of six entities, whose pairs are scored with effects of entities and records.
+Entities of one to four records lie in blocks of six, whose pairs are scored with effects of entities and records.
 Half of the entities are held out. What is true of a bin of their pairs is the share of matches among all pairs of
 20,000 entities with scores between its ends.
 """

@@ -42,13 +42,11 @@ def divided_clusters(gold: pl.DataFrame, config: Scorer, seed: int) -> pl.DataFr
         raise ValueError(f"record {twice!r} is in several clusters: must be in one; set records.clusters")
     names = gold["cluster"].unique().sort()
     order = _random(seed, 0).permutation(len(names))
-    shares = {"training": config.learning_share, "calibration": config.calibration_share if config.calibration else 0.0}
-    parts, first, share = np.full(len(names), "judging", dtype=object), 0, 0.0
-    for part in shares:
-        share += shares[part]
-        parts[order[first : round(share * len(names))]] = part
-        first = round(share * len(names))
-    return gold.join(pl.DataFrame({"cluster": names, "part": parts.tolist()}), on="cluster", maintain_order="left")
+    shares = [config.learning_share, config.calibration_share if config.calibration else 0.0]
+    ends = [round(share * len(names)) for share in np.cumsum(shares)]
+    parts = np.repeat(["training", "calibration", "judging"], np.diff([0, *ends, len(names)]))
+    divided = pl.DataFrame({"cluster": names.gather(order), "part": parts.tolist()})
+    return gold.join(divided, on="cluster", maintain_order="left")
 
 
 def divided_labels(labelled: pl.DataFrame, config: Scorer, seed: int) -> pl.DataFrame:
@@ -61,9 +59,8 @@ def divided_labels(labelled: pl.DataFrame, config: Scorer, seed: int) -> pl.Data
 
 def training_pairs(labelled: pl.DataFrame, config: Scorer, seed: int) -> pl.DataFrame:
     """Labelled pairs that the scorer learns from, where others calibrate and judge."""
-    return labelled.join(
-        divided_labels(labelled, config, seed).filter(part="training"), left_on="left", right_on="record"
-    )
+    training = divided_labels(labelled, config, seed).filter(part="training")
+    return labelled.join(training, left_on="left", right_on="record", how="semi")
 
 
 def labelled_scores(scored: pl.DataFrame, parts: pl.DataFrame, labelled: pl.DataFrame | None) -> pl.DataFrame:
