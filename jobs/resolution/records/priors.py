@@ -45,29 +45,24 @@ class ComparePriors(Work, unit=f"prior_sensitivity/1/{metrics.VERSION}", stage="
         """One for each factor, 1 among them, in their order."""
         labels = [store.read(ref)["cluster"].to_numpy() for ref in self.clusters]
         gold = None if self.gold is None else store.read(self.gold)["cluster"]
-        known = np.zeros(0, dtype=np.int64) if gold is None else np.flatnonzero(gold.is_valid())
         for factor, after in sorted(zip((1.0, *self.factors), labels, strict=True), key=lambda row: row[0]):
-            f1 = None
-            if gold is not None and known.size:
-                f1 = metrics.partition_metrics(after[known], gold.drop_null().to_numpy()).f1
-            num = int(after.max(initial=-1)) + 1
-            moved = moves(labels[0], after)._asdict()
-            yield PriorSensitivity(graph=self.graph, factor=factor, num_clusters=num, f1_gold=f1, **moved)
+            row = PriorSensitivity(graph=self.graph, factor=factor, **moves(labels[0], after)._asdict())
+            row.num_clusters = int(after.max(initial=-1)) + 1
+            if gold is not None and gold.null_count < len(gold):
+                known = np.flatnonzero(gold.is_valid())
+                row.f1_gold = metrics.partition_metrics(after[known], gold.drop_null().to_numpy()).f1
+            yield row
 
 
 def compare_priors(run: Resolution, graphs: Mapping[str, Graph], factors: Sequence[float]) -> None:
     """Publish ``prior_sensitivity`` of graphs whose weights are of probabilities; the other clusters are not kept."""
-    if not factors:
-        return
-    works = [
-        ShiftPrior(label=f"odds of {name} times {factor:g}", group=name, factor=factor, pairs=graph["pairs"])
-        for name, graph in graphs.items()
-        for factor in factors
-    ]
-    shifted = run.do(works, publish=False).pairs
-    solved = partition(run, {work.label: {**graphs[work.group], **unit.tables} for work, unit in shifted}, Previous({}))
-    for name, graph in graphs.items():
-        others = [solved[work.label] for work, _ in shifted if work.group == name and work.label in solved]
-        if len(others) == len(factors):
-            clusters = [one["clusters"].select("cluster") for one in (graph, *others)]
+    for name, graph in graphs.items() if factors else ():
+        works = [
+            ShiftPrior(label=f"{name}, odds times {factor:g}", group=name, factor=factor, pairs=graph["pairs"])
+            for factor in factors
+        ]
+        shifted = {work.label: {**graph, **unit.tables} for work, unit in run.do(works, publish=False).pairs}
+        solved = partition(run, shifted, Previous({}))
+        if solved.keys() == shifted.keys():
+            clusters = [one["clusters"].select("cluster") for one in (graph, *map(solved.__getitem__, shifted))]
             run.do([ComparePriors(group=name, graph=name, factors=factors, clusters=clusters, gold=graph.get("gold"))])

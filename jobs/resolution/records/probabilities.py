@@ -20,15 +20,15 @@ def findings(frames: Frames) -> Iterator[str]:
     """Sentences on ``calibration`` and ``prior_sensitivity``, where they are there."""
     known = frames[Calibrations.table_name].drop_nulls("ece").to_dicts() if Calibrations.table_name in frames else []
     if known:
-        said = [
+        parts = [
             f"{row['stage']} ones are {number(row['ece'], 4)} off the share of matches on average, and of pairs above "
             f"0.5 {percent(row['true_share'])} are matches"
             for row in known
         ]
-        yield f"Of the probabilities of {plural(known[0]['num_judging'], 'held-out pair')}, {'; '.join(said)}."
+        yield f"Of the probabilities of {plural(known[0]['num_judging'], 'held-out pair')}, {'; '.join(parts)}."
     if PriorSensitivity.table_name in frames:
         rows = frames[PriorSensitivity.table_name].filter(pl.col("factor") != 1.0)
-        said = [
+        parts = [
             f"by {row['factor']:g}, {plural(row['num_pairs_moved'], 'pair')} of records "
             f"{verb(row['num_pairs_moved'], 'come')} together or apart (F1 of both partitions {number(row['f1'], 3)})"
             for row in rows.to_dicts()
@@ -37,7 +37,7 @@ def findings(frames: Frames) -> Iterator[str]:
         decided = (
             ". So much moves that the prior decides this partition, and not the records alone" if is_decided else ""
         )
-        yield f"If the odds of every match are multiplied {'; '.join(said)}{decided}."
+        yield f"If the odds of every match are multiplied {'; '.join(parts)}{decided}."
 
 
 def _curve(rows: pl.DataFrame) -> Iterator[Block]:

@@ -163,10 +163,10 @@ def reliability(q: FloatArray, labels: Labels, *, kind: str, level: float) -> li
         ends, weights = labels.units[part], labels.weights[part] / labels.weights[part].mean()
         first, second = np.bincount(ends.ravel())[ends].T
         units = units_of(np.where(first >= second, *ends.T), kind)
-        found = share(weights * labels.is_match[part], units, level=level, sizes=weights)
-        value, low, high = with_odds(np.array([found.value, found.low, found.high]), np.exp(labels.shift)).tolist()
+        result = share(weights * labels.is_match[part], units, level=level, sizes=weights)
+        value, low, high = with_odds(np.array([result.value, result.low, result.high]), np.exp(labels.shift)).tolist()
         mean = float(np.average(q[part], weights=shares[part]))
-        rows.append(Bin(mean, int(part.sum()), found._replace(value=value, low=low, high=high)))
+        rows.append(Bin(mean, int(part.sum()), result._replace(value=value, low=low, high=high)))
     return rows
 
 
