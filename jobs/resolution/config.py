@@ -38,6 +38,12 @@ def _text(value: object) -> object:
     return value if isinstance(value, bool) else as_labels(value)
 
 
+def _other_than_1(factor: float) -> float:
+    if factor == 1.0:
+        raise ValueError("a factor of 1 changes no odds, and is there in any case; leave it out")
+    return factor
+
+
 def _known(solver: object) -> object:
     check_solver(solver)
     return solver
@@ -82,6 +88,8 @@ class Question:
         return [self.record, *([] if self.other is None else [self.other])]
 
 
+_Factor = Annotated[FiniteFloat, Field(gt=0), AfterValidator(_other_than_1)]
+
 _QUESTIONS = [{"record": "a", "other": "b"}, {"record": "a", "cluster": 3}]
 
 
@@ -97,11 +105,18 @@ class RecordScorer(Scorer):
     second: Text | None = None
     labelled: Text | None = None
     clusters: Text | None = None
+    prior_factors: Annotated[tuple[_Factor, ...], AfterValidator(each_once)] = (0.5, 2.0)
 
     @pydantic.model_validator(mode="after")
     def _one_source_of_labels(self) -> Self:
         given = [name for name in ("labelled", "clusters", "unlabelled") if getattr(self, name) is not None]
-        if len(given) != 1:
+        if self.unlabelled is not None and self.calibration is not None:
+            if len(given) != 2:
+                raise ValueError(
+                    f"records.calibration={self.calibration}: has no labels, as the scorer; set records.labelled=<file "
+                    "of labelled pairs> or records.clusters=<file of true clusters> for it alone, one of them"
+                )
+        elif len(given) != 1:
             raise ValueError(
                 f"records.labelled: {' and '.join(given) or 'nothing'} is given to learn from: set "
                 "records.labelled=<file of labelled pairs>, records.clusters=<file of true clusters> or, to learn "

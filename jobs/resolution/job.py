@@ -25,7 +25,8 @@ from tiltmeter.jobs.resolution.graphs import (
 from tiltmeter.jobs.resolution.partitions import partition
 from tiltmeter.jobs.resolution.previous import Previous, find_previous
 from tiltmeter.jobs.resolution.quality import judge
-from tiltmeter.jobs.resolution.records.scoring import score_records
+from tiltmeter.jobs.resolution.records.calibration import calibrated_scores
+from tiltmeter.jobs.resolution.records.priors import compare_priors
 from tiltmeter.jobs.resolution.tables import TABLES
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.files import Files
@@ -59,6 +60,8 @@ def run(run: Resolution) -> None:
     graph = choose_canonical(run, *next(iter(graphs.items())))
     export_canonical(run, graph)
     assess(run, graphs, questions, previous)
+    if config.records is not None:
+        compare_priors(run, graphs, config.records.prior_factors)
     export_databases(run, graph)
 
 
@@ -70,7 +73,7 @@ def read_graphs(run: Resolution) -> dict[str, Graph]:
     """
     config, files = run.config, run.sources.files
     if config.records is not None:
-        works: list[ReadGraph] = [score_records(run, config.records)]
+        works: list[ReadGraph] = [calibrated_scores(run, config.records)]
     elif config.mentions is not None:
         works = study_graphs(config, config.mentions, files["mentions"])
     else:

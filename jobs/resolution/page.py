@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 import polars as pl
 
@@ -10,7 +11,7 @@ from tiltmeter.jobs.report.grids import percent as share
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Chart, Details, Paragraph, Section
 from tiltmeter.jobs.report.lead import Lead
 from tiltmeter.jobs.report.page import Body
-from tiltmeter.jobs.report.views import Show
+from tiltmeter.jobs.report.views import Show, shown
 from tiltmeter.jobs.report.wording import duration, listed, percent, phrase, plural, quoted, verb
 from tiltmeter.jobs.resolution.canonical import canonical_section
 from tiltmeter.jobs.resolution.config import ResolutionRun
@@ -28,6 +29,7 @@ from tiltmeter.jobs.resolution.extracts import (
 )
 from tiltmeter.jobs.resolution.figures import MAX_LINES, MAX_RECORDS, by_threshold, cluster_graph, sizes
 from tiltmeter.jobs.resolution.quality import sections
+from tiltmeter.jobs.resolution.records import probabilities
 from tiltmeter.jobs.resolution.records.sections import record_parts
 from tiltmeter.jobs.resolution.tables import METRICS, ConstraintCounts, LedgerCounts, Metrics, PairCounts
 from tiltmeter.jobs.runtime.context import Run
@@ -74,10 +76,11 @@ def page(run: Run[ResolutionRun, Files], frames: Frames) -> Body:
         title, findings = f"{_TITLE}: a study", _study_findings(extracts)
         parts = _study_sections(extracts)
     else:
-        title, findings = _TITLE, _findings(extracts)
+        title, findings = _TITLE, chain(_findings(extracts), probabilities.findings(frames))
         parts = [
             *_sections(extracts, config.drawn, config.seed),
             *sections(frames),
+            *shown(probabilities.SECTIONS, frames),
             Section("databases", "Databases", [*export_section(run)]),
         ]
     doubts: list[Block] = [*_unsolved(extracts.totals["num_none"]), Bullets(list(_optimum(extracts)))]
@@ -123,7 +126,8 @@ def _findings(extracts: Extracts) -> Iterator[str]:
     values = extracts.metrics.filter(extracts.metrics["value"].is_not_nan()).head(_NUM_METRICS).to_dicts()
     if values:
         measures = listed([f"{METRICS[row['metric']]} {percent(row['value'])}" for row in values])
-        unseen = " and that the scorer did not learn from" if extracts.scorer and extracts.scorer.clusters else ""
+        learner = "nothing learnt" if extracts.scorer and extracts.scorer.calibration else "the scorer did not learn"
+        unseen = f" and that {learner} from" if extracts.scorer and extracts.scorer.clusters else ""
         extent = f"the {values[0]['num_records']:,} of {records} that have one{unseen}"
         yield f"Against the gold clusters, over {extent}: {measures}."
     reason = "is forbidden" if extracts.constraints.height else "was never scored"

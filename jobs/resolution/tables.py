@@ -294,6 +294,54 @@ class Explanations(OfGraph, name="explanations", has_status=False):
     tipping_weights: list[float] = doc("their weights with it; null where the pair is forbidden")
 
 
+class Reliability(Table, name="reliability", has_status=False):
+    stage: str = key("'raw': scores as they are; 'calibrated': what became of them", heading="probabilities")
+    bin: int = key("ten of equally many held-out pairs, as far as equal probabilities allow it, from 0, the lowest")
+    mean: float = doc("mean probability", digits=4)
+    share: Estimate = doc(
+        "share of matches, over all pairs that these stand for",
+        digits=4,
+        interval="its 95 % interval over true clusters, or over groups of labelled pairs that share records",
+    )
+    num_pairs: int = doc("held-out pairs", "pairs")
+    num_units: int = doc("clusters, or groups, that the share rests on", heading="clusters")
+
+
+class Calibrations(Table, name="calibration", has_status=False):
+    stage: str = key("as in reliability", heading="probabilities")
+    method: str | None = doc("'platt', 'beta' or 'isotonic'; null of raw scores")
+    parameters: list[float] | None = doc(
+        "logit q = c + a logit p (platt) or c + a ln p - b ln(1 - p) (beta): c, a and b; the probability at each knot "
+        "(isotonic)"
+    )
+    knots: list[float] | None = doc("scores p between which isotonic probabilities are straight lines; else empty")
+    shift: float | None = doc("log odds of a match among all proposed pairs, less those among the labels", digits=2)
+    num_fitted: int | None = doc("labelled pairs that it was fitted to", "pairs")
+    num_judging: int = doc("labelled pairs that nothing was fitted to", "pairs", heading="held-out pairs")
+    ece: float | None = doc(
+        "mean distance of mean probability and share of matches in the bins, over all pairs",
+        heading="calibration error",
+        digits=4,
+    )
+    brier: float | None = doc("mean squared distance of probabilities from the truth", heading="Brier score", digits=4)
+    log_loss: float | None = doc("mean of -ln of the probability of the truth", "nats", digits=4)
+    true_share: float | None = doc(
+        "share of matches among pairs of positive weight", heading="matches of positive pairs", show="percent"
+    )
+
+
+class PriorSensitivity(OfGraph, name="prior_sensitivity", has_status=False):
+    factor: float = key("by which the odds of every pair are multiplied; 1: the clusters of this run", show="number")
+    num_clusters: int = doc("clusters", "clusters")
+    num_merges: int = doc("of these: with records of several clusters of this run", "clusters", heading="merges")
+    num_splits: int = doc("clusters of this run whose records are in several of these", "clusters", heading="splits")
+    num_pairs_moved: int = doc("pairs of records that are together in one of both partitions", "pairs")
+    f1: float | None = doc(
+        "pairwise F1 of the two partitions; null if no pair is together in either", heading="F1", digits=4
+    )
+    f1_gold: float | None = doc("pairwise F1 against gold clusters", heading="F1 against gold", digits=4)
+
+
 class DrawnPairs(OfGraph, name="drawn_pairs", has_status=False):
     """All scored pairs of the components that the page draws."""
 
@@ -336,4 +384,7 @@ TABLES = schemas(
     RecordsToLabel,
     ClusterStructure,
     CanonicalCells,
+    Reliability,
+    Calibrations,
+    PriorSensitivity,
 )

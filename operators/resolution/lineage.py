@@ -113,6 +113,35 @@ def flows(before: IntArray, after: IntArray) -> Flows:
     return Flows(one, other, num_records, _totals(one, num_records), _totals(other, num_records), events)
 
 
+class Moves(NamedTuple):
+    """How far one partition is from another.
+
+    Attributes:
+        num_merges: later clusters with records of several earlier ones.
+        num_splits: earlier clusters with records in several later ones.
+        num_pairs_moved: pairs of records that are together in one of both.
+        f1: pairwise, 2 / (1 / precision + 1 / recall) of the one against the other; NaN if nothing is together.
+    """
+
+    num_merges: int
+    num_splits: int
+    num_pairs_moved: int
+    f1: float
+
+
+def moves(before: IntArray, after: IntArray) -> Moves:
+    """Of two partitions of the same records, whose clusters are numbered from 0.
+
+    >>> moves(np.array([0, 0, 1, 1, 1]), np.array([0, 1, 1, 2, 2]))
+    Moves(num_merges=1, num_splits=2, num_pairs_moved=4, f1=0.3333333333333333)
+    """
+    edges, sizes = _edges(before, after)
+    num_splits, num_merges = (int((np.bincount(end) > 1).sum()) for end in edges)
+    both, *each = (int((nums * (nums - 1) // 2).sum()) for nums in (sizes, np.bincount(before), np.bincount(after)))
+    num_moved = sum(each) - 2 * both
+    return Moves(num_merges, num_splits, num_moved, 2 * both / sum(each) if sum(each) else float("nan"))
+
+
 def unchanged(before: IntArray, earlier: Contents, component: IntArray, contents: IntArray) -> IntArray:
     """``[components]`` int64, the earlier number of each that has not changed; ``NOWHERE`` for the others.
 

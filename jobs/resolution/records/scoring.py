@@ -27,11 +27,16 @@ from tiltmeter.jobs.resolution.graphs import (
 from tiltmeter.jobs.runtime.table import Table
 from tiltmeter.jobs.runtime.work import Subject, Work
 from tiltmeter.operators.resolution import pairs as scored_pairs
-from tiltmeter.operators.resolution.ids import different_ids, numbered_ids
+from tiltmeter.operators.resolution.ids import as_ids, different_ids, numbered_ids
 from tiltmeter.operators.resolution.pairs import clean_pairs, weights_of
 from tiltmeter.operators.resolution.records import linkage as record_linkage
 from tiltmeter.operators.resolution.records.columns import FILE, count_blocks, prepare
-from tiltmeter.operators.resolution.records.labelled_pairs import draw_labelled, training_clusters
+from tiltmeter.operators.resolution.records.labelled_pairs import (
+    check_labelled,
+    draw_labelled,
+    training_clusters,
+    training_pairs,
+)
 from tiltmeter.operators.resolution.records.scoring import (
     THRESHOLDS,
     score_pairs,
@@ -89,6 +94,8 @@ class TrainScorer(Work, unit=record_linkage.VERSION, stage="train scorer", makes
                 training = training_clusters(gold, scorer, seed)["record"]
             else:
                 labelled = read_records(files["labelled"]["uri"], [*LABELLED_RULES], rules=LABELLED_RULES)
+                if scorer.calibration:
+                    labelled = training_pairs(check_labelled(labelled, as_ids(records[scorer.id])), scorer, seed)
             trained = train_scorer(records, labelled, scorer)
         yield "agreements", _table(trained, published.Agreements)
         yield "unlinkable", _table(unlinkable_records(prepared, trained, scorer, shares), published.Unlinkable)
@@ -170,7 +177,7 @@ def _num_within(known: pl.DataFrame, names: list[str]) -> int:
     return int((sizes * (sizes - 1) // 2).sum())
 
 
-def score_records(run: Resolution, scorer: RecordScorer) -> ReadGraph:
+def score_records(run: Resolution, scorer: RecordScorer) -> JoinScores:
     """Train a scorer and score the records, which leaves their graph to be made; publishes ``agreements``.
 
     Raises:

@@ -5,7 +5,8 @@ import polars as pl
 
 from tiltmeter.operators.compute.generators import keyed_generator
 from tiltmeter.operators.compute.philox import Stream
-from tiltmeter.operators.resolution.ids import as_ids, as_text
+from tiltmeter.operators.resolution.constraints import groups_of
+from tiltmeter.operators.resolution.ids import as_ids, as_text, different_ids, numbered_ids
 from tiltmeter.operators.resolution.records import comparison
 from tiltmeter.operators.resolution.records.columns import ID, count_blocks, prepare
 from tiltmeter.operators.resolution.records.comparison import IDS
@@ -17,11 +18,20 @@ _TRUTH = {**dict.fromkeys(("true", "yes", "1", "1.0"), True), **dict.fromkeys(("
 def training_clusters(gold: pl.DataFrame, config: Scorer, seed: int) -> pl.DataFrame:
     """The clusters from which labelled pairs are drawn: all records of a seeded share of them.
 
+    Returns:
+        ``record, cluster`` of those of :func:`divided_clusters`.
+    """
+    return divided_clusters(gold, config, seed).filter(part="training").drop("part")
+
+
+def divided_clusters(gold: pl.DataFrame, config: Scorer, seed: int) -> pl.DataFrame:
+    """What clusters are for: ``training``, ``calibration`` where there is one, or ``judging``.
+
     Args:
         gold: ``record, cluster``.
 
     Returns:
-        ``record, cluster``, as text, in the order of the records.
+        ``record, cluster, part``, as text, in the order of the records.
 
     Raises:
         ValueError: if a record is in two clusters.
@@ -31,8 +41,47 @@ def training_clusters(gold: pl.DataFrame, config: Scorer, seed: int) -> pl.DataF
         twice = gold.filter(pl.col("record").is_duplicated())["record"][0]
         raise ValueError(f"record {twice!r} is in several clusters: must be in one; set records.clusters")
     names = gold["cluster"].unique().sort()
-    chosen = _random(seed, 0).permutation(len(names))[: round(config.train_share * len(names))]
-    return gold.filter(pl.col("cluster").is_in(names.gather(chosen).implode()))
+    order = _random(seed, 0).permutation(len(names))
+    shares = [config.learning_share, config.calibration_share if config.calibration else 0.0]
+    ends = [round(share * len(names)) for share in np.cumsum(shares)]
+    parts = np.repeat(["training", "calibration", "judging"], np.diff([0, *ends, len(names)]))
+    divided = pl.DataFrame({"cluster": names.gather(order), "part": parts.tolist()})
+    return gold.join(divided, on="cluster", maintain_order="left")
+
+
+def divided_labels(labelled: pl.DataFrame, config: Scorer, seed: int) -> pl.DataFrame:
+    """The same of labelled pairs ``left, right``: ``record, cluster, part``, where pairs connect those of a cluster."""
+    ends = [labelled[end] for end in IDS]
+    ids, numbers = numbered_ids(different_ids(ends), ends)
+    groups = groups_of(ids.len(), np.stack(numbers).astype(np.int64))
+    return divided_clusters(pl.DataFrame({"record": ids, "cluster": groups}), config, seed)
+
+
+def training_pairs(labelled: pl.DataFrame, config: Scorer, seed: int) -> pl.DataFrame:
+    """Labelled pairs that the scorer learns from, where others calibrate and judge."""
+    training = divided_labels(labelled, config, seed).filter(part="training")
+    return labelled.join(training, left_on="left", right_on="record", how="semi")
+
+
+def labelled_scores(scored: pl.DataFrame, parts: pl.DataFrame, labelled: pl.DataFrame | None) -> pl.DataFrame:
+    """Scored pairs of which both ends are for the same.
+
+    Args:
+        scored: ``left, right, match_probability``.
+        parts: ``record, cluster, part``.
+        labelled: ``left, right, is_match`` and perhaps ``weight``; None: matches are of one cluster.
+
+    Returns:
+        Those of ``scored`` that have a label, and ``part, is_match, weight, unit, other_unit``.
+    """
+    names = parts.with_columns(unit=pl.col("cluster").rank("dense").cast(pl.Int64)).drop("cluster")
+    both = scored.join(names, left_on="left", right_on="record", maintain_order="left")
+    both = both.join(names.rename({"unit": "other_unit"}), left_on=["right", "part"], right_on=["record", "part"])
+    if labelled is None:
+        both = both.with_columns(is_match=pl.col("unit") == pl.col("other_unit"))
+    else:
+        both = both.join(labelled, on=IDS)
+    return both.with_columns(weight=pl.col("weight") if "weight" in both.columns else pl.lit(1.0)).sort(IDS)
 
 
 def draw_labelled(records: pl.DataFrame, gold: pl.DataFrame, config: Scorer, seed: int) -> pl.DataFrame:
@@ -64,7 +113,8 @@ def check_labelled(labelled: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
     if missing := [name for name in (*IDS, "is_match") if name not in labelled.columns]:
         raise ValueError(f"labelled pairs have no column {missing[0]!r}; set records.labelled")
     ends = [as_ids(labelled[end]) for end in IDS]
-    pairs = pl.DataFrame([*ends, _truths(labelled["is_match"])])
+    weights = [labelled["weight"].cast(pl.Float64)] if "weight" in labelled.columns else []
+    pairs = pl.DataFrame([*ends, _truths(labelled["is_match"]), *weights])
     for end in IDS:
         unknown = pairs.filter(~pl.col(end).is_in(ids.implode()).fill_null(value=False))
         if unknown.height:
@@ -73,7 +123,8 @@ def check_labelled(labelled: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
                 "not; set records.labelled, or records.id"
             )
     low, high = pl.min_horizontal(IDS), pl.max_horizontal(IDS)
-    pairs = pairs.with_columns(low.alias(IDS[0]), high.alias(IDS[1])).unique().sort(IDS)
+    pairs = pairs.with_columns(low.alias(IDS[0]), high.alias(IDS[1]))
+    pairs = pairs.unique([*IDS, "is_match"], keep="first", maintain_order=True).sort(IDS)
     return _consistent(pairs)
 
 

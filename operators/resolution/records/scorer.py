@@ -7,6 +7,8 @@ import pydantic
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
+from tiltmeter.operators.resolution.records.calibration import Method
+
 _Plain = Literal["string", "code", "exact", "number", "date"]
 _Ready = Literal["name", "forename_surname", "date_of_birth", "email", "postcode", "distance", "array", "embedding"]
 Kind = Literal[_Plain, _Ready]
@@ -102,6 +104,9 @@ class Scorer:
         num_labelled: pairs that are drawn, at most, out of all that the rules propose among the records of these.
         prior: share of matches among all proposed pairs; None: as among the labelled ones, which is right if these are
             a fair sample, as those drawn are.
+        calibration: what makes probabilities of its scores, by labels that it did not learn from; None: they are taken
+            as they are.
+        calibration_share: of the clusters, or of connected groups of labelled pairs, whose labels that is fitted to.
         threshold: pairs of less match probability are left out.
         num_parts: into how many parts the scoring is cut; one needs about 300 bytes of memory for each of its pairs.
         max_pairs: how many pairs the rules may propose.
@@ -117,11 +122,22 @@ class Scorer:
     train_share: Annotated[float, Field(gt=0, le=1)] = 0.5
     num_labelled: Annotated[int, Field(ge=2)] = 10_000
     prior: Annotated[float, Field(gt=0, lt=1)] | None = None
+    calibration: Method | None = None
+    calibration_share: Annotated[float, Field(gt=0, lt=1)] = 0.25
     threshold: Annotated[float, Field(ge=0, le=1)] = 0.0
     num_parts: Annotated[int, Field(ge=1)] = 1
     max_pairs: Annotated[int, Field(ge=1)] = 20_000_000
 
     unlabelled: Unlabelled | None = None
+
+    @pydantic.model_validator(mode="after")
+    def _some_are_left_to_judge(self) -> Self:
+        if self.calibration and self.learning_share + self.calibration_share >= 1.0:
+            raise ValueError(
+                f"records.calibration={self.calibration}: train_share={self.train_share:g} and calibration_share="
+                f"{self.calibration_share:g} leave nothing to judge by; set them to less than 1 together"
+            )
+        return self
 
     @pydantic.model_validator(mode="after")
     def _sessions_suffice(self) -> Self:
@@ -140,6 +156,11 @@ class Scorer:
     def compared_beside(self, rule: Rule) -> list[str]:
         """The fields that have no column in common with a rule."""
         return [name for name, field in self.fields.items() if rule.keys().isdisjoint({name, field.other})]
+
+    @property
+    def learning_share(self) -> float:
+        """Of the clusters, or groups of labelled pairs, that the scorer learns from."""
+        return self.train_share if self.unlabelled is None else 0.0
 
     @property
     def sessions(self) -> _Rules:
