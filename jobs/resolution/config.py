@@ -22,7 +22,10 @@ _Some = Annotated[tuple[T, ...], Field(min_length=1), AfterValidator(each_once)]
 """One or more, each once."""
 
 _QUADRATIC = ("quadratic_set_packing",)
-_CONSTRAINTS = ("must_link", "cannot_link", "one_per_source")
+CONSTRAINTS = ("must_link", "cannot_link", "one_per_source")
+PREVIOUS = "previous"
+"""As ``records.model``: that of the previous run."""
+
 _CONSTRAINED: Sequence[Solver] = ("cutting_plane", "local_search")
 """The solvers that obey them."""
 
@@ -89,11 +92,16 @@ class RecordScorer(Scorer):
     path: Text
     labelled: Text | None = None
     clusters: Text | None = None
+    model: Text | None = None
 
     @pydantic.model_validator(mode="after")
     def _one_source_of_labels(self) -> Self:
         given = [name for name in ("labelled", "clusters") if getattr(self, name) is not None]
-        if len(given) != 1:
+        if self.model is not None and given:
+            raise ValueError(
+                f"records.{given[0]}: nothing is learnt where records.model is given; leave one of them out"
+            )
+        if self.model is None and len(given) != 1:
             raise ValueError(
                 f"records.labelled: {' and '.join(given) or 'nothing'} is given to learn from: set "
                 "records.labelled=<file of labelled pairs> or records.clusters=<file of true clusters>"
@@ -164,7 +172,7 @@ class ResolutionRun(CommonConfig):
 
     @pydantic.model_validator(mode="after")
     def _obeyed_constraints(self) -> Self:
-        given = [name for name in _CONSTRAINTS if getattr(self, name) is not None]
+        given = [name for name in CONSTRAINTS if getattr(self, name) is not None]
         if given and self.mentions is not None:
             raise ValueError(f"{given[0]}: a study of mentions knows no constraints; leave it out")
         if given and self.solver not in _CONSTRAINED:
@@ -176,9 +184,12 @@ class ResolutionRun(CommonConfig):
     @pydantic.model_validator(mode="after")
     def _leaves_the_previous_run_alone(self) -> Self:
         # A run begins by removing what is in its directory.
-        places = [Path(path).expanduser().resolve() for path in (self.previous, self.run_dir) if path is not None]
-        if len(places) > len(set(places)):
-            raise ValueError(f"previous={self.previous}: is the run_dir of this run; choose another run_dir=<path>")
+        for name, path in {"records.model": self.model_run, "previous": self.previous}.items():
+            places = [Path(place).expanduser().resolve() for place in (path, self.run_dir) if place is not None]
+            if len(places) > len(set(places)):
+                raise ValueError(f"{name}={path}: is the run_dir of this run; choose another run_dir=<path>")
+        if self.records is not None and self.records.model == PREVIOUS and self.previous is None:
+            raise ValueError("records.model=previous: there is none; set previous=<run directory>")
         return self
 
     @pydantic.model_validator(mode="after")
@@ -190,9 +201,15 @@ class ResolutionRun(CommonConfig):
         return self
 
     @property
+    def model_run(self) -> str | None:
+        """The run directory whose scorer scores the records; None: one is trained."""
+        model = None if self.records is None else self.records.model
+        return self.previous if model == PREVIOUS else model
+
+    @property
     def has_constraints(self) -> bool:
         """Whether clusters have to obey anything beside the weights."""
-        return any(getattr(self, name) is not None for name in _CONSTRAINTS)
+        return any(getattr(self, name) is not None for name in CONSTRAINTS)
 
     @property
     def packing(self) -> Packing | None:

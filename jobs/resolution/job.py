@@ -28,6 +28,7 @@ from tiltmeter.jobs.resolution.graphs import (
 )
 from tiltmeter.jobs.resolution.partitions import partition
 from tiltmeter.jobs.resolution.previous import Previous, find_previous
+from tiltmeter.jobs.resolution.records.night import explain_night, find_standing
 from tiltmeter.jobs.resolution.records.scoring import score_records
 from tiltmeter.jobs.resolution.tables import TABLES
 from tiltmeter.jobs.runtime.config import ConfigError
@@ -62,6 +63,7 @@ def run(run: Resolution) -> None:
     run.publish_all({name: [graph[name] for graph in graphs.values() if name in graph] for name in TABLES})
     export_clusters(run, graphs)
     assess(run, graphs, questions, previous)
+    explain_night(run, graphs, previous)
 
 
 def read_graphs(run: Resolution) -> dict[str, Graph]:
@@ -150,7 +152,7 @@ def find_sources(config: ResolutionRun) -> Files:
     if scorer is not None and origin is not None:
         check_columns(files["records"].uri, [origin], "one_per_source")
     check_constraints(config, files)
-    return Files(files | find_previous(config))
+    return Files(files | find_previous(config) | find_standing(config))
 
 
 def _check_engine(config: ResolutionRun) -> None:

@@ -39,6 +39,41 @@ class Agreements(Table, name="agreements", has_status=False):
     prior: float = doc("share of matches among all compared pairs, the same in every row")
 
 
+class Scorers(Table, name="scorer", has_status=False):
+    digest: str = key("stands for all that the score of a pair depends on but its records: equal ones score alike")
+    settings: str = doc("how records are compared, as JSON")
+    versions: str = doc("of what compares them")
+
+
+class ScoredPairs(Table, name="scored_pairs", has_status=False):
+    left: str = key("a record of the pair, the first by name")
+    right: str = key("the other one")
+    match_probability: float = doc("probability that they are one entity, as the scorer has it")
+
+
+class RecordValues(Table, name="record_values", has_status=False):
+    record: str = key("id of the record")
+    values: list[str] = doc("of the columns that the scorer reads, the id first, as text")
+    is_training: bool = doc("whether the scorer learnt from its cluster")
+
+
+class RecordChanges(Table, name="record_changes", has_status=False):
+    record: str = key("id of a record that is not as it was in the previous run")
+    event: str = doc("'new', 'changed' (a value that the scorer reads) or 'removed'")
+
+
+class NightCounts(Table, name="night_counts", has_status=False):
+    is_same_scorer: bool = key("whether the scorer is that of the previous run")
+    num_same: int = doc("records that are as they were", "records")
+    num_new: int = doc("records that were not there", "records")
+    num_changed: int = doc("records with another value that the scorer reads", "records")
+    num_removed: int = doc("records that are not there any more", "records")
+    num_kept: int = doc("scored pairs that were taken over from the previous run", "pairs")
+    num_dropped: int = doc("scored pairs of the previous run that were not", "pairs")
+    num_scored: int = doc("pairs that were scored in this run", "pairs")
+    share_scored: float = doc("of all pairs that there are now, the share that was scored in this run", show="percent")
+
+
 class OfGraph(Table):
     graph: str = key("graph of records that was partitioned by itself: the file, or a case of a study")
 
@@ -127,6 +162,16 @@ class MovedRecords(OfGraph, name="moved_records", has_status=False):
     event: str = doc("'merged' or 'split', as in ledger")
 
 
+class LedgerPairs(OfGraph, name="ledger_pairs", has_status=False):
+    before: int = key("id in the previous run", "label")
+    after: int = key("id in this run of the cluster that records of it merged into, or that was split from it", "label")
+    rank: int = key("1: the pair whose match probability changed most")
+    left: str = doc("a record of the pair")
+    right: str = doc("the other one", heading="other record")
+    probability_before: float = doc("match probability in the previous run; null if the pair was not scored", digits=3)
+    match_probability: float = doc("match probability in this run; null if the pair is not scored", digits=3)
+
+
 class Metrics(OfGraph, name="metrics"):
     metric: str = key(
         "name of the measure of agreement with the gold clusters", heading="measure", show=METRICS.__getitem__
@@ -186,4 +231,10 @@ TABLES = schemas(
     Metrics,
     Explanations,
     DrawnPairs,
+    Scorers,
+    ScoredPairs,
+    RecordValues,
+    RecordChanges,
+    NightCounts,
+    LedgerPairs,
 )

@@ -1,7 +1,7 @@
 """Messy records: a scorer that learns what their agreements mean, and the graph of the pairs that it scores."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -20,8 +20,9 @@ from tiltmeter.jobs.resolution.graphs import (
     read_ids,
     record_rules,
 )
-from tiltmeter.jobs.resolution.tables import Agreements
-from tiltmeter.jobs.runtime.work import Subject, Work
+from tiltmeter.jobs.resolution.records.night import ReadRecords, Standing, TakeScorer, score_night
+from tiltmeter.jobs.resolution.tables import Agreements, ScoredPairs
+from tiltmeter.jobs.runtime.work import Work
 from tiltmeter.operators.resolution import pairs as scored_pairs
 from tiltmeter.operators.resolution.ids import different_ids, numbered_ids
 from tiltmeter.operators.resolution.pairs import clean_pairs, weights_of
@@ -33,7 +34,7 @@ from tiltmeter.storage.store.ledger import Store, TableRef
 
 
 @dataclass(frozen=True)
-class MessyRecords(Subject):
+class MessyRecords(ReadRecords):
     """Records, and what a scorer learns of them: ``files`` are ``records``, and ``labelled`` or ``clusters``."""
 
     files: Mapping[str, Identity]
@@ -82,8 +83,8 @@ class ScoreRecords(Work, unit="record_scores/1", stage="score records"):
         """``pairs``, by the ids of their records."""
         scorer = self.records.scorer
         pairs = score_pairs(self.records.read(), pl.DataFrame(store.read(self.learnt)), scorer, self.part)
-        kinds = pa.schema([("left", pa.string()), ("right", pa.string()), ("match_probability", pa.float64())])
-        yield "pairs", pairs.select(kinds.names).to_arrow().cast(kinds)
+        schema = ScoredPairs.schema()
+        yield "pairs", pairs.select(schema.names).to_arrow().cast(schema)
 
 
 class JoinScores(ReadGraph, unit=f"record_graph/{scored_pairs.VERSION}"):
@@ -111,17 +112,20 @@ class JoinScores(ReadGraph, unit=f"record_graph/{scored_pairs.VERSION}"):
 
 
 def score_records(run: Resolution, scorer: RecordScorer) -> ReadGraph:
-    """Train a scorer and score the records, which leaves their graph to be made; publishes ``agreements``.
+    """Train a scorer, or take one, and score the records, which leaves their graph to be made; publishes ``agreements``
+    and what :func:`.night.score_night` does.
 
     Raises:
         UnitsFailed: if the scorer can't be trained, or records can't be scored.
     """
     config, files = run.config, run.sources.files
     versions = {name: files[name].identity for name in ("records", "labelled", "clusters", "gold") if name in files}
-    records = MessyRecords({name: one for name, one in versions.items() if name != "gold"}, scorer, config.seed)
-    about = "records"
-    trained = run.do([TrainScorer(label="scorer", group=about, records=records)], batch_size=None)
-    learnt = trained.one(Agreements)
+    used = replace(scorer, model=None)
+    records = MessyRecords({name: one for name, one in versions.items() if name != "gold"}, used, config.seed)
+    about, model = "records", Standing.among(files, "model")
+    taken, anew = TakeScorer(group=about, standing=model), TrainScorer(label="scorer", group=about, records=records)
+    trained = run.do([taken if model.tables else anew], batch_size=None)
+    learnt, training = trained.one(Agreements), trained.one("training")
     parts = [
         ScoreRecords(label=f"part {part}", group=about, records=records, learnt=learnt, part=part)
         for part in range(scorer.num_parts)
@@ -133,6 +137,6 @@ def score_records(run: Resolution, scorer: RecordScorer) -> ReadGraph:
         id=scorer.id,
         threshold=config.threshold,
         missing=config.missing,
-        pairs=run.do(parts, batch_size=None).refs("pairs"),
-        training=trained.one("training"),
+        pairs=score_night(run, records, [learnt], training, lambda: run.do(parts, batch_size=None).refs("pairs")),
+        training=training,
     )

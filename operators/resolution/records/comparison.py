@@ -22,6 +22,9 @@ IDS = ["left", "right"]
 DEGREES = "gamma_"
 """Of a pair, ``gamma_f0`` is the degree to which the first field agrees: 0 not at all, -1 a record has no value."""
 
+BITS = "mw_"
+"""Likewise, what that speaks for a match, in bits."""
+
 _OPTIONS: dict[str, str | bool | int | float | list[str]] = {
     "threads": 1,
     "enable_external_access": False,
@@ -54,24 +57,44 @@ def propose(prepared: pl.DataFrame, fields: Sequence[ComparedField]) -> pl.DataF
 
 def compare(prepared: pl.DataFrame, pairs: pl.DataFrame, fields: Sequence[ComparedField]) -> pl.DataFrame:
     """The degree to which each field agrees, of given pairs: ``left, right, gamma_f0, ...``."""
+    return _given(prepared, pairs, _comparisons(fields), len(fields)).select(*IDS, f"^{DEGREES}.*$")
+
+
+def score_given(
+    prepared: pl.DataFrame, pairs: pl.DataFrame, fields: Sequence[ComparedField], model: Model
+) -> pl.DataFrame:
+    """``left, right, match_probability, gamma_f0, ..., mw_f0, ...`` of given pairs, as :func:`score` has them."""
+    if pairs.is_empty():
+        kinds = dict.fromkeys(IDS, pl.String) | {"match_probability": pl.Float64}
+        return pl.DataFrame(schema=kinds)
+    ends = pl.concat([pairs[end] for end in IDS]).unique()
+    some = prepared.filter(pl.col(ID).is_in(ends.implode()))
+    return _given(some, pairs, _learnt(fields, model), len(fields), model.prior)
+
+
+def _given(
+    prepared: pl.DataFrame,
+    pairs: pl.DataFrame,
+    comparisons: "Sequence[ComparisonCreator]",
+    num_fields: int,
+    prior: float = 0.5,
+) -> pl.DataFrame:
     database = _database()
-    linker = _linker(database, prepared, _comparisons(fields), with_degrees=True)
+    linker = _linker(database, prepared, comparisons, prior, with_degrees=True)
     named = pairs.select(pl.col(IDS[0]).alias("join_key_l"), pl.col(IDS[1]).alias("join_key_r"))
     registered = database.register(named.with_columns(match_key=pl.lit("0")).to_arrow())
     linker.table_management.register_blocked_pairs_for_predict(registered)
     compared = linker.inference.predict(warning_mode="never").as_duckdbpyrelation().pl()
-    degrees = [pl.col(f"{DEGREES}f{number}").cast(pl.Int64) for number in range(len(fields))]
-    return _sorted(compared.select(*_ends(), *degrees))
+    degrees = [pl.col(f"{DEGREES}f{number}").cast(pl.Int64) for number in range(num_fields)]
+    bits = [f"{BITS}f{number}" for number in range(num_fields)]
+    return _sorted(compared.select(*_ends(), "match_probability", *degrees, *bits))
 
 
 def score(
     prepared: pl.DataFrame, fields: Sequence[ComparedField], model: Model, part: int, num_parts: int
 ) -> pl.DataFrame:
     """``left, right, match_probability`` of the pairs of a part: those whose first record falls into it by its hash."""
-    comparisons = _comparisons(fields)
-    for comparison, m, u in zip(comparisons, model.m, model.u, strict=True):
-        comparison.configure(m_probabilities=list(m), u_probabilities=list(u))
-    linker = _linker(_database(), prepared, comparisons, model.prior)
+    linker = _linker(_database(), prepared, _learnt(fields, model), model.prior)
     scored = linker.inference.predict_chunk(left_chunk=(part + 1, num_parts), warning_mode="never")
     return _sorted(scored.as_duckdbpyrelation().pl().select(*_ends(), "match_probability"))
 
@@ -109,6 +132,14 @@ def _comparisons(fields: Sequence[ComparedField]) -> "list[ComparisonCreator]":
                 [levels.NullLevel(column), levels.ExactMatchLevel(column), *between, levels.ElseLevel()], column
             )
         )
+    return comparisons
+
+
+def _learnt(fields: Sequence[ComparedField], model: Model) -> "list[ComparisonCreator]":
+    """The comparisons as a model weighs them."""
+    comparisons = _comparisons(fields)
+    for comparison, m, u in zip(comparisons, model.m, model.u, strict=True):
+        comparison.configure(m_probabilities=list(m), u_probabilities=list(u))
     return comparisons
 
 

@@ -68,7 +68,7 @@ def score_pairs(records: pl.DataFrame, trained: pl.DataFrame, config: Scorer, pa
     prepared = prepare(records, config)
     check_blocks(prepared, config)
     fields = list(config.fields.values())
-    scored = comparison.score(prepared, fields, _model(trained, config), part, config.num_parts)
+    scored = comparison.score(prepared, fields, model_of(trained, config), part, config.num_parts)
     return scored.filter(pl.col("match_probability") >= config.threshold)
 
 
@@ -79,6 +79,7 @@ def _agreement(name: str, field: ComparedField, degrees: pl.Series, is_match: ND
     return pl.DataFrame(columns | agreement._asdict() | {"match_weight": agreement.weights})
 
 
-def _model(trained: pl.DataFrame, config: Scorer) -> Model:
+def model_of(trained: pl.DataFrame, config: Scorer) -> Model:
+    """What :func:`train_scorer` learnt, as pairs are scored by it."""
     by_field = [trained.filter(field=name).sort("degree", descending=True) for name in config.fields]
     return Model(trained["prior"][0], *([rows[share].to_list() for rows in by_field] for share in "mu"))

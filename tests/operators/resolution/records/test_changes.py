@@ -1,0 +1,96 @@
+"""Pairs of a night against those of all records."""
+
+from itertools import pairwise
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+from tests.fixtures.people import BLOCKING, FIELDS, frame, made, next_night
+from tiltmeter.operators.resolution.records.changes import (
+    changed_records,
+    evidence,
+    record_values,
+    records_of,
+    score_changed,
+)
+from tiltmeter.operators.resolution.records.comparison import IDS
+from tiltmeter.operators.resolution.records.labelled_pairs import draw_labelled
+from tiltmeter.operators.resolution.records.scorer import Scorer
+from tiltmeter.operators.resolution.records.scoring import score_pairs, train_scorer
+
+CONFIG = Scorer(fields=FIELDS, blocking=BLOCKING, threshold=0.001)
+
+
+@pytest.fixture(scope="module")
+def nights():
+    """Records of some nights, and the scorer of the first."""
+    records, gold = made(60, 3)
+    clusters = pl.DataFrame([*gold.items()], ["record", "cluster"], orient="row")
+    trained = train_scorer(frame(records), draw_labelled(frame(records), clusters, CONFIG, 0), CONFIG)
+    later = [records]
+    for seed in range(3):
+        later.append(next_night(later[-1], 5, seed))
+    return [frame(one) for one in later], trained
+
+
+def test_pairs_that_stay_and_pairs_of_changed_records_are_those_of_all_records_to_the_last_bit(nights):
+    records, trained = nights
+    pairs = score_pairs(records[0], trained, CONFIG)
+    for before, now in pairwise(records):
+        events = changed_records(record_values(before, CONFIG), record_values(now, CONFIG))
+        assert {*events["event"]} == {"new", "changed", "removed"}
+        touched = events["record"].implode()
+        kept = pairs.filter(~pl.any_horizontal(pl.col(end).is_in(touched) for end in IDS))
+        there = events.filter(pl.col("event") != "removed")["record"]
+        scored = score_changed(now, CONFIG, there, trained)
+        assert 0 < scored.height < kept.height
+        pairs, cold = pl.concat([kept, scored]).sort(IDS), score_pairs(now, trained, CONFIG)
+        assert_frame_equal(pairs, cold, check_exact=True)
+
+
+def test_what_changed_is_told_by_values_that_the_scorer_reads(nights):
+    records = nights[0][0]
+    values = record_values(records, CONFIG)
+    assert values["record"].is_sorted()
+    assert_frame_equal(records_of(values, CONFIG), records.select(CONFIG.columns).sort("id"))
+    assert changed_records(values, record_values(records.reverse(), CONFIG)).is_empty()
+    lacking = records.with_columns(city=pl.when(pl.col("id") == "z1").then(None).otherwise("city"))
+    other = records.with_columns(city=pl.when(pl.col("id") == "z1").then(pl.lit("x")).otherwise("city"), note=pl.lit(1))
+    assert changed_records(record_values(lacking, CONFIG), record_values(other, CONFIG)).rows() == [("z1", "changed")]
+
+
+def test_nothing_is_scored_where_nothing_changed_or_no_key_is_shared(nights):
+    records, trained = nights
+    for changed in ([], ["lone"]):
+        lone = pl.DataFrame({"id": "lone", "name": "q", "phone": None, "city": None, "born": None})
+        every = pl.concat([records[0], lone.cast(pl.String)])
+        assert score_changed(every, CONFIG, pl.Series(changed, dtype=pl.String), trained).is_empty()
+
+
+def pairs_of(rows):
+    return pl.DataFrame(rows, dict.fromkeys(IDS, pl.String) | {"match_probability": pl.Float64}, orient="row")
+
+
+def test_evidence_of_a_merge_and_a_split_by_hand():
+    """0 = {a, b, c}, 1 = {d, e}, 2 = {g}: c goes to 1, whose e is gone; 2 is merged into 0 by n, which is new."""
+    before = [("a", "b", 0.9), ("a", "c", 0.8), ("b", "c", 0.7), ("d", "e", 0.9), ("c", "d", 0.1), ("a", "g", 0.3)]
+    now = [("a", "b", 0.9), ("a", "c", 0.1), ("c", "d", 0.95), ("a", "n", 0.85), ("g", "n", 0.9), ("a", "g", 0.25)]
+    homes = pl.DataFrame(
+        [("a", 0, 0), ("b", 0, 0), ("c", 0, 1), ("d", 1, 1), ("e", 1, None), ("g", 2, 0), ("n", None, 0)],
+        ["record", "before", "after"],
+        orient="row",
+    )
+    moves = pl.DataFrame({"before": [0, 2], "after": [1, 0]})
+    rows = evidence(pairs_of(before), pairs_of(now), homes, moves, 0.0).rows()
+    assert rows == [
+        (0, 1, 1, "c", "d", 0.1, 0.95),
+        (0, 1, 2, "a", "c", 0.8, 0.1),
+        (0, 1, 3, "b", "c", 0.7, None),
+        (2, 0, 1, "g", "n", None, 0.9),
+        (2, 0, 2, "a", "n", None, 0.85),
+    ]
+    assert evidence(pairs_of(now), pairs_of(now), homes, moves, 0.0).is_empty()
+    even = evidence(pairs_of(before), pairs_of(now), homes, moves, 0.5).rows()
+    assert [row[2:5] for row in even if row[0] == 0] == [(1, "c", "d"), (2, "a", "c"), (3, "b", "c")]
+    assert [row[2:5] for row in even if row[0] == 2] == [(1, "g", "n"), (2, "a", "n")]
