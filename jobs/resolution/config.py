@@ -96,15 +96,12 @@ class RecordScorer(Scorer):
 
     @pydantic.model_validator(mode="after")
     def _one_source_of_labels(self) -> Self:
-        given = [name for name in ("labelled", "clusters") if getattr(self, name) is not None]
-        if self.model is not None and given:
-            raise ValueError(
-                f"records.{given[0]}: nothing is learnt where records.model is given; leave one of them out"
-            )
+        given = [name for name in ("labelled", "clusters", "unlabelled") if getattr(self, name) is not None]
         if self.model is None and len(given) != 1:
             raise ValueError(
                 f"records.labelled: {' and '.join(given) or 'nothing'} is given to learn from: set "
-                "records.labelled=<file of labelled pairs> or records.clusters=<file of true clusters>"
+                "records.labelled=<file of labelled pairs>, records.clusters=<file of true clusters> or, to learn "
+                "without labels, records.unlabelled={rules: [...], recall: <share>}, one of them"
             )
         return self
 
@@ -188,7 +185,19 @@ class ResolutionRun(CommonConfig):
             places = [Path(place).expanduser().resolve() for place in (path, self.run_dir) if place is not None]
             if len(places) > len(set(places)):
                 raise ValueError(f"{name}={path}: is the run_dir of this run; choose another run_dir=<path>")
-        if self.records is not None and self.records.model == PREVIOUS and self.previous is None:
+        return self
+
+    @pydantic.model_validator(mode="after")
+    def _one_scorer(self) -> Self:
+        if self.records is None or self.records.model is None:
+            return self
+        if given := [
+            name for name in ("labelled", "clusters", "unlabelled") if getattr(self.records, name) is not None
+        ]:
+            raise ValueError(
+                f"records.{given[0]}: nothing is learnt where records.model is given; leave one of them out"
+            )
+        if self.records.model == PREVIOUS and self.previous is None:
             raise ValueError("records.model=previous: there is none; set previous=<run directory>")
         return self
 

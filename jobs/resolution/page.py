@@ -25,7 +25,7 @@ from tiltmeter.jobs.resolution.extracts import (
     weight,
 )
 from tiltmeter.jobs.resolution.figures import MAX_LINES, MAX_RECORDS, by_threshold, cluster_graph, sizes
-from tiltmeter.jobs.resolution.tables import METRICS, ConstraintCounts, LedgerCounts, Metrics, PairCounts
+from tiltmeter.jobs.resolution.tables import METRICS, ConstraintCounts, LedgerCounts, LedgerPairs, Metrics, PairCounts
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.files import Files
 from tiltmeter.jobs.runtime.published import Frames
@@ -369,8 +369,30 @@ def _ledger(extracts: Extracts) -> Iterator[Block]:
         rest = "" if first.height < _NUM_SHOWN else " The first of them; all are in the table moved_records."
         numbers = text("before", "id before", is_numeric=True), text("after", "id after", is_numeric=True)
         yield grid(f"{num} moved to a cluster of another id.{rest}", first, "record", *numbers, "event")
+    yield from _night(extracts)
     sums = extracts.ledger_counts.drop("graph").sum().row(0, named=True)
     yield grid("All clusters and components.", _sums(LedgerCounts, sums), "what", count("num", "how many"))
+
+
+def _night(extracts: Extracts) -> Iterator[Block]:
+    """Which records changed, what was scored, and the pairs behind clusters that merged or split."""
+    for row in extracts.night.to_dicts():
+        records = f"{plural(row['num_new'], 'record')} {verb(row['num_new'], 'be')} new, {row['num_changed']:,} changed"
+        scored = (
+            f"{row['num_scored']:,} of {plural(row['num_scored'] + row['num_kept'], 'scored pair')} "
+            f"({percent(row['share_scored'])}) were scored in this run, the others taken over"
+            if row["is_same_scorer"]
+            else "the scorer is another one than in the previous run, so that all pairs were scored"
+        )
+        yield Paragraph(f"{records}, {row['num_removed']:,} not there any more: {scored}.")
+    pairs = extracts.ledger_pairs.sort("before", "after", "rank").collect()
+    if pairs.height:
+        caption = (
+            "Clusters that merged or split, and the pairs behind each: those whose match probability changed most, a "
+            "dash where the pair is not scored."
+        )
+        columns = "before=id_before after=id_after left=record right probability_before match_probability"
+        yield Show(LedgerPairs, caption, columns, most=_NUM_SHOWN).grid(pairs)
 
 
 # --- explanations ---------------------------------------------------------------------------------------------------

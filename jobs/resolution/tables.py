@@ -39,6 +39,31 @@ class Agreements(Table, name="agreements", has_status=False):
     prior: float = doc("share of matches among all compared pairs, the same in every row")
 
 
+class TermFrequencies(Table, name="term_frequencies", has_status=False):
+    field: str = key("column of the records that is compared")
+    value: str | None = key("a value, as it is compared; null for any that no record has")
+    share: float = doc("of the records with a value, those that have this one")
+
+
+class Sessions(Table, name="sessions", has_status=False):
+    session: str = key("blocking rule among whose pairs m was estimated without labels")
+    field: str = key("column of the records that is compared")
+    degree: int = key("degree of agreement, from 0: different")
+    m: float = doc("share of the matches that agree so, by this session")
+    num_pairs: int = doc("pairs of the session, the same in each of its rows", "pairs")
+    match_share: float = doc("share of matches among them, the same in each of its rows")
+
+
+class Fits(Table, name="fits", has_status=False):
+    session: str = key("blocking rule among whose pairs m was estimated without labels")
+    field: str = key("a column of the records that is compared")
+    other: str = key("another one", heading="other field")
+    num_pairs: int = doc("pairs of the session with a value of both", "pairs")
+    bits: float = doc("divergence of the model from how the two agree together: G^2 / (2 n ln 2)", "bits", digits=3)
+    observed: float = doc("share of pairs that agree to the highest degree in both", show="percent")
+    fitted: float = doc("what the model expects of it", show="percent")
+
+
 class Scorers(Table, name="scorer", has_status=False):
     digest: str = key("stands for all that the score of a pair depends on but its records: equal ones score alike")
     settings: str = doc("how records are compared, as JSON")
@@ -221,6 +246,9 @@ class DrawnPairs(OfGraph, name="drawn_pairs", has_status=False):
 
 TABLES = schemas(
     Agreements,
+    TermFrequencies,
+    Sessions,
+    Fits,
     PairCounts,
     ConstraintCounts,
     Clusters,

@@ -67,6 +67,7 @@ class Stream(IntEnum):
     DIRECTIONS = 55
     CLUSTERING = 56
     MASKED_CANDIDATES = 57
+    RANDOM_PAIRS = 58
 
 
 @numba.njit(cache=True)

@@ -181,7 +181,10 @@ class StandingRecords:
         weights = weights_of(pairs["match_probability"].to_numpy())
         left, right = (clusters["record"].search_sorted(pairs[end]).to_numpy()[weights >= least] for end in IDS)
         prepared = prepare(records_of(table("record_values"), scorer), scorer)
-        learnt, next_id = [table(name) for name in LEARNT], table("ledger_counts")["next_id"][0]
+        learnt, next_id = (
+            [table(name) for name in LEARNT if (place / f"{name}.parquet").exists()],
+            table("ledger_counts")["next_id"][0],
+        )
         return cls(scorer, learnt, prepared, clusters, left, right, weights[weights >= least], settings, least, next_id)
 
     def lookup(self, record: Mapping[str, Any]) -> Answer:

@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from tiltmeter.jobs.resolution.tables import (
     RecordValues,
     ScoredPairs,
     Scorers,
+    TermFrequencies,
 )
 from tiltmeter.jobs.runtime.table import tables_of
 from tiltmeter.jobs.runtime.work import Subject, Work
@@ -42,10 +43,10 @@ RECORDS = "records"
 _STANDING = ("scorer", "scored_pairs", "record_values")
 """Tables of a previous run by which a night scores only what changed."""
 
-LEARNT = ("agreements",)
-"""Tables of a scorer."""
+LEARNT = ("agreements", "term_frequencies")
+"""Tables of a scorer; the second only where a field has term frequencies."""
 
-_MODEL = ("scorer", *LEARNT, "record_values")
+_MODEL = ("scorer", "agreements", "record_values")
 """Tables of the run whose scorer is taken."""
 
 _TRAINING = pa.schema([("record", pa.string())])
@@ -111,14 +112,22 @@ def find_standing(config: ResolutionRun) -> dict[str, FoundFile]:
             raise refusal(place, "has no scorer: it is of scored pairs, or of an earlier version", "records.model")
         taken = json.loads(pl.read_parquet(model["model scorer"].uri)["settings"][0])
         own = scoring_settings(config.records)
-        if differing := [name for name in own if taken.get(name) != own[name]]:
+        if differing := [name for name in own if name != "unlabelled" and taken.get(name) != own[name]]:
             name = differing[0]
             reason = (
                 f"its scorer has records.{name}={json.dumps(taken.get(name))}, and this run {json.dumps(own[name])}"
             )
             raise refusal(place, f"{reason}; give it the same", "records.model")
-        files |= model
+        files |= model | _tables(place, "model", LEARNT[1:])
     return files
+
+
+def taken_settings(scorer: RecordScorer, model: Standing) -> RecordScorer:
+    """The settings of a scorer that is taken: it learnt as the run says that it is of."""
+    if not model.tables:
+        return scorer
+    settings = json.loads(model.frame("scorer")["settings"][0])
+    return replace(scorer, unlabelled=Scorer(**settings).unlabelled)
 
 
 def _tables(place: Path, kind: str, names: Sequence[str]) -> dict[str, FoundFile]:
@@ -128,19 +137,21 @@ def _tables(place: Path, kind: str, names: Sequence[str]) -> dict[str, FoundFile
     return {f"{kind} {name}": find_file(str(path), "previous") for name, path in paths.items()}
 
 
-class TakeScorer(Work, unit="taken_scorer/1", stage="train scorer", makes=[Agreements]):
+class TakeScorer(Work, unit="taken_scorer/1", stage="train scorer", makes=[Agreements, TermFrequencies]):
     """A scorer that another run has trained."""
 
     standing: Standing
 
     def tables(self, _: Store) -> Tables:
-        """``agreements`` and ``training``."""
+        """``agreements``, ``term_frequencies`` if there are any, and ``training``."""
         values = self.standing.frame("record_values")
-        yield "agreements", self.standing.frame("agreements").to_arrow().cast(Agreements.schema())
+        for table in (Agreements, TermFrequencies):
+            if table.table_name in self.standing.tables:
+                yield table.table_name, self.standing.frame(table.table_name).to_arrow().cast(table.schema())
         yield "training", values.filter("is_training").select("record").to_arrow().cast(_TRAINING)
 
 
-class KeepRecords(Work, unit=changes.VERSION, stage="compare records", makes=[RecordValues, Scorers]):
+class KeepRecords(Work, unit=changes.VERSION, stage="compare records", makes=[RecordValues, Scorers, RecordChanges]):
     """What a later night compares with: values of the records, and what stands for the scorer.
 
     Attributes:

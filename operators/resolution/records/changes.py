@@ -9,10 +9,10 @@ import polars as pl
 
 from tiltmeter.operators.resolution.ids import as_ids, as_text
 from tiltmeter.operators.resolution.records import comparison
-from tiltmeter.operators.resolution.records.columns import ID, check_blocks, prepare, rules_of
+from tiltmeter.operators.resolution.records.columns import FILE, ID, ORIGIN, check_blocks, prepare, rules_of
 from tiltmeter.operators.resolution.records.comparison import IDS
 from tiltmeter.operators.resolution.records.scorer import Scorer
-from tiltmeter.operators.resolution.records.scoring import model_of
+from tiltmeter.operators.resolution.records.scoring import NO_FREQUENCIES, model_of
 
 VERSION = "changed_records/1"
 
@@ -23,19 +23,37 @@ _SHARE = "match_probability"
 
 
 def record_values(records: pl.DataFrame, config: Scorer) -> pl.DataFrame:
-    """``record, values``: what a scorer reads of each record, as text, in the order of the records' ids.
+    """``record, values``: what a scorer reads of each record, as text (lists as JSON), in the order of their ids.
 
     Args:
-        records: with the columns of the config.
+        records: with the columns of the config; of two files, with their names as the last.
     """
-    texts = pl.concat_list(as_text(records[name]) for name in config.columns)
-    return pl.select(as_ids(records[config.id]).alias("record"), texts.alias("values")).sort("record")
+    names = [*config.columns, *([FILE] if FILE in records.columns else [])]
+    texts = pl.concat_list(_as_json(records[name]) for name in names)
+    return records.select(as_ids(records[config.id]).alias("record"), texts.alias("values")).sort("record")
+
+
+def _as_json(column: pl.Series) -> pl.Series:
+    kind = column.dtype
+    if not isinstance(kind, pl.List | pl.Array):
+        return as_text(column)
+    plain = column.cast(pl.List(pl.Float64() if kind.inner.is_numeric() else pl.String())).alias("v")
+    text = plain.to_frame().select(pl.struct("v").struct.json_encode().str.slice(5).str.head(-1))["v"]
+    return text.set(plain.is_null(), None)
 
 
 def records_of(values: pl.DataFrame, config: Scorer) -> pl.DataFrame:
-    """The records of which :func:`record_values` made a table, as text."""
-    columns = enumerate(config.columns)
-    return values.select(pl.col("values").list.get(place).alias(name) for place, name in columns)
+    """The records of which :func:`record_values` made a table."""
+    names = [*config.columns, FILE][: len(values["values"][0])]
+    columns = [values["values"].list.get(place).alias(name) for place, name in enumerate(names)]
+    arrays = [name for name, field in config.fields.items() if field.kind == "array"]
+    return pl.DataFrame([_lists(column) if column.name in arrays else column for column in columns])
+
+
+def _lists(texts: pl.Series) -> pl.Series:
+    """Lists, if all that there are are JSON."""
+    are_lists = (texts.str.starts_with("[") & texts.str.ends_with("]")).all()
+    return texts.str.json_decode(pl.List(pl.String)) if are_lists else texts
 
 
 def changed_records(before: pl.DataFrame, now: pl.DataFrame) -> pl.DataFrame:
@@ -59,36 +77,55 @@ def changed_records(before: pl.DataFrame, now: pl.DataFrame) -> pl.DataFrame:
 def pairs_with(prepared: pl.DataFrame, changed: pl.Series) -> pl.DataFrame:
     """Pairs that agree in all keys of a blocking rule and have a record that changed: ``left, right``, each once."""
     ends = [pl.DataFrame(schema=dict.fromkeys(IDS, pl.String))]
+    origin = [ORIGIN] if ORIGIN in prepared.columns else []
     for keys in rules_of(prepared):
-        rows = prepared.select(pl.col(ID).alias(IDS[1]), *keys).drop_nulls(keys)
+        rows = prepared.select(pl.col(ID).alias(IDS[1]), *keys, *origin).drop_nulls(keys)
         of_changed = rows.filter(pl.col(IDS[1]).is_in(changed.implode())).rename({IDS[1]: IDS[0]})
-        ends.append(of_changed.join(rows, on=keys).select(IDS).filter(pl.col(IDS[0]) != pl.col(IDS[1])))
+        apart = [pl.col(name) != pl.col(f"{name}_right") for name in origin]
+        both = of_changed.join(rows, on=keys).filter(pl.col(IDS[0]) != pl.col(IDS[1]), *apart)
+        ends.append(both.select(IDS))
     low, high = pl.min_horizontal(IDS), pl.max_horizontal(IDS)
     return pl.concat(ends).select(low.alias(IDS[0]), high.alias(IDS[1])).unique().sort(IDS)
 
 
-def score_changed(records: pl.DataFrame, config: Scorer, changed: pl.Series, trained: pl.DataFrame) -> pl.DataFrame:
+def score_changed(
+    records: pl.DataFrame,
+    config: Scorer,
+    changed: pl.Series,
+    trained: pl.DataFrame,
+    frequencies: pl.DataFrame = NO_FREQUENCIES,
+) -> pl.DataFrame:
     """What :func:`.scoring.score_pairs` has of the pairs with a record that changed, to the last bit.
 
     Args:
         records: all of them, with the columns of the config.
         changed: ids of those that changed or are new.
-        trained: what :func:`.scoring.train_scorer` returned for the same config.
+        trained, frequencies: as of :func:`.scoring.score_pairs`.
 
     Raises:
         ValueError: as :func:`.scoring.score_pairs`.
     """
     prepared = prepare(records, config)
     check_blocks(prepared, config)
-    scored = score_given(prepared, pairs_with(prepared, changed), config, trained)
+    scored = score_given(prepared, pairs_with(prepared, changed), config, trained, frequencies)
     return scored.select(*IDS, _SHARE)
 
 
-def score_given(prepared: pl.DataFrame, pairs: pl.DataFrame, config: Scorer, trained: pl.DataFrame) -> pl.DataFrame:
+def score_given(
+    prepared: pl.DataFrame,
+    pairs: pl.DataFrame,
+    config: Scorer,
+    trained: pl.DataFrame,
+    frequencies: pl.DataFrame = NO_FREQUENCIES,
+) -> pl.DataFrame:
     """``left, right, match_probability`` of given pairs that the config's threshold leaves, with the degree to which
     each field agrees and what that speaks for a match in bits, ``gamma_f0, mw_f0, ...``."""
-    fields = list(config.fields.values())
-    scored = comparison.score_given(prepared, pairs, fields, model_of(trained, config))
+    if pairs.is_empty():
+        return pairs.with_columns(pl.lit(0.0).alias(_SHARE))
+    ends = pl.concat([pairs[end] for end in IDS]).unique()
+    some, fields = prepared.filter(pl.col(ID).is_in(ends.implode())), list(config.fields.values())
+    model = model_of(trained, config, frequencies)
+    scored = comparison.score(some, fields, model, pairs=pairs, with_degrees=True)
     return scored.filter(pl.col(_SHARE) >= config.threshold)
 
 

@@ -5,18 +5,21 @@ blocking rule), so that no name from a file or a config becomes part of its SQL;
 files. It has one thread, and results are sorted: the same records give the same pairs to the last bit.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from logging import ERROR
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
-from tiltmeter.operators.resolution.records.columns import ID, WORDS, rules_of
+from tiltmeter.operators.resolution.records.columns import BLOCKING, ID, ORIGIN, rules_of
+from tiltmeter.operators.resolution.records.levels import levels_of
 from tiltmeter.operators.resolution.records.scorer import ComparedField
 
 if TYPE_CHECKING:
     from splink import DuckDBAPI, Linker
     from splink.internals.comparison_creator import ComparisonCreator
-    from splink.internals.comparison_level_creator import ComparisonLevelCreator
 
 IDS = ["left", "right"]
 DEGREES = "gamma_"
@@ -25,151 +28,156 @@ DEGREES = "gamma_"
 BITS = "mw_"
 """Likewise, what that speaks for a match, in bits."""
 
+MAX_ITERATIONS = 200
+"""Of an estimation by EM."""
+
 _OPTIONS: dict[str, str | bool | int | float | list[str]] = {
     "threads": 1,
     "enable_external_access": False,
     "autoinstall_known_extensions": False,
 }
 
-_SHARED = f"len(list_intersect({{0}}{WORDS}_l, {{0}}{WORDS}_r))"
-_JACCARD = f"{_SHARED} / (len({{0}}{WORDS}_l) + len({{0}}{WORDS}_r) - {_SHARED})"
+_JOINED = "-__-"
+"""By which Splink puts the file and the id of a record into one key."""
 
 
 class Model(NamedTuple):
-    """What scores a pair: P(match) of any that is proposed, and m and u of each field, from the highest degree down."""
+    """What scores a pair: P(match) of any that is proposed, and m and u of each field, from the highest degree down.
+
+    Attributes:
+        frequencies: by the number of a field that has them ``value, share``, and a row without a value for all others.
+    """
 
     prior: float
     m: Sequence[Sequence[float]]
     u: Sequence[Sequence[float]]
+    frequencies: Mapping[int, pl.DataFrame] = MappingProxyType({})
 
 
 def degree_names(field: ComparedField) -> list[str]:
     """What each degree of agreement means, from 0 up."""
-    return ["different", *reversed([name for name, _ in _between(field, "f")]), "equal"]
+    return levels_of(field, "f").words[::-1]
 
 
 def propose(prepared: pl.DataFrame, fields: Sequence[ComparedField]) -> pl.DataFrame:
     """Pairs that agree in all keys of a blocking rule: ``left, right``, sorted, each once."""
-    linker = _linker(_database(), prepared, _comparisons(fields))
-    pairs = linker.inference.compute_blocked_pairs_for_predict().as_duckdbpyrelation()
-    return _sorted(pairs.pl().select(pl.col("join_key_l").alias(IDS[0]), pl.col("join_key_r").alias(IDS[1])))
+    linker = linker_of(database_of(), prepared, comparisons_of(fields))
+    pairs = linker.inference.compute_blocked_pairs_for_predict().as_duckdbpyrelation().pl()
+    keys = [pl.col(f"join_key_{side}").alias(end) for side, end in zip("lr", IDS, strict=True)]
+    if ORIGIN in prepared.columns:
+        keys = [key.str.replace(f"^[a-z]+{_JOINED}", "") for key in keys]
+    return _sorted(pairs.select(keys))
 
 
 def compare(prepared: pl.DataFrame, pairs: pl.DataFrame, fields: Sequence[ComparedField]) -> pl.DataFrame:
     """The degree to which each field agrees, of given pairs: ``left, right, gamma_f0, ...``."""
-    return _given(prepared, pairs, _comparisons(fields), len(fields)).select(*IDS, f"^{DEGREES}.*$")
-
-
-def score_given(
-    prepared: pl.DataFrame, pairs: pl.DataFrame, fields: Sequence[ComparedField], model: Model
-) -> pl.DataFrame:
-    """``left, right, match_probability, gamma_f0, ..., mw_f0, ...`` of given pairs, as :func:`score` has them."""
-    if pairs.is_empty():
-        kinds = dict.fromkeys(IDS, pl.String) | {"match_probability": pl.Float64}
-        return pl.DataFrame(schema=kinds)
-    ends = pl.concat([pairs[end] for end in IDS]).unique()
-    some = prepared.filter(pl.col(ID).is_in(ends.implode()))
-    return _given(some, pairs, _learnt(fields, model), len(fields), model.prior)
-
-
-def _given(
-    prepared: pl.DataFrame,
-    pairs: pl.DataFrame,
-    comparisons: "Sequence[ComparisonCreator]",
-    num_fields: int,
-    prior: float = 0.5,
-) -> pl.DataFrame:
-    database = _database()
-    linker = _linker(database, prepared, comparisons, prior, with_degrees=True)
-    named = pairs.select(pl.col(IDS[0]).alias("join_key_l"), pl.col(IDS[1]).alias("join_key_r"))
-    registered = database.register(named.with_columns(match_key=pl.lit("0")).to_arrow())
-    linker.table_management.register_blocked_pairs_for_predict(registered)
+    database = database_of()
+    prepared = prepared.drop(ORIGIN, strict=False)
+    linker = linker_of(database, prepared, comparisons_of(fields), with_degrees=True)
+    _register_pairs(database, linker, pairs)
     compared = linker.inference.predict(warning_mode="never").as_duckdbpyrelation().pl()
-    degrees = [pl.col(f"{DEGREES}f{number}").cast(pl.Int64) for number in range(num_fields)]
-    bits = [f"{BITS}f{number}" for number in range(num_fields)]
-    return _sorted(compared.select(*_ends(), "match_probability", *degrees, *bits))
+    degrees = [pl.col(f"{DEGREES}f{number}").cast(pl.Int64) for number in range(len(fields))]
+    return _sorted(compared.select(*_ends(), *degrees))
 
 
 def score(
-    prepared: pl.DataFrame, fields: Sequence[ComparedField], model: Model, part: int, num_parts: int
+    prepared: pl.DataFrame,
+    fields: Sequence[ComparedField],
+    model: Model,
+    part: int = 0,
+    num_parts: int = 1,
+    pairs: pl.DataFrame | None = None,
+    *,
+    with_degrees: bool = False,
 ) -> pl.DataFrame:
-    """``left, right, match_probability`` of the pairs of a part: those whose first record falls into it by its hash."""
-    linker = _linker(_database(), prepared, _learnt(fields, model), model.prior)
-    scored = linker.inference.predict_chunk(left_chunk=(part + 1, num_parts), warning_mode="never")
-    return _sorted(scored.as_duckdbpyrelation().pl().select(*_ends(), "match_probability"))
+    """``left, right, match_probability`` of the pairs of a part: those whose first record falls into it by its hash.
+
+    Args:
+        pairs: ``left, right``: those that are scored; None: all that the rules propose.
+        with_degrees: whether to return ``gamma_f0, mw_f0, ...`` too, with what term frequencies add.
+    """
+    comparisons = comparisons_of(fields, with_frequencies=True)
+    for comparison, m, u in zip(comparisons, model.m, model.u, strict=True):
+        comparison.configure(m_probabilities=list(m), u_probabilities=list(u))
+    database = database_of()
+    if pairs is not None:
+        prepared = prepared.drop(ORIGIN, strict=False)
+    linker = linker_of(database, prepared, comparisons, model.prior, with_degrees=with_degrees)
+    for number, shares in model.frequencies.items():
+        known = shares.drop_nulls("value").rename({"value": f"f{number}", "share": f"tf_f{number}"})
+        values = prepared.select(f"f{number}").drop_nulls().unique().sort(f"f{number}")
+        lookup = values.join(known, on=f"f{number}", how="left", maintain_order="left")
+        unseen = shares.filter(pl.col("value").is_null())["share"].item()
+        lookup = lookup.with_columns(pl.col(f"tf_f{number}").fill_null(unseen))
+        linker.table_management.register_term_frequency_lookup(database.register(lookup.to_arrow()), f"f{number}")
+    if pairs is None:
+        scored = linker.inference.predict_chunk(left_chunk=(part + 1, num_parts), warning_mode="never")
+    else:
+        _register_pairs(database, linker, pairs)
+        scored = linker.inference.predict(warning_mode="never")
+    more = []
+    for number in range(len(fields) if with_degrees else 0):
+        name = f"{BITS}f{number}"
+        frequency = [pl.col(f"{BITS}tf_adj_f{number}")] if number in model.frequencies else []
+        more += [pl.col(f"{DEGREES}f{number}").cast(pl.Int64), pl.sum_horizontal(name, *frequency).alias(name)]
+    return _sorted(scored.as_duckdbpyrelation().pl().select(*_ends(), "match_probability", *more))
 
 
-def _between(field: ComparedField, column: str) -> "list[tuple[str, ComparisonLevelCreator]]":
-    """Degrees of agreement between equal and different, from the highest down."""
-    from splink import comparison_level_library as levels
-
-    def letters(least: float) -> "tuple[str, ComparisonLevelCreator]":
-        return f"Jaro-Winkler {least} or more", levels.JaroWinklerLevel(column, least)
-
-    def words(least: float) -> "tuple[str, ComparisonLevelCreator]":
-        condition = f"{_JACCARD.format(column)} >= {least}"
-        return f"Jaccard of words {least} or more", levels.CustomLevel(condition, label_for_charts=str(least))
-
-    match field.kind:
-        case "string":
-            return [letters(0.95), letters(0.9), words(0.6), letters(0.8), words(0.4), words(0.2), letters(0.7)]
-        case "code":
-            return [(f"up to {most} edits", levels.LevenshteinLevel(column, most)) for most in (1, 2, 4)]
-        case _:
-            return [(f"up to {most} apart", levels.AbsoluteDifferenceLevel(column, most)) for most in field.within]
+def _register_pairs(database: "DuckDBAPI", linker: "Linker", pairs: pl.DataFrame) -> None:
+    named = pairs.select(pl.col(IDS[0]).alias("join_key_l"), pl.col(IDS[1]).alias("join_key_r"))
+    registered = database.register(named.with_columns(match_key=pl.lit("0")).to_arrow())
+    linker.table_management.register_blocked_pairs_for_predict(registered)
 
 
-def _comparisons(fields: Sequence[ComparedField]) -> "list[ComparisonCreator]":
-    from splink import comparison_level_library as levels
+def comparisons_of(fields: Sequence[ComparedField], *, with_frequencies: bool = False) -> "list[ComparisonCreator]":
+    """Of numbered columns; term frequencies of fields that have them only if asked for."""
     from splink import comparison_library
 
     comparisons: list[ComparisonCreator] = []
     for number, field in enumerate(fields):
         column = f"f{number}"
-        between = [level for _, level in _between(field, column)]
-        comparisons.append(
-            comparison_library.CustomComparison(
-                [levels.NullLevel(column), levels.ExactMatchLevel(column), *between, levels.ElseLevel()], column
-            )
-        )
+        made = levels_of(field if with_frequencies else replace(field, term_frequency=False), column)
+        comparisons.append(comparison_library.CustomComparison([made.missing, *made.levels], column))
     return comparisons
 
 
-def _learnt(fields: Sequence[ComparedField], model: Model) -> "list[ComparisonCreator]":
-    """The comparisons as a model weighs them."""
-    comparisons = _comparisons(fields)
-    for comparison, m, u in zip(comparisons, model.m, model.u, strict=True):
-        comparison.configure(m_probabilities=list(m), u_probabilities=list(u))
-    return comparisons
-
-
-def _database() -> "DuckDBAPI":
+def database_of() -> "DuckDBAPI":
+    """In memory, of one thread, which reads no files."""
     import duckdb
     from splink import DuckDBAPI
 
     return DuckDBAPI(duckdb.connect(":memory:", config=_OPTIONS))
 
 
-def _linker(
+def linker_of(
     database: "DuckDBAPI",
     prepared: pl.DataFrame,
     comparisons: "Sequence[ComparisonCreator]",
     prior: float = 0.5,
     *,
+    rules: Sequence[Sequence[str]] | None = None,
     with_degrees: bool = False,
 ) -> "Linker":
+    """A linker of all pairs, or, where records have an origin, of those of different ones.
+
+    Args:
+        rules: keys of rules that propose pairs; None: the blocking rules.
+    """
     from splink import Linker, SettingsCreator, block_on
 
+    rules = rules_of(prepared, BLOCKING) if rules is None else rules
     settings = SettingsCreator(
-        link_type="dedupe_only",
+        link_type="link_only" if ORIGIN in prepared.columns else "dedupe_only",
         comparisons=list(comparisons),
-        blocking_rules_to_generate_predictions=[block_on(*keys) for keys in rules_of(prepared)],
+        blocking_rules_to_generate_predictions=[block_on(*keys) for keys in rules],
         probability_two_random_records_match=prior,
         unique_id_column_name=ID,
+        source_dataset_column_name=ORIGIN,
+        max_iterations=MAX_ITERATIONS,
         retain_matching_columns=with_degrees,
         retain_intermediate_calculation_columns=with_degrees,
     )
-    return Linker(database.register(prepared.to_arrow()), settings, log_level=None)
+    return Linker(database.register(prepared.to_arrow()), settings, log_level=ERROR)
 
 
 def _ends() -> list[pl.Expr]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from tiltmeter.operators.compute.arrays import FloatArray
 
-VERSION = "record_linkage/2"
+VERSION = "record_linkage/3"
 
 MISSING = -1
 """Degree of agreement where a record has no value."""
@@ -64,9 +64,10 @@ def estimate_agreement(degrees: NDArray[np.integer], is_match: NDArray[np.bool_]
     known = degrees != MISSING
     matches = np.bincount(degrees[known & is_match], minlength=num_degrees)
     distinct = np.bincount(degrees[known & ~is_match], minlength=num_degrees)
-    return Agreement(matches, distinct, _shares(matches), _shares(distinct))
+    return Agreement(matches, distinct, shares_of(matches), shares_of(distinct))
 
 
-def _shares(counts: NDArray[np.int64]) -> FloatArray:
+def shares_of(counts: NDArray[np.int64] | FloatArray) -> FloatArray:
+    """Shares of counts to each of which half a pair is added: they sum to 1, and none is 0."""
     smoothed = counts + _PSEUDO_COUNT
     return np.asarray(smoothed / smoothed.sum(), dtype=np.float64)

@@ -7,8 +7,33 @@ import pydantic
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
-Kind = Literal["string", "code", "exact", "number", "date"]
+Kind = Literal[
+    "string",
+    "code",
+    "exact",
+    "number",
+    "date",
+    "name",
+    "forename_surname",
+    "date_of_birth",
+    "email",
+    "postcode",
+    "distance",
+    "array",
+    "embedding",
+]
 _Length = Annotated[int, Field(ge=1)] | None
+_Rules = tuple[Annotated[Mapping[str, _Length], Field(min_length=1)], ...]
+_Rising = tuple[Annotated[float, Field(gt=0)], ...]
+
+_WITHIN = ("number", "date", "distance")
+_AT_LEAST = {"array": (1.0,), "embedding": (0.7, 0.8, 0.9)}
+"""Kinds with sizes in common, and what these usually are."""
+_TWO_COLUMNS = ("forename_surname", "distance")
+_TEXTS = ("string", "code", "exact", "name", "email", "postcode")
+
+LISTS = ("array", "embedding")
+"""Kinds whose values may be lists."""
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
@@ -18,20 +43,65 @@ class ComparedField:
     Attributes:
         kind: ``string``: names and addresses, by letters (Jaro-Winkler) and by words in any order (Jaccard). ``code``:
             numbers of telephones or documents, by edits (Levenshtein). ``exact``: equal or not. ``number``, ``date``
-            (yyyy-mm-dd): by their difference.
-        within: rising differences of numbers, or of dates in days, each of which is a degree of agreement.
+            (yyyy-mm-dd): by their difference. ``name``, ``forename_surname``, ``date_of_birth``, ``email``,
+            ``postcode``: as Splink's comparisons of these names. ``distance``: of two places, in km. ``array``: by how
+            many elements are in both. ``embedding``: by the cosine of two vectors.
+        within: rising differences of numbers, of dates in days, or of places in km, each of which is a degree of
+            agreement.
+        other: the second column of ``forename_surname`` (surnames) and of ``distance`` (longitudes).
+        at_least: rising numbers of elements, or cosines, each of which is a degree of agreement.
+        term_frequency: whether equal values that are rare speak for more than frequent ones.
     """
 
     kind: Kind
-    within: tuple[Annotated[float, Field(gt=0)], ...] = ()
+    within: _Rising = ()
+    other: str | None = None
+    at_least: _Rising = ()
+    term_frequency: bool = False
 
     @pydantic.model_validator(mode="after")
     def _within_is_in_order(self) -> Self:
-        if self.within and self.kind not in ("number", "date"):
+        if self.within and self.kind not in _WITHIN:
             raise ValueError(f"within={self.within}: only numbers and dates have differences; leave it out")
-        if list(self.within) != sorted(set(self.within)):
-            raise ValueError(f"within={self.within}: must rise, each difference once")
+        if self.at_least and self.kind not in _AT_LEAST:
+            raise ValueError(f"at_least={self.at_least}: is for kind array or embedding; leave it out")
+        for name in ("within", "at_least"):
+            steps = getattr(self, name)
+            if list(steps) != sorted(set(steps)):
+                raise ValueError(f"{name}={steps}: must rise, each difference once")
         return self
+
+    @pydantic.model_validator(mode="after")
+    def _fits_its_kind(self) -> Self:
+        if (self.other is not None) != (self.kind in _TWO_COLUMNS):
+            raise ValueError(f"other={self.other}: kind {' and '.join(_TWO_COLUMNS)} need a second column, others none")
+        if self.kind == "distance" and not self.within:
+            raise ValueError("within=(): kind distance needs one distance in km at least, such as within: [1, 10]")
+        if self.term_frequency and self.kind not in _TEXTS:
+            raise ValueError(f"term_frequency=True: is for kind {', '.join(_TEXTS)}; leave it out")
+        return self
+
+    @property
+    def steps(self) -> _Rising:
+        """Numbers of elements, or cosines."""
+        return self.at_least or _AT_LEAST.get(self.kind, ())
+
+
+@dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
+class Unlabelled:
+    """What a scorer learns from where there are no labels.
+
+    Attributes:
+        rules: as blocking rules, so strict that pairs which agree so are matches.
+        recall: share of all matches that agree so, which the user states.
+        sessions: blocking rules, among whose pairs m is estimated, each by itself; none: those of the scorer.
+        max_pairs: random pairs that are drawn to estimate u.
+    """
+
+    rules: Annotated[_Rules, Field(min_length=1, examples=[[{"email": None}, {"name": None, "born": None}]])]
+    recall: Annotated[float, Field(gt=0, le=1)]
+    sessions: _Rules = ()
+    max_pairs: Annotated[int, Field(ge=1)] = 2_000_000
 
 
 @dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid", allow_inf_nan=False))
@@ -50,6 +120,7 @@ class Scorer:
         threshold: pairs of less match probability are left out.
         num_parts: into how many parts the scoring is cut; one needs about 300 bytes of memory for each of its pairs.
         max_pairs: how many pairs the rules may propose.
+        unlabelled: how it learns without labels; None: it has labels.
     """
 
     id: str = "id"
@@ -57,10 +128,7 @@ class Scorer:
         dict[str, ComparedField],
         Field(min_length=1, examples=[{"name": {"kind": "string"}, "born": {"kind": "date", "within": [1, 31]}}]),
     ]
-    blocking: Annotated[
-        tuple[Annotated[Mapping[str, _Length], Field(min_length=1)], ...],
-        Field(min_length=1, examples=[[{"phone": None}, {"name": 4, "born": 4}]]),
-    ]
+    blocking: Annotated[_Rules, Field(min_length=1, examples=[[{"phone": None}, {"name": 4, "born": 4}]])]
     train_share: Annotated[float, Field(gt=0, le=1)] = 0.5
     num_labelled: Annotated[int, Field(ge=2)] = 10_000
     prior: Annotated[float, Field(gt=0, lt=1)] | None = None
@@ -68,7 +136,39 @@ class Scorer:
     num_parts: Annotated[int, Field(ge=1)] = 1
     max_pairs: Annotated[int, Field(ge=1)] = 20_000_000
 
+    unlabelled: Unlabelled | None = None
+
+    @pydantic.model_validator(mode="after")
+    def _sessions_suffice(self) -> Self:
+        """Two comparisons are what EM needs to tell matches from others where u is known."""
+        if self.unlabelled is None:
+            return self
+        where = "set records.unlabelled.sessions, by columns that fewer of records.fields have"
+        left = [self.compared_beside(rule) for rule in self.sessions]
+        for rule, names in zip(self.sessions, left, strict=True):
+            if len(names) < 2:
+                raise ValueError(f"session {dict(rule)} leaves {len(names)} comparisons, of 2 that it needs; {where}")
+        if never := [name for name in self.fields if not any(name in names for names in left)]:
+            raise ValueError(f"no session estimates {never[0]!r}: each is by this column; {where}")
+        return self
+
+    def compared_beside(self, rule: Mapping[str, int | None]) -> list[str]:
+        """The fields that have no column in common with a rule."""
+        return [name for name, field in self.fields.items() if rule.keys().isdisjoint({name, field.other})]
+
+    @property
+    def has_frequencies(self) -> bool:
+        """Whether any field has term frequencies."""
+        return any(field.term_frequency for field in self.fields.values())
+
+    @property
+    def sessions(self) -> _Rules:
+        """The rules among whose pairs m is estimated without labels."""
+        return (self.unlabelled.sessions or self.blocking) if self.unlabelled else ()
+
     @property
     def columns(self) -> list[str]:
         """The columns of the records that are needed, each once."""
-        return list(dict.fromkeys([self.id, *self.fields, *(name for rule in self.blocking for name in rule)]))
+        rules = (*self.blocking, *self.sessions, *(self.unlabelled.rules if self.unlabelled else ()))
+        others = (field.other for field in self.fields.values() if field.other is not None)
+        return list(dict.fromkeys([self.id, *self.fields, *others, *(name for rule in rules for name in rule)]))

@@ -10,16 +10,19 @@ from tests.fixtures.people import BLOCKING, FIELDS, frame, made, next_night
 from tiltmeter.operators.resolution.records.changes import (
     changed_records,
     evidence,
+    pairs_with,
     record_values,
     records_of,
     score_changed,
 )
+from tiltmeter.operators.resolution.records.columns import prepare
 from tiltmeter.operators.resolution.records.comparison import IDS
 from tiltmeter.operators.resolution.records.labelled_pairs import draw_labelled
 from tiltmeter.operators.resolution.records.scorer import Scorer
-from tiltmeter.operators.resolution.records.scoring import score_pairs, train_scorer
+from tiltmeter.operators.resolution.records.scoring import score_pairs, term_frequencies, train_scorer
 
-CONFIG = Scorer(fields=FIELDS, blocking=BLOCKING, threshold=0.001)
+RARE = {"city": {"kind": "exact", "term_frequency": True}, "name": {"kind": "name", "term_frequency": True}}
+CONFIG = Scorer(fields=FIELDS | RARE, blocking=BLOCKING, threshold=0.001)
 
 
 @pytest.fixture(scope="module")
@@ -27,25 +30,26 @@ def nights():
     """Records of some nights, and the scorer of the first."""
     records, gold = made(60, 3)
     clusters = pl.DataFrame([*gold.items()], ["record", "cluster"], orient="row")
-    trained = train_scorer(frame(records), draw_labelled(frame(records), clusters, CONFIG, 0), CONFIG)
+    labelled = draw_labelled(frame(records), clusters, CONFIG, 0)
+    learnt = train_scorer(frame(records), labelled, CONFIG), term_frequencies(frame(records), CONFIG)
     later = [records]
     for seed in range(3):
         later.append(next_night(later[-1], 5, seed))
-    return [frame(one) for one in later], trained
+    return [frame(one) for one in later], learnt
 
 
 def test_pairs_that_stay_and_pairs_of_changed_records_are_those_of_all_records_to_the_last_bit(nights):
-    records, trained = nights
-    pairs = score_pairs(records[0], trained, CONFIG)
+    records, (trained, frequencies) = nights
+    pairs = score_pairs(records[0], trained, CONFIG, 0, frequencies)
     for before, now in pairwise(records):
         events = changed_records(record_values(before, CONFIG), record_values(now, CONFIG))
         assert {*events["event"]} == {"new", "changed", "removed"}
         touched = events["record"].implode()
         kept = pairs.filter(~pl.any_horizontal(pl.col(end).is_in(touched) for end in IDS))
         there = events.filter(pl.col("event") != "removed")["record"]
-        scored = score_changed(now, CONFIG, there, trained)
+        scored = score_changed(now, CONFIG, there, trained, frequencies)
         assert 0 < scored.height < kept.height
-        pairs, cold = pl.concat([kept, scored]).sort(IDS), score_pairs(now, trained, CONFIG)
+        pairs, cold = pl.concat([kept, scored]).sort(IDS), score_pairs(now, trained, CONFIG, 0, frequencies)
         assert_frame_equal(pairs, cold, check_exact=True)
 
 
@@ -61,11 +65,11 @@ def test_what_changed_is_told_by_values_that_the_scorer_reads(nights):
 
 
 def test_nothing_is_scored_where_nothing_changed_or_no_key_is_shared(nights):
-    records, trained = nights
+    records, (trained, frequencies) = nights
     for changed in ([], ["lone"]):
         lone = pl.DataFrame({"id": "lone", "name": "q", "phone": None, "city": None, "born": None})
         every = pl.concat([records[0], lone.cast(pl.String)])
-        assert score_changed(every, CONFIG, pl.Series(changed, dtype=pl.String), trained).is_empty()
+        assert score_changed(every, CONFIG, pl.Series(changed, dtype=pl.String), trained, frequencies).is_empty()
 
 
 def pairs_of(rows):
@@ -94,3 +98,19 @@ def test_evidence_of_a_merge_and_a_split_by_hand():
     even = evidence(pairs_of(before), pairs_of(now), homes, moves, 0.5).rows()
     assert [row[2:5] for row in even if row[0] == 0] == [(1, "c", "d"), (2, "a", "c"), (3, "b", "c")]
     assert [row[2:5] for row in even if row[0] == 2] == [(1, "g", "n"), (2, "a", "n")]
+
+
+def test_lists_and_second_files_are_kept_as_the_scorer_reads_them():
+    """Elements may have semicolons in them; a record of one file is in no pair with another of it."""
+    fields = {"words": {"kind": "array"}, "vector": {"kind": "embedding"}}
+    config = Scorer(fields=fields, blocking=[{"key": None}])
+    vectors = pl.Series([[0.1, 0.2], None, [0.3, 1 / 3]], dtype=pl.List(pl.Float32))
+    rows = {"id": ["a", "b", "c"], "key": ["k"] * 3, "source_file": ["first", "first", "second"]}
+    records = pl.DataFrame(rows | {"words": [["x;y", "z"], None, ["q"]], "vector": vectors})
+    known = records_of(record_values(records, config), config)
+    assert_frame_equal(prepare(known, config), prepare(records, config), check_exact=True)
+    assert pairs_with(prepare(records, config), pl.Series(["c"])).rows() == [("a", "c"), ("b", "c")]
+    assert pairs_with(prepare(records, config), pl.Series(["a", "b"])).rows() == [("a", "c"), ("b", "c")]
+    texts = records.with_columns(words=pl.Series(["x;y", None, "q"]), vector=pl.Series(["[1, 2]", None, "[3, 4]"]))
+    known = records_of(record_values(texts, config), config)
+    assert_frame_equal(prepare(known, config), prepare(texts, config), check_exact=True)
