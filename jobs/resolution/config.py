@@ -23,9 +23,6 @@ _Some = Annotated[tuple[T, ...], Field(min_length=1), AfterValidator(each_once)]
 
 _QUADRATIC = ("quadratic_set_packing",)
 CONSTRAINTS = ("must_link", "cannot_link", "one_per_source")
-PREVIOUS = "previous"
-"""As ``records.model``: that of the previous run."""
-
 _CONSTRAINED: Sequence[Solver] = ("cutting_plane", "local_search")
 """The solvers that obey them."""
 
@@ -181,7 +178,8 @@ class ResolutionRun(CommonConfig):
     @pydantic.model_validator(mode="after")
     def _leaves_the_previous_run_alone(self) -> Self:
         # A run begins by removing what is in its directory.
-        for name, path in {"records.model": self.model_run, "previous": self.previous}.items():
+        model = None if self.records is None else self.records.model
+        for name, path in {"records.model": model, "previous": self.previous}.items():
             places = [Path(place).expanduser().resolve() for place in (path, self.run_dir) if place is not None]
             if len(places) > len(set(places)):
                 raise ValueError(f"{name}={path}: is the run_dir of this run; choose another run_dir=<path>")
@@ -189,16 +187,13 @@ class ResolutionRun(CommonConfig):
 
     @pydantic.model_validator(mode="after")
     def _one_scorer(self) -> Self:
-        if self.records is None or self.records.model is None:
-            return self
-        if given := [
-            name for name in ("labelled", "clusters", "unlabelled") if getattr(self.records, name) is not None
-        ]:
+        given = [
+            name for name in ("labelled", "clusters", "unlabelled") if getattr(self.records, name, None) is not None
+        ]
+        if self.records is not None and self.records.model is not None and given:
             raise ValueError(
                 f"records.{given[0]}: nothing is learnt where records.model is given; leave one of them out"
             )
-        if self.records.model == PREVIOUS and self.previous is None:
-            raise ValueError("records.model=previous: there is none; set previous=<run directory>")
         return self
 
     @pydantic.model_validator(mode="after")
@@ -208,12 +203,6 @@ class ResolutionRun(CommonConfig):
         if self.one_per_source is not None and self.pairs is not None and self.sources is None:
             raise ValueError("one_per_source: set sources=<file with record and this column>, as pairs have none")
         return self
-
-    @property
-    def model_run(self) -> str | None:
-        """The run directory whose scorer scores the records; None: one is trained."""
-        model = None if self.records is None else self.records.model
-        return self.previous if model == PREVIOUS else model
 
     @property
     def has_constraints(self) -> bool:

@@ -28,7 +28,7 @@ from tiltmeter.jobs.resolution.graphs import (
 )
 from tiltmeter.jobs.resolution.partitions import partition
 from tiltmeter.jobs.resolution.previous import Previous, find_previous
-from tiltmeter.jobs.resolution.records.night import explain_night, find_standing
+from tiltmeter.jobs.resolution.records.night import explain_moves, find_standing
 from tiltmeter.jobs.resolution.records.scoring import score_records
 from tiltmeter.jobs.resolution.tables import TABLES
 from tiltmeter.jobs.runtime.config import ConfigError
@@ -63,7 +63,7 @@ def run(run: Resolution) -> None:
     run.publish_all({name: [graph[name] for graph in graphs.values() if name in graph] for name in TABLES})
     export_clusters(run, graphs)
     assess(run, graphs, questions, previous)
-    explain_night(run, graphs, previous)
+    explain_moves(run, graphs, previous)
 
 
 def read_graphs(run: Resolution) -> dict[str, Graph]:

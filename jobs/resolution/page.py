@@ -377,22 +377,22 @@ def _ledger(extracts: Extracts) -> Iterator[Block]:
 def _night(extracts: Extracts) -> Iterator[Block]:
     """Which records changed, what was scored, and the pairs behind clusters that merged or split."""
     for row in extracts.night.to_dicts():
-        records = f"{plural(row['num_new'], 'record')} {verb(row['num_new'], 'be')} new, {row['num_changed']:,} changed"
-        scored = (
-            f"{row['num_scored']:,} of {plural(row['num_scored'] + row['num_kept'], 'scored pair')} "
-            f"({percent(row['share_scored'])}) were scored in this run, the others taken over"
-            if row["is_same_scorer"]
-            else "the scorer is another one than in the previous run, so that all pairs were scored"
+        nums = (f"{row[f'num_{event}']:,} {event}" for event in ("new", "changed", "removed"))
+        pairs = plural(row["num_scored"] + row["num_kept"], "scored pair")
+        yield Paragraph(
+            f"Of the records, {listed(list(nums))}. Their pairs alone were scored: {row['num_scored']:,} of {pairs} "
+            f"({percent(row['share_scored'])}); the others are those of the previous run, by the same scorer."
         )
-        yield Paragraph(f"{records}, {row['num_removed']:,} not there any more: {scored}.")
-    pairs = extracts.ledger_pairs.sort("before", "after", "rank").collect()
-    if pairs.height:
+    if extracts.scorer and extracts.night.is_empty():
+        yield Paragraph("All pairs were scored: the previous run has another scorer, or no table of scored pairs.")
+    behind = extracts.ledger_pairs.sort("before", "after", "rank").collect()
+    if behind.height:
         caption = (
             "Clusters that merged or split, and the pairs behind each: those whose match probability changed most, a "
             "dash where the pair is not scored."
         )
         columns = "before=id_before after=id_after left=record right probability_before match_probability"
-        yield Show(LedgerPairs, caption, columns, most=_NUM_SHOWN).grid(pairs)
+        yield Show(LedgerPairs, caption, columns, most=_NUM_SHOWN).grid(behind)
 
 
 # --- explanations ---------------------------------------------------------------------------------------------------

@@ -76,27 +76,21 @@ class ScoredPairs(Table, name="scored_pairs", has_status=False):
     match_probability: float = doc("probability that they are one entity, as the scorer has it")
 
 
-class RecordValues(Table, name="record_values", has_status=False):
+class RecordContents(Table, name="record_contents", has_status=False):
     record: str = key("id of the record")
-    values: list[str] = doc("of the columns that the scorer reads, the id first, as text")
+    content: str = doc("what the scorer reads of it, by number of field and of blocking rule, as JSON")
     is_training: bool = doc("whether the scorer learnt from its cluster")
 
 
-class RecordChanges(Table, name="record_changes", has_status=False):
-    record: str = key("id of a record that is not as it was in the previous run")
-    event: str = doc("'new', 'changed' (a value that the scorer reads) or 'removed'")
-
-
 class NightCounts(Table, name="night_counts", has_status=False):
-    is_same_scorer: bool = key("whether the scorer is that of the previous run")
-    num_same: int = doc("records that are as they were", "records")
-    num_new: int = doc("records that were not there", "records")
-    num_changed: int = doc("records with another value that the scorer reads", "records")
+    num_records: int = key("records that there are now", "records")
+    num_new: int = doc("records that were not there in the previous run", "records")
+    num_changed: int = doc("records of which the scorer reads another value", "records")
     num_removed: int = doc("records that are not there any more", "records")
     num_kept: int = doc("scored pairs that were taken over from the previous run", "pairs")
     num_dropped: int = doc("scored pairs of the previous run that were not", "pairs")
     num_scored: int = doc("pairs that were scored in this run", "pairs")
-    share_scored: float = doc("of all pairs that there are now, the share that was scored in this run", show="percent")
+    share_scored: float = doc("their share of all scored pairs that there are now", show="percent")
 
 
 class OfGraph(Table):
@@ -261,8 +255,7 @@ TABLES = schemas(
     DrawnPairs,
     Scorers,
     ScoredPairs,
-    RecordValues,
-    RecordChanges,
+    RecordContents,
     NightCounts,
     LedgerPairs,
 )

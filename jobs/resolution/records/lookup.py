@@ -4,10 +4,9 @@ import json
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from itertools import pairwise
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -19,50 +18,46 @@ from tiltmeter.jobs.resolution.extracts import cluster_name, signed
 from tiltmeter.jobs.resolution.partitions import SolverSettings, solve_in_time
 from tiltmeter.jobs.resolution.previous import LOOKUP, refusal, run_place
 from tiltmeter.jobs.resolution.records.night import LEARNT
-from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
-from tiltmeter.operators.resolution import components
+from tiltmeter.operators.compute.arrays import IntArray
 from tiltmeter.operators.resolution.baselines.packing import Packing
-from tiltmeter.operators.resolution.ids import as_text
 from tiltmeter.operators.resolution.lineage import NOWHERE, inherited_ids
-from tiltmeter.operators.resolution.pairs import weights_of
-from tiltmeter.operators.resolution.problem import Problem, canonical
-from tiltmeter.operators.resolution.records.changes import pairs_with, records_of, score_given
-from tiltmeter.operators.resolution.records.columns import ID, prepare, rules_of
+from tiltmeter.operators.resolution.pairs import clean_pairs, weights_of
+from tiltmeter.operators.resolution.problem import Problem
+from tiltmeter.operators.resolution.records.changes import prepared_of, score_changed
+from tiltmeter.operators.resolution.records.columns import FILE, ID, ORIGIN, prepare, rules_of
 from tiltmeter.operators.resolution.records.comparison import BITS, DEGREES, IDS
 from tiltmeter.operators.resolution.records.scorer import Scorer
 from tiltmeter.operators.resolution.solvers import PACKINGS, linked_by
 from tiltmeter.storage.errors import Refusal
 
-_NAME, _NUM_NEAR = "the record", 3
-_DEGREE = ("field", "degree", "agreement")
+_NAME, _NUM_NEAR, _NUM_MEMBERS = "the record", 3, 5
+_PAIR = [*IDS, "match_probability"]
 
 
-class ComparedPair(NamedTuple):
-    """The record and another one.
+class ClosestPair(NamedTuple):
+    """The most likely pair of the record with one of a cluster.
 
     Attributes:
-        agreements: of each field its name, the degree of agreement in words, and the bits that it speaks for a match.
+        bits: what speaks for a match: the prior, and each field with its degree of agreement in words.
     """
 
     other: str
     match_probability: float
-    prior: float
-    agreements: list[tuple[str, str, float]]
+    bits: list[tuple[str, str, float]]
 
 
 class NearMiss(NamedTuple):
-    """A cluster with which the record has pairs, and which it would not join.
+    """A cluster with which the record has scored pairs, and which it would not join.
 
     Attributes:
-        weight: what it would bring: the sum of the weights of these pairs.
-        num_forbidden: records of the cluster that it has no scored pair with, where such may not be together.
-        closest: the pair with the largest match probability.
+        weight: the sum of their weights, which it would bring.
+        num_forbidden: records of the cluster with which it has none, where such may not be together.
     """
 
     cluster: int
     weight: float
     num_forbidden: int
-    closest: ComparedPair
+    closest: ClosestPair
 
 
 @dataclass(frozen=True)
@@ -70,62 +65,52 @@ class Answer:
     """What a run with the record would do.
 
     Attributes:
-        outcome: ``join`` a standing cluster; ``merge`` several standing clusters into its own; ``new``: be alone.
-        cluster: id that the record's cluster would have; None for a new one.
-        others: the other records of this cluster.
-        merged: ids of standing clusters whose records would be in this cluster.
-        split: ids of standing clusters whose records would be apart.
+        cluster: id of the cluster that it would join; None: it would be one of its own.
+        others: the records of this cluster.
+        merged: ids of standing clusters of which these records are, if they are of several.
+        split: ids of standing clusters that would not be whole any more.
         weight: what its pairs with the others add up to.
-        closest: its pair with the largest match probability among them.
-        near_misses: the clusters with the most likely pairs, at most three.
+        near_misses: at most three, those with the most likely pairs.
         has_keys: whether it has all values of some blocking rule, without which it is compared with nothing.
     """
 
     record: str
-    outcome: Literal["join", "merge", "new"]
     cluster: int | None
     others: list[str]
     merged: list[int]
     split: list[int]
     weight: float
-    closest: ComparedPair | None
+    closest: ClosestPair | None
     near_misses: list[NearMiss]
     has_keys: bool
 
     def __str__(self) -> str:
-        """In sentences."""
+        """In sentences, with the bits of the closest pairs."""
         name = self.record if self.record == _NAME else quoted(self.record)
-        if self.outcome == "new":
-            rest = (
-                "" if self.has_keys else ": it lacks a value for each blocking rule, so that it is compared with none"
+        if self.cluster is None:
+            reason = (
+                ""
+                if self.has_keys
+                else ": it has not all values of any blocking rule, so that it is compared with none"
             )
-            lines = [f"{name} would be a cluster of its own{rest}."]
+            lines = [f"{name} would be a cluster of its own{reason}."]
         else:
-            place = cluster_name(self.cluster or 0, self.others[:5], len(self.others))
-            lines = [f"{name} would join cluster {place}: its pairs there add up to {signed(self.weight)}."]
-        if len(self.merged) > 1:
-            lines.append(f"It would make one of the clusters {listed([str(one) for one in self.merged])}.")
+            cluster = cluster_name(self.cluster, self.others[:_NUM_MEMBERS], len(self.others))
+            lines = [f"{name} would join cluster {cluster}, and its pairs there add up to {signed(self.weight)}."]
+        if self.merged:
+            lines.append(f"It would merge the clusters {listed([str(one) for one in self.merged])}.")
         if self.split:
             lines.append(
                 f"It would split {plural(len(self.split), 'cluster')}: {listed([str(one) for one in self.split])}."
             )
-        if self.closest:
-            lines += ["Its closest pair there:", *_waterfall(self.closest)]
         for miss in self.near_misses:
             num = miss.num_forbidden
-            barred = f", but may not: {plural(num, 'pair')} {verb(num, 'have')} no score" if num else ""
-            lines.append(
-                f"Not cluster {miss.cluster}: it would bring {signed(miss.weight)}{barred}. The closest pair there:"
-            )
-            lines += _waterfall(miss.closest)
+            reason = f", but may not: {plural(num, 'pair')} {verb(num, 'have')} no score" if num else ""
+            lines.append(f"It would not join cluster {miss.cluster}: it would bring {signed(miss.weight)}{reason}.")
+        for pair in [*([self.closest] if self.closest else []), *(miss.closest for miss in self.near_misses)]:
+            lines.append(f"{quoted(pair.other)}: match probability {number(pair.match_probability, 4)}")
+            lines += (f"  {number(value, 2):>7} bits  {field}: {words}" for field, words, value in pair.bits)
         return "\n".join(lines)
-
-
-def _waterfall(pair: ComparedPair) -> list[str]:
-    rows = [("", "before any field", pair.prior), *pair.agreements]
-    wide, wider = (max(map(len, column)) for column in ([row[0] for row in rows], [row[1] for row in rows]))
-    bits = (f"  {field:{wide}}  {words:{wider}}  {number(value, 2):>7} bits" for field, words, value in rows)
-    return [f"  {quoted(pair.other)}, match probability {number(pair.match_probability, 4)}", *bits]
 
 
 @dataclass(frozen=True)
@@ -135,10 +120,9 @@ class StandingRecords:
     Attributes:
         scorer, learnt: how pairs are compared, and what that means.
         prepared: the records as the scorer reads them.
-        clusters: ``record, id, component``, in the order of the records' ids.
-        left, right, weights: ``[pairs]``, places of the records, and weights of the scored pairs.
-        settings: by which components are solved.
-        least: weight under which a pair counts as never scored.
+        clusters: ``record, id, component``.
+        pairs: ``left, right, match_probability``, all scored ones.
+        settings, threshold: by which components are solved.
         next_id: the first id that was not given.
     """
 
@@ -146,16 +130,14 @@ class StandingRecords:
     learnt: Sequence[pl.DataFrame]
     prepared: pl.DataFrame
     clusters: pl.DataFrame
-    left: IntArray
-    right: IntArray
-    weights: FloatArray
+    pairs: pl.DataFrame
     settings: SolverSettings
-    least: float
+    threshold: float | None
     next_id: int
 
     @classmethod
     def of(cls, run: str | Path) -> "StandingRecords":
-        """Those of a run directory, in which all is that is needed: the file of records may be gone.
+        """Those of a run directory, which has all that is needed: the file of records may be another by now.
 
         Raises:
             ConfigError: if it is no run of messy records that succeeded, or has constraints, of which a look-up knows
@@ -167,164 +149,154 @@ class StandingRecords:
         config = yaml.safe_load((place / "config.yaml").read_text(encoding="utf-8"))
         if given := [name for name in CONSTRAINTS if config[name] is not None]:
             raise refusal(place, f"was given {given[0]}, of which a look-up knows nothing", LOOKUP)
-
-        def table(name: str) -> pl.DataFrame:
-            return pl.scan_parquet(place / f"{name}.parquet", glob=False).collect()
-
-        scorer = Scorer(**json.loads(table("scorer")["settings"][0]))
-        packing = Packing(**{item.name: config[item.name] for item in fields(Packing)})
-        solver, least = config["solver"], -math.inf if config["threshold"] is None else config["threshold"]
-        settings = SolverSettings(
-            solver, config["missing"], config["time_limit"], packing if solver in PACKINGS else None
+        names = [
+            "scorer",
+            "record_contents",
+            "clusters",
+            "scored_pairs",
+            "ledger_counts",
+            *(one.table_name for one in LEARNT),
+        ]
+        paths = {name: place / f"{name}.parquet" for name in names}
+        tables = {name: pl.scan_parquet(path, glob=False).collect() for name, path in paths.items() if path.exists()}
+        scorer = Scorer(**json.loads(tables["scorer"]["settings"][0]))
+        packing = Packing(config["engine"], config["max_parts"], config["max_cliques"], config["max_constraints"])
+        used = packing if config["solver"] in PACKINGS else None
+        contents = tables["record_contents"]
+        has_file = '"origin":' in contents["content"][0]
+        blank = dict.fromkeys([*scorer.columns, *([FILE] if has_file else [])], "")
+        return cls(
+            scorer,
+            [tables[one.table_name] for one in LEARNT if one.table_name in tables],
+            prepared_of(contents, prepare(pl.DataFrame(blank), scorer).schema),
+            tables["clusters"].select("record", "id", "component"),
+            tables["scored_pairs"],
+            SolverSettings(config["solver"], config["missing"], config["time_limit"], used),
+            config["threshold"],
+            tables["ledger_counts"]["next_id"][0],
         )
-        clusters, pairs = table("clusters").select("record", "id", "component"), table("scored_pairs")
-        weights = weights_of(pairs["match_probability"].to_numpy())
-        left, right = (clusters["record"].search_sorted(pairs[end]).to_numpy()[weights >= least] for end in IDS)
-        prepared = prepare(records_of(table("record_values"), scorer), scorer)
-        learnt, next_id = (
-            [table(name) for name in LEARNT if (place / f"{name}.parquet").exists()],
-            table("ledger_counts")["next_id"][0],
-        )
-        return cls(scorer, learnt, prepared, clusters, left, right, weights[weights >= least], settings, least, next_id)
 
     def lookup(self, record: Mapping[str, Any]) -> Answer:
-        """What a run with the record would do, by the same scorer and solver: the components that it touches are solved
-        with it. A record whose id is there takes the place of that one.
+        """What a run with one more record would do: it is solved with the components that it is linked to.
 
         Args:
-            record: values by columns of the scorer; those that are left out are empty.
+            record: values by columns that the scorer reads; those that are left out are empty.
 
         Raises:
-            Refusal: for a column that the scorer does not read, or a value that it can't.
+            Refusal: for another column, a value that can't be read, and an id that is there.
         """
-        name, new = self._prepared(record)
-        pairs, ids = self._pairs(name, new), self.clusters["id"].to_numpy()
-        place = int(self.clusters["record"].search_sorted(name))
-        itself = np.flatnonzero(self.clusters["record"][place : place + 1] == name) + place
-        inside = self._touched(pairs, itself)
-        nodes = np.flatnonzero(inside)
-        at = int(np.searchsorted(nodes, place))
-        cluster = self._solved(inside, place, pairs)
-        before = np.insert(ids[nodes], at, ids[itself] if itself.size else NOWHERE)
-        later = inherited_ids(before, cluster, self.next_id)[cluster]
-        own, now = int(later[at]), ids.copy()
-        now[nodes] = np.delete(later, at)
-        now[itself] = NOWHERE
-        mates = np.flatnonzero(now == own)
-        merged = np.unique(ids[mates]).tolist()
-        flows = np.unique(np.stack([ids[nodes], now[nodes]]), axis=1)[0]
-        near = pairs.with_columns(cluster=pl.Series(now[pairs["place"].to_numpy()]))
-        rows = near.filter(cluster=own).head(1).to_dicts()
-        keys = [new.select(keys).null_count().sum_horizontal()[0] for keys in rules_of(new)]
+        new = self._prepared(record)
+        name = new[ID][0]
+        every = pl.concat([self.prepared, new])
+        scored = score_changed(every, self.scorer, new[ID], *self.learnt)
+        other = pl.when(pl.col(IDS[0]) == name).then(pl.col(IDS[1])).otherwise(pl.col(IDS[0]))
+        scored = scored.with_columns(pl.Series("weight", weights_of(scored[_PAIR[2]].to_numpy())), record=other)
+        least = -math.inf if self.threshold is None else self.threshold
+        scored = scored.filter(pl.col("weight") >= least).join(self.clusters, on="record", how="left")
+        is_linked = pl.lit(linked_by(self.settings.solver) == "scored") | (pl.col("weight") > 0.0)
+        touched = pl.col("component").is_in(scored.filter(is_linked)["component"].implode())
+        records = pl.concat([self.clusters.filter(touched), pl.DataFrame({"record": name})], how="diagonal").sort(
+            "record"
+        )
+        before = records["id"].fill_null(NOWHERE).to_numpy()
+        labels = self._solved(records["record"], scored.filter(touched))
+        later = inherited_ids(before, labels, self.next_id)[labels]
+        records = records.with_columns(after=pl.Series(later))
+        own = records.filter(record=name)["after"][0]
+        mates = records.filter(pl.col("after") == own, pl.col("record") != name)
+        now = pl.concat(
+            [self.clusters.filter(~touched).select("record", after="id"), records.select("record", "after")]
+        )
+        near = scored.join(now, on="record").sort("match_probability", "record", descending=[True, False])
+        merged = mates["id"].unique().sort().to_list()
+        flows = records.drop_nulls("id").group_by("id").agg(pl.col("after").n_unique()).filter(pl.col("after") > 1)
+        inside, outside = near.filter(after=own), near.filter(pl.col("after") != own)
         return Answer(
             record=name,
-            outcome="merge" if len(merged) > 1 else "join" if merged else "new",
-            cluster=own if own < self.next_id else None,
-            others=self.clusters["record"].gather(mates).to_list(),
+            cluster=own if mates.height else None,
+            others=mates["record"].to_list(),
             merged=merged if len(merged) > 1 else [],
-            split=np.unique(flows[1:][flows[1:] == flows[:-1]]).tolist(),
-            weight=float(near.filter(cluster=own)["weight"].sum()),
-            closest=self._compared(rows[0]) if rows else None,
-            near_misses=self._near_misses(near.filter(pl.col("cluster") != own), now),
-            has_keys=0 in keys,
+            split=flows["id"].sort().to_list(),
+            weight=float(inside["weight"].sum()),
+            closest=self._closest(inside) if inside.height else None,
+            near_misses=[
+                self._near_miss(outside.filter(after=cluster), now)
+                for cluster in outside["after"].unique(maintain_order=True).head(_NUM_NEAR)
+            ],
+            has_keys=any(all(new[key].is_not_null().all() for key in keys) for keys in rules_of(new)),
         )
 
-    def _pairs(self, name: str, new: pl.DataFrame) -> pl.DataFrame:
-        """Scored pairs of the record, the most likely first, with ``other``, its ``place``, and ``weight``."""
-        every = pl.concat([self.prepared.filter(pl.col(ID) != name), new])
-        scored = score_given(every, pairs_with(every, new[ID]), self.scorer, *self.learnt)
-        other = pl.when(pl.col(IDS[0]) == name).then(pl.col(IDS[1])).otherwise(pl.col(IDS[0]))
-        weight = pl.Series("weight", weights_of(scored["match_probability"].to_numpy()))
-        rows = scored.with_columns(weight, other=other).filter(pl.col("weight") >= self.least)
-        places = self.clusters["record"].search_sorted(rows["other"]).cast(pl.Int64)
-        return rows.with_columns(place=places).sort("match_probability", "other", descending=[True, False])
+    def _solved(self, records: pl.Series, scored: pl.DataFrame) -> IntArray:
+        """``[records]``, the cluster of each."""
+        ends = (pl.col(end).is_in(records.implode()) for end in IDS)
+        pairs = pl.concat([self.pairs.filter(*ends), scored]).select(_PAIR)
+        left, right = (records.search_sorted(pairs[end]).to_numpy() for end in IDS)
+        clean = clean_pairs(left, right, weights_of(pairs[_PAIR[2]].to_numpy()), self.threshold)
+        numbers = clean.left.astype(np.int64), clean.right.astype(np.int64)
+        problem = Problem(records.len(), *numbers, clean.weights, self.settings.missing)
+        return solve_in_time(problem, None, self.settings)[0].labels
 
-    def _touched(self, pairs: pl.DataFrame, itself: IntArray) -> BoolArray:
-        """``[records]``, which are in a component that the record is linked to, or was in, but for itself."""
-        linked = pairs["place"].to_numpy()
-        if linked_by(self.settings.solver) == "positive":
-            linked = linked[pairs["weight"].to_numpy() > 0.0]
-        component = self.clusters["component"].to_numpy()
-        inside = np.isin(component, component[np.append(linked, itself)])
-        inside[itself] = False
-        return inside
+    def _near_miss(self, pairs: pl.DataFrame, now: pl.DataFrame) -> NearMiss:
+        cluster = pairs["after"][0]
+        unlisted = now.filter(after=cluster).height - pairs.height if self.settings.missing == "forbid" else 0
+        return NearMiss(cluster, float(pairs["weight"].sum()), unlisted, self._closest(pairs))
 
-    def _solved(self, inside: BoolArray, place: int, pairs: pl.DataFrame) -> IntArray:
-        """``[nodes]``, the clusters of the records inside and, in its place among them, of what is looked up."""
-        number = np.cumsum(inside) - 1 + (np.arange(inside.size) >= place)
-        at = int(inside[:place].sum())
-        old, of_new = inside[self.left] & inside[self.right], inside[pairs["place"].to_numpy()]
-        others = number[pairs["place"].to_numpy()[of_new]]
-        left = np.append(number[self.left[old]], np.minimum(others, at))
-        right = np.append(number[self.right[old]], np.maximum(others, at))
-        order = np.lexsort((right, left))
-        weights = np.append(self.weights[old], pairs["weight"].to_numpy()[of_new])
-        graph, linked = (left[order], right[order], weights[order]), linked_by(self.settings.solver)
-        parts = components.divided(components.numbered_components(int(inside.sum()) + 1, *graph, linked), *graph)
-        labels = np.zeros(parts.component.size, dtype=np.int64)
-        for one, (first, last) in enumerate(pairwise(parts.starts)):
-            left, right = parts.left[first:last], parts.right[first:last]
-            problem = Problem(int(parts.sizes[one]), left, right, parts.weights[first:last], self.settings.missing)
-            nodes = np.flatnonzero(parts.component == one)
-            labels[nodes] = solve_in_time(problem, None, self.settings)[0].labels + one * labels.size
-        return canonical(labels)
+    def _closest(self, pairs: pl.DataFrame) -> ClosestPair:
+        """The first of some pairs."""
+        pair, agreements = pairs.row(0, named=True), self.learnt[0]
+        words = {
+            (field, degree): name for field, degree, name in agreements.select("field", "degree", "agreement").rows()
+        }
+        prior = agreements["prior"][0]
+        bits = [("prior", "of any pair that is compared", math.log2(prior / (1.0 - prior)))]
+        for place, field in enumerate(self.scorer.fields):
+            agreement = words.get((field, pair[f"{DEGREES}f{place}"]), "a value is missing")
+            bits.append((field, agreement, pair[f"{BITS}f{place}"]))
+        return ClosestPair(pair["record"], pair["match_probability"], bits)
 
-    def _near_misses(self, pairs: pl.DataFrame, now: IntArray) -> list[NearMiss]:
-        misses = []
-        for cluster in pairs["cluster"].unique(maintain_order=True).head(_NUM_NEAR):
-            rows = pairs.filter(cluster=cluster)
-            unlisted = int((now == cluster).sum()) - rows.height if self.settings.missing == "forbid" else 0
-            misses.append(
-                NearMiss(cluster, float(rows["weight"].sum()), unlisted, self._compared(rows.row(0, named=True)))
-            )
-        return misses
-
-    def _compared(self, row: Mapping[str, Any]) -> ComparedPair:
-        known = {(field, degree): words for field, degree, words in self.learnt[0].select(*_DEGREE).iter_rows()}
-        agreements = [
-            (field, known.get((field, row[f"{DEGREES}f{place}"]), "a value is missing"), row[f"{BITS}f{place}"])
-            for place, field in enumerate(self.scorer.fields)
-        ]
-        prior = self.learnt[0]["prior"][0]
-        return ComparedPair(row["other"], row["match_probability"], math.log2(prior / (1.0 - prior)), agreements)
-
-    def _prepared(self, record: Mapping[str, Any]) -> tuple[str, pl.DataFrame]:
-        columns = self.scorer.columns
+    def _prepared(self, record: Mapping[str, Any]) -> pl.DataFrame:
+        columns = [*self.scorer.columns, *([FILE] if ORIGIN in self.prepared.columns else [])]
         if unknown := [name for name in record if name not in columns]:
-            raise Refusal(f"{unknown[0]!r} is no column of the scorer: it reads {', '.join(map(repr, columns))}")
+            raise Refusal(
+                f"{unknown[0]!r} is no column that the scorer reads; these are {', '.join(map(repr, columns))}"
+            )
         given = {name: record.get(name) for name in columns}
         if given[self.scorer.id] is None:
             given[self.scorer.id] = _NAME
         try:
-            row = pl.DataFrame([as_text(pl.Series(name, [value])) for name, value in given.items()])
-            new = prepare(row, self.scorer)
-        except (TypeError, ValueError) as error:
-            raise Refusal(f"the record can't be looked up: {error}") from error
-        return new[ID][0], new
+            new = prepare(pl.DataFrame({name: [value] for name, value in given.items()}), self.scorer)
+            vectors = [name for name, kind in new.schema.items() if isinstance(kind, pl.Array)]
+            new = new.with_columns(pl.col(vectors).arr.to_list())
+        except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
+            raise Refusal(f"the record can't be compared: {error}") from error
+        if new[ID][0] in self.clusters["record"]:
+            raise Refusal(
+                f"{self.scorer.id}={new[ID][0]!r} is the id of a record that is there; leave it out, or give another"
+            )
+        return new
 
 
 def lookup_words(words: Sequence[str]) -> Answer:
     """What ``tiltmeter lookup <run directory> <record>`` asks for.
 
     Args:
-        words: the run directory, and the record as JSON, the name of a file with it, ``-`` for the standard input, or
-            its values as ``column=value``.
+        words: the run directory, and the record: as JSON, a file with it, ``-`` for the standard input, or its values
+            as ``column=value``.
 
     Raises:
         Refusal: if there is no record, or it is no JSON of values by column.
     """
-    if len(words) < 2:
-        raise Refusal(f"{LOOKUP}: needs a run directory and a record, as in {LOOKUP} resolved name='Ann Abel'")
-    run, *rest = words
-    if all("=" in word and not word.startswith("{") for word in rest):
+    run, *rest = words or [""]
+    if not rest:
+        raise Refusal(f"{LOOKUP}: needs a run directory and a record, as in {LOOKUP} resolved 'name=Ann Abel'")
+    if all("=" in word and word[0] != "{" for word in rest):
         return StandingRecords.of(run).lookup(dict(word.split("=", 1) for word in rest))
-    if len(rest) > 1:
-        raise Refusal(f"{LOOKUP}: {rest[1]!r} is no column=value; give one record")
+    [text, *more] = rest
     try:
-        text = sys.stdin.read() if rest[0] == "-" else rest[0]
-        record = json.loads(text if text.lstrip().startswith("{") else Path(text).expanduser().read_text("utf-8"))
+        content = sys.stdin.read() if text == "-" else text if text[:1] == "{" else Path(text).read_text("utf-8")
+        record = json.loads(content)
     except (OSError, ValueError) as error:
-        raise Refusal(f"{LOOKUP}: {rest[0]!r} is no record: neither JSON nor a file with it ({error})") from error
-    if not isinstance(record, dict):
-        raise Refusal(f"{LOOKUP}: {rest[0]!r} is no record: must be one object, values by column")
+        raise Refusal(f"{LOOKUP}: {text!r} is neither JSON nor a file with it: {error}") from error
+    if more or not isinstance(record, dict):
+        raise Refusal(f"{LOOKUP}: {(more or [text])[0]!r} is not a record's values by column; give one record")
     return StandingRecords.of(run).lookup(record)

@@ -20,7 +20,7 @@ from tiltmeter.jobs.resolution.graphs import (
     read_ids,
     record_rules,
 )
-from tiltmeter.jobs.resolution.records.night import ReadRecords, Standing, TakeScorer, score_night, taken_settings
+from tiltmeter.jobs.resolution.records.night import ReadRecords, Standing, TakeScorer, score_night, with_model
 from tiltmeter.jobs.resolution.tables import Agreements, Fits, ScoredPairs, Sessions, TermFrequencies
 from tiltmeter.jobs.runtime.table import Table
 from tiltmeter.jobs.runtime.work import Work
@@ -156,10 +156,10 @@ def score_records(run: Resolution, scorer: RecordScorer) -> ReadGraph:
     config, files = run.config, run.sources.files
     versions = {name: files[name].identity for name in ("records", "labelled", "clusters", "gold") if name in files}
     about, model = "records", Standing.among(files, "model")
-    used = taken_settings(scorer, model)
+    used = with_model(scorer, model)
     records = MessyRecords({name: one for name, one in versions.items() if name != "gold"}, used, config.seed)
     anew = TrainScorer(label="scorer", group=about, records=records)
-    trained = run.do([TakeScorer(group=about, standing=model) if model.tables else anew], batch_size=None)
+    trained = run.do([TakeScorer(group=about, model=model) if model.standing else anew], batch_size=None)
     learnt, frequencies = trained.one(Agreements), trained.one(TermFrequencies) if scorer.has_frequencies else None
     parts = [
         ScoreRecords(

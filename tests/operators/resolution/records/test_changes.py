@@ -7,14 +7,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from tests.fixtures.people import BLOCKING, FIELDS, frame, made, next_night
-from tiltmeter.operators.resolution.records.changes import (
-    changed_records,
-    evidence,
-    pairs_with,
-    record_values,
-    records_of,
-    score_changed,
-)
+from tiltmeter.operators.resolution.records.changes import contents, evidence, pairs_with, prepared_of, score_changed
 from tiltmeter.operators.resolution.records.columns import prepare
 from tiltmeter.operators.resolution.records.comparison import IDS
 from tiltmeter.operators.resolution.records.labelled_pairs import draw_labelled
@@ -39,37 +32,50 @@ def nights():
 
 
 def test_pairs_that_stay_and_pairs_of_changed_records_are_those_of_all_records_to_the_last_bit(nights):
-    records, (trained, frequencies) = nights
-    pairs = score_pairs(records[0], trained, CONFIG, 0, frequencies)
+    records, learnt = nights
+    pairs = score_pairs(records[0], learnt[0], CONFIG, 0, learnt[1])
     for before, now in pairwise(records):
-        events = changed_records(record_values(before, CONFIG), record_values(now, CONFIG))
-        assert {*events["event"]} == {"new", "changed", "removed"}
-        touched = events["record"].implode()
-        kept = pairs.filter(~pl.any_horizontal(pl.col(end).is_in(touched) for end in IDS))
-        there = events.filter(pl.col("event") != "removed")["record"]
-        scored = score_changed(now, CONFIG, there, trained, frequencies)
+        known = [contents(prepare(one, CONFIG)) for one in (before, now)]
+        gone, there = (one.join(other, on=one.columns, how="anti")["record"] for one, other in (known, known[::-1]))
+        assert 0 < gone.is_in(there.implode()).sum() < min(gone.len(), there.len())
+        kept = pairs.filter(~pl.any_horizontal(pl.col(end).is_in(gone.implode()) for end in IDS))
+        scored = score_changed(prepare(now, CONFIG), CONFIG, there, *learnt)
         assert 0 < scored.height < kept.height
-        pairs, cold = pl.concat([kept, scored]).sort(IDS), score_pairs(now, trained, CONFIG, 0, frequencies)
+        pairs = pl.concat([kept, scored.select(kept.columns)]).sort(IDS)
+        cold = score_pairs(now, learnt[0], CONFIG, 0, learnt[1])
         assert_frame_equal(pairs, cold, check_exact=True)
 
 
-def test_what_changed_is_told_by_values_that_the_scorer_reads(nights):
+def test_a_record_has_changed_if_the_scorer_reads_something_else(nights):
     records = nights[0][0]
-    values = record_values(records, CONFIG)
-    assert values["record"].is_sorted()
-    assert_frame_equal(records_of(values, CONFIG), records.select(CONFIG.columns).sort("id"))
-    assert changed_records(values, record_values(records.reverse(), CONFIG)).is_empty()
-    lacking = records.with_columns(city=pl.when(pl.col("id") == "z1").then(None).otherwise("city"))
-    other = records.with_columns(city=pl.when(pl.col("id") == "z1").then(pl.lit("x")).otherwise("city"), note=pl.lit(1))
-    assert changed_records(record_values(lacking, CONFIG), record_values(other, CONFIG)).rows() == [("z1", "changed")]
+    known = contents(prepare(records, CONFIG))
+    noted = records.reverse().with_columns(pl.col("name").str.to_uppercase(), note=pl.lit(1))
+    assert_frame_equal(contents(prepare(noted, CONFIG)), known)
+    other = records.with_columns(city=pl.when(pl.col("id") == "z1").then(None).otherwise("city"))
+    assert known.join(contents(prepare(other, CONFIG)), on=known.columns, how="anti")["record"].to_list() == ["z1"]
 
 
 def test_nothing_is_scored_where_nothing_changed_or_no_key_is_shared(nights):
-    records, (trained, frequencies) = nights
+    records, learnt = nights
+    lone = pl.DataFrame({"id": "lone", "name": "q", "phone": None, "city": None, "born": None})
+    every = prepare(pl.concat([records[0], lone.cast(pl.String)]), CONFIG)
     for changed in ([], ["lone"]):
-        lone = pl.DataFrame({"id": "lone", "name": "q", "phone": None, "city": None, "born": None})
-        every = pl.concat([records[0], lone.cast(pl.String)])
-        assert score_changed(every, CONFIG, pl.Series(changed, dtype=pl.String), trained, frequencies).is_empty()
+        assert score_changed(every, CONFIG, pl.Series(changed, dtype=pl.String), *learnt).is_empty()
+
+
+def test_contents_give_back_all_that_the_scorer_reads():
+    """Fractions, days, lists and vectors; a record of one file is in no pair with another of it."""
+    kinds = {"words": "array", "vector": "embedding", "size": "number", "born": "date_of_birth", "name": "string"}
+    config = Scorer(fields={name: {"kind": kind} for name, kind in kinds.items()}, blocking=[{"key": None}])
+    rows = {"id": ["a", "b", "c"], "key": ["k"] * 3, "source_file": ["first", "first", "second"]}
+    rows |= {"words": [["x;y", "z"], None, ["q"]], "size": ["0.1", None, "1e-300"], "name": ['"é\n', None, "a b"]}
+    vectors = pl.Series("vector", [[0.1, 0.2], None, [0.3, 1 / 3]], dtype=pl.List(pl.Float32))
+    records = pl.DataFrame(rows | {"born": ["2001-02-03", None, "1901-01-01"]}).with_columns(vectors)
+    prepared = prepare(records, config)
+    again = prepared_of(contents(prepared), prepare(records[1:2], config).schema)
+    assert_frame_equal(again.with_columns(f1=again["f1"].list.to_array(2)), prepared, check_exact=True)
+    assert pairs_with(prepared, pl.Series(["c"])).rows() == [("a", "c"), ("b", "c")]
+    assert pairs_with(prepared, pl.Series(["a", "b"])).rows() == [("a", "c"), ("b", "c")]
 
 
 def pairs_of(rows):
