@@ -30,8 +30,9 @@ from tiltmeter.operators.resolution.records.scorer import Scorer
 from tiltmeter.operators.resolution.solvers import PACKINGS, linked_by
 from tiltmeter.storage.errors import Refusal
 
-_NAME, _NUM_NEAR, _NUM_MEMBERS = "the record", 3, 5
+_NAME, _NUM_NEAR, _NUM_MEMBERS = "The record", 3, 5
 _PAIR = [*IDS, "match_probability"]
+_TABLES = ("scorer", "record_contents", "clusters", "scored_pairs", "ledger_counts")
 
 
 class ClosestPair(NamedTuple):
@@ -88,21 +89,15 @@ class Answer:
         """In sentences, with the bits of the closest pairs."""
         name = self.record if self.record == _NAME else quoted(self.record)
         if self.cluster is None:
-            reason = (
-                ""
-                if self.has_keys
-                else ": it has not all values of any blocking rule, so that it is compared with none"
-            )
-            lines = [f"{name} would be a cluster of its own{reason}."]
+            lines = [f"{name} would be a cluster of its own."]
+            lines += [] if self.has_keys else ["It has not all values of any blocking rule: it is compared with none."]
         else:
             cluster = cluster_name(self.cluster, self.others[:_NUM_MEMBERS], len(self.others))
             lines = [f"{name} would join cluster {cluster}, and its pairs there add up to {signed(self.weight)}."]
         if self.merged:
             lines.append(f"It would merge the clusters {listed([str(one) for one in self.merged])}.")
         if self.split:
-            lines.append(
-                f"It would split {plural(len(self.split), 'cluster')}: {listed([str(one) for one in self.split])}."
-            )
+            lines.append(f"It would split clusters: {listed([str(one) for one in self.split])}.")
         for miss in self.near_misses:
             num = miss.num_forbidden
             reason = f", but may not: {plural(num, 'pair')} {verb(num, 'have')} no score" if num else ""
@@ -149,15 +144,7 @@ class StandingRecords:
         config = yaml.safe_load((place / "config.yaml").read_text(encoding="utf-8"))
         if given := [name for name in CONSTRAINTS if config[name] is not None]:
             raise refusal(place, f"was given {given[0]}, of which a look-up knows nothing", LOOKUP)
-        names = [
-            "scorer",
-            "record_contents",
-            "clusters",
-            "scored_pairs",
-            "ledger_counts",
-            *(one.table_name for one in LEARNT),
-        ]
-        paths = {name: place / f"{name}.parquet" for name in names}
+        paths = {name: place / f"{name}.parquet" for name in (*_TABLES, *(one.table_name for one in LEARNT))}
         tables = {name: pl.scan_parquet(path, glob=False).collect() for name, path in paths.items() if path.exists()}
         scorer = Scorer(**json.loads(tables["scorer"]["settings"][0]))
         packing = Packing(config["engine"], config["max_parts"], config["max_cliques"], config["max_constraints"])
@@ -187,26 +174,22 @@ class StandingRecords:
         """
         new = self._prepared(record)
         name = new[ID][0]
-        every = pl.concat([self.prepared, new])
-        scored = score_changed(every, self.scorer, new[ID], *self.learnt)
+        scored = score_changed(pl.concat([self.prepared, new]), self.scorer, new[ID], *self.learnt)
         other = pl.when(pl.col(IDS[0]) == name).then(pl.col(IDS[1])).otherwise(pl.col(IDS[0]))
         scored = scored.with_columns(pl.Series("weight", weights_of(scored[_PAIR[2]].to_numpy())), record=other)
         least = -math.inf if self.threshold is None else self.threshold
         scored = scored.filter(pl.col("weight") >= least).join(self.clusters, on="record", how="left")
         is_linked = pl.lit(linked_by(self.settings.solver) == "scored") | (pl.col("weight") > 0.0)
         touched = pl.col("component").is_in(scored.filter(is_linked)["component"].implode())
-        records = pl.concat([self.clusters.filter(touched), pl.DataFrame({"record": name})], how="diagonal").sort(
-            "record"
-        )
-        before = records["id"].fill_null(NOWHERE).to_numpy()
-        labels = self._solved(records["record"], scored.filter(touched))
-        later = inherited_ids(before, labels, self.next_id)[labels]
-        records = records.with_columns(after=pl.Series(later))
+        both = [self.clusters.filter(touched), pl.DataFrame({"record": name})]
+        records = pl.concat(both, how="diagonal").sort("record")
+        labels = self._solved(records["record"], scored.filter(touched).select(_PAIR))
+        later = inherited_ids(records["id"].fill_null(NOWHERE).to_numpy(), labels, self.next_id)
+        records = records.with_columns(after=pl.Series(later[labels]))
         own = records.filter(record=name)["after"][0]
         mates = records.filter(pl.col("after") == own, pl.col("record") != name)
-        now = pl.concat(
-            [self.clusters.filter(~touched).select("record", after="id"), records.select("record", "after")]
-        )
+        others = self.clusters.filter(~touched).select("record", after="id")
+        now = pl.concat([others, records.select("record", "after")])
         near = scored.join(now, on="record").sort("match_probability", "record", descending=[True, False])
         merged = mates["id"].unique().sort().to_list()
         flows = records.drop_nulls("id").group_by("id").agg(pl.col("after").n_unique()).filter(pl.col("after") > 1)
@@ -229,7 +212,7 @@ class StandingRecords:
     def _solved(self, records: pl.Series, scored: pl.DataFrame) -> IntArray:
         """``[records]``, the cluster of each."""
         ends = (pl.col(end).is_in(records.implode()) for end in IDS)
-        pairs = pl.concat([self.pairs.filter(*ends), scored]).select(_PAIR)
+        pairs = pl.concat([self.pairs.filter(*ends), scored])
         left, right = (records.search_sorted(pairs[end]).to_numpy() for end in IDS)
         clean = clean_pairs(left, right, weights_of(pairs[_PAIR[2]].to_numpy()), self.threshold)
         numbers = clean.left.astype(np.int64), clean.right.astype(np.int64)
@@ -244,9 +227,7 @@ class StandingRecords:
     def _closest(self, pairs: pl.DataFrame) -> ClosestPair:
         """The first of some pairs."""
         pair, agreements = pairs.row(0, named=True), self.learnt[0]
-        words = {
-            (field, degree): name for field, degree, name in agreements.select("field", "degree", "agreement").rows()
-        }
+        words = {row[:2]: row[2] for row in agreements.select("field", "degree", "agreement").rows()}
         prior = agreements["prior"][0]
         bits = [("prior", "of any pair that is compared", math.log2(prior / (1.0 - prior)))]
         for place, field in enumerate(self.scorer.fields):
@@ -257,22 +238,18 @@ class StandingRecords:
     def _prepared(self, record: Mapping[str, Any]) -> pl.DataFrame:
         columns = [*self.scorer.columns, *([FILE] if ORIGIN in self.prepared.columns else [])]
         if unknown := [name for name in record if name not in columns]:
-            raise Refusal(
-                f"{unknown[0]!r} is no column that the scorer reads; these are {', '.join(map(repr, columns))}"
-            )
+            raise Refusal(f"{unknown[0]!r} is no column that the scorer reads: these are {', '.join(columns)}")
         given = {name: record.get(name) for name in columns}
         if given[self.scorer.id] is None:
             given[self.scorer.id] = _NAME
         try:
             new = prepare(pl.DataFrame({name: [value] for name, value in given.items()}), self.scorer)
-            vectors = [name for name, kind in new.schema.items() if isinstance(kind, pl.Array)]
-            new = new.with_columns(pl.col(vectors).arr.to_list())
+            sizes = {name: kind.size for name, kind in self.prepared.schema.items() if isinstance(kind, pl.Array)}
+            new = new.with_columns(pl.col(name).arr.to_list().list.to_array(size) for name, size in sizes.items())
         except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
             raise Refusal(f"the record can't be compared: {error}") from error
         if new[ID][0] in self.clusters["record"]:
-            raise Refusal(
-                f"{self.scorer.id}={new[ID][0]!r} is the id of a record that is there; leave it out, or give another"
-            )
+            raise Refusal(f"{self.scorer.id}={new[ID][0]!r} is the id of a record that is there; leave it out")
         return new
 
 

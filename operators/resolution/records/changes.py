@@ -25,14 +25,16 @@ def contents(prepared: pl.DataFrame) -> pl.DataFrame:
 
 
 def prepared_of(known: pl.DataFrame, schema: pl.Schema) -> pl.DataFrame:
-    """The records of which :func:`contents` made a table; vectors are lists.
+    """The records of which :func:`contents` made a table.
 
     Args:
-        schema: of records that were prepared by the same settings.
+        schema: of records that were prepared by the same settings; vectors may have another size there.
     """
-    kinds = {name: pl.List(kind.inner) if isinstance(kind, pl.Array) else kind for name, kind in schema.items()}
-    columns = known["content"].str.json_decode(pl.Struct({name: kinds[name] for name in kinds if name != ID}))
-    return columns.struct.unnest().insert_column(0, known["record"].alias(ID))
+    vectors = {name: pl.List(kind.inner) for name, kind in schema.items() if isinstance(kind, pl.Array)}
+    kinds = pl.Struct({name: vectors.get(name, kind) for name, kind in schema.items() if name != ID})
+    columns = known["content"].str.json_decode(kinds).struct.unnest().insert_column(0, known["record"].alias(ID))
+    sizes = {name: columns[name].drop_nulls().list.len().head(1).to_list() for name in vectors}
+    return columns.with_columns(pl.col(name).list.to_array(*(size or [1])) for name, size in sizes.items())
 
 
 def pairs_with(prepared: pl.DataFrame, changed: pl.Series) -> pl.DataFrame:

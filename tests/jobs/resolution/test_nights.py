@@ -164,3 +164,102 @@ def test_a_look_up_answers_what_a_run_with_the_record_does(nights, resolve, stan
         assert answer.merged == (merged if len(merged) > 1 else [])
         outcomes.append(min(len(merged), 2))
     assert {*outcomes} == {0, 1, 2}
+
+
+def test_a_look_up_is_asked_in_words_and_says_why(nights, standing, tmp_path, monkeypatch):
+    records, runs, _ = nights
+    place, clusters = runs[1].path, pl.DataFrame(runs[1].table("clusters"))
+    key = clusters.filter(pl.len().over("id") > 1)["record"][0]
+    record = {name: value for name, value in records[1][key].items() if value is not None}
+    answer = standing.lookup(record)
+    assert (answer.record, answer.merged, answer.split) == ("The record", [], [])
+    assert answer.others == clusters.filter(id=answer.cluster)["record"].to_list()
+    assert key in answer.others
+    for pair in (answer.closest, *(miss.closest for miss in answer.near_misses)):
+        odds = np.log2(pair.match_probability / (1.0 - pair.match_probability))
+        assert sum(bits for _, _, bits in pair.bits) == pytest.approx(odds, abs=1e-6)
+        assert [name for name, _, _ in pair.bits] == ["prior", *FIELDS]
+    (tmp_path / "record.json").write_text(json.dumps(record))
+    monkeypatch.setattr("sys.stdin", (tmp_path / "record.json").open())
+    words = (
+        ["-"],
+        [json.dumps(record)],
+        [f"{tmp_path}/record.json"],
+        [f"{name}={value}" for name, value in record.items()],
+    )
+    assert [lookup_words([str(place), *asked]) for asked in words] == [answer] * 4
+    assert tiltmeter.jobs.lookup(place, record) == tiltmeter.jobs.lookup(standing, record) == answer
+    assert f"The record would join cluster {answer.cluster} (" in str(answer)
+    assert f"bits  phone: {answer.closest.bits[2][1]}" in str(answer)
+    lone = standing.lookup({"name": "x"})
+    assert (lone.cluster, lone.others, lone.has_keys) == (None, [], True)
+    assert "compared with none" in str(standing.lookup({"city": "rome"}))
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        ({"nome": "x"}, "'nome' is no column that the scorer reads: these are id, name, phone, city, born"),
+        ({"born": "soon"}, "the record can't be compared: record 'The record': born='soon': must be a date"),
+        ({"id": "z1", "name": "x"}, "id='z1' is the id of a record that is there; leave it out"),
+    ],
+)
+def test_a_record_that_can_not_be_compared_is_refused(standing, record, message):
+    with pytest.raises(Refusal, match=message):
+        standing.lookup(record)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "tiltmeter lookup: needs a run directory and a record"),
+        (["RUN", "{"], "tiltmeter lookup: '{' is neither JSON nor a file with it: Expecting"),
+        (
+            ["RUN", "nowhere.json"],
+            "tiltmeter lookup: 'nowhere.json' is neither JSON nor a file with it: .*No such file",
+        ),
+        (["RUN", "[1]="], "'\\[1\\]' is no column"),
+        (["RUN", "{}", "{}"], "tiltmeter lookup: '{}' is not a record's values by column; give one record"),
+        (["nowhere", "name=x"], "tiltmeter lookup /.*/nowhere: is no run directory: its run.json can't be read"),
+    ],
+)
+def test_words_that_ask_for_no_record_are_refused(nights, words, message):
+    with pytest.raises(Refusal, match=message):
+        lookup_words([str(nights[1][1].path) if word == "RUN" else word for word in words])
+
+
+def test_only_a_scorer_of_the_same_settings_is_taken(nights, resolve, run_here, tmp_path):
+    records, runs, _ = nights
+    for setting, message in {
+        "records.threshold=0.5": "its scorer has records.threshold=0.001, and not 0.5; set the same, or leave",
+        "records.blocking=[{phone: 2}]": r'its scorer has records.blocking=\[\{"phone": 2\}, .*, and not \[\{"phone": 2\}\]; set',
+    }.items():
+        with pytest.raises(ConfigError, match=f"records.model={runs[0].path}: {message}"):
+            resolve(records[1], f"records.model={runs[0].path}", setting)
+    (tmp_path / "pairs.csv").write_text("left,right,weight\na,b,1\n")
+    pairs = run_here(
+        "job=entity_resolution", f"pairs={tmp_path}/pairs.csv", f"store={tmp_path}/s", f"run_dir={tmp_path}/run"
+    )
+    with pytest.raises(
+        ConfigError, match=r"records.model=.*: has no scorer: it is of scored pairs, or of an earlier version"
+    ):
+        resolve(records[1], f"records.model={pairs.path}")
+    with pytest.raises(ConfigError, match=r"tiltmeter lookup .*: has no scorer: it is of scored pairs"):
+        StandingRecords.of(pairs.path)
+
+
+def test_a_night_that_is_started_again_does_nothing_twice(nights, resolve):
+    records, runs, _ = nights
+    again = resolve(records[1], f"records.model={runs[0].path}", f"previous={runs[0].path}", place=runs[1].path.parent)
+    assert again.digests == nights[1][1].digests
+    assert all(stage["num_done"] == 0 for stage in again.record["stages"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("num_workers", [1, 2, 4])
+def test_any_number_of_workers_gives_the_same_night(num_workers, nights, resolve, run_job):
+    records, runs, _ = nights
+    settings = f"records.model={runs[0].path}", f"previous={runs[0].path}", f"cluster.num_cpus={num_workers}"
+    other = resolve(records[1], *settings, "records.num_parts=3", run_job=run_job)
+    same = ["scored_pairs", "record_contents", "night_counts", "clusters", "ledger", "ledger_pairs", "explanations"]
+    assert [other.digests[name] for name in same] == [runs[1].digests[name] for name in same]
