@@ -2,6 +2,7 @@
 
 - ``run(job, settings)`` runs a job and gives its tables.
 - ``read_run(path)`` opens the directory of a run.
+- ``lookup(run, record)`` asks a run of ``entity_resolution`` for one record.
 
 A job of another package is a :class:`.runtime.job.Job` behind an entry point of the group ``tiltmeter.jobs``.
 """
@@ -9,9 +10,9 @@ A job of another package is a :class:`.runtime.job.Job` behind an entry point of
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tiltmeter.jobs.library import FinishedRun, read_run, run
+    from tiltmeter.jobs.library import FinishedRun, lookup, read_run, run
 
-__all__ = ["FinishedRun", "read_run", "run"]
+__all__ = ["FinishedRun", "lookup", "read_run", "run"]
 
 
 def __getattr__(name: str) -> Any:

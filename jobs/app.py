@@ -16,8 +16,8 @@ EXIT_REFUSED = 2
 EXIT_LIMIT = 3
 EXIT_INTERRUPTED = 130
 
-_RUNS = "runs"
-"""The word before a folder whose runs are listed, in place of settings."""
+_RUNS, _LOOKUP = "runs", "lookup"
+"""The words before a folder whose runs are listed, and before a run and a record, in place of settings."""
 
 
 @contextmanager
@@ -87,6 +87,8 @@ def main() -> None:
             _help(options)
         elif sys.argv[1:2] == [_RUNS]:
             _list_runs(sys.argv[2:])
+        elif sys.argv[1:2] == [_LOOKUP]:
+            _look_up(sys.argv[2:])
         else:
             _run()
 
@@ -111,6 +113,12 @@ def _list_runs(words: Sequence[str]) -> None:
     from tiltmeter.jobs.upkeep.runs import write_index
 
     print(write_index(words))
+
+
+def _look_up(words: Sequence[str]) -> None:
+    from tiltmeter.jobs.resolution.records.lookup import lookup_words
+
+    print(lookup_words(words))
 
 
 def _run() -> None:

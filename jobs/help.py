@@ -25,6 +25,7 @@ _MORE = {
     "tiltmeter job=<name> --cfg job": "all settings as a run would have them",
     "tiltmeter --multirun seed=0,1,2": "a run for each value",
     "tiltmeter runs <folder>": "a page of all runs below a folder, to search",
+    "tiltmeter lookup <run> <record>": "which cluster of a run one record would join",
     "--config-dir <folder>": "settings of your own, such as corpora and word sets",
     "--shell-completion install=bash": "completes keys and values; or zsh, fish",
     "--hydra-help": "other options, which are those of Hydra",

@@ -12,6 +12,7 @@ from tiltmeter.jobs.catalogue import settings_packages
 from tiltmeter.jobs.changes.past_runs import recorded
 from tiltmeter.jobs.command import execute
 from tiltmeter.jobs.composing import compose
+from tiltmeter.jobs.resolution.records.lookup import Answer, StandingRecords
 from tiltmeter.jobs.runtime.published import Frames, PublishedTable
 from tiltmeter.jobs.runtime.settings.hydra_limits import confine_composition, quoted
 from tiltmeter.jobs.upkeep.plan.config import read_command
@@ -79,6 +80,19 @@ def read_run(path: str | Path) -> FinishedRun:
     names = [name for name, entry in record["tables"].items() if entry]
     frames = Frames({name: PublishedTable.read(place, name).rows for name in names})
     return FinishedRun(place, record, frames)
+
+
+def lookup(run: str | Path | StandingRecords, record: Mapping[str, Any]) -> Answer:
+    """What a run of ``entity_resolution`` on messy records would do with one more record.
+
+    Args:
+        run: its directory; or, for many look-ups, what ``StandingRecords.of(<directory>)`` has read of it.
+        record: values by column.
+
+    Raises:
+        Refusal: for what is no such run, and a record that can't be compared.
+    """
+    return (run if isinstance(run, StandingRecords) else StandingRecords.of(run)).lookup(record)
 
 
 def _configured(settings: Mapping[str, Any]) -> Any:

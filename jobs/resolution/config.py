@@ -25,7 +25,7 @@ _Some = Annotated[tuple[T, ...], Field(min_length=1), AfterValidator(each_once)]
 """One or more, each once."""
 
 _QUADRATIC = ("quadratic_set_packing",)
-_CONSTRAINTS = ("must_link", "cannot_link", "one_per_source")
+CONSTRAINTS = ("must_link", "cannot_link", "one_per_source")
 _CONSTRAINED: Sequence[Solver] = ("cutting_plane", "local_search")
 """The solvers that obey them."""
 
@@ -106,17 +106,18 @@ class RecordScorer(Scorer):
     labelled: Text | None = None
     clusters: Text | None = None
     prior_factors: Annotated[tuple[_Factor, ...], AfterValidator(each_once)] = (0.5, 2.0)
+    model: Text | None = None
 
     @pydantic.model_validator(mode="after")
     def _one_source_of_labels(self) -> Self:
         given = [name for name in ("labelled", "clusters", "unlabelled") if getattr(self, name) is not None]
-        if self.unlabelled is not None and self.calibration is not None:
+        if self.model is None and self.unlabelled is not None and self.calibration is not None:
             if len(given) != 2:
                 raise ValueError(
                     f"records.calibration={self.calibration}: has no labels, as the scorer; set records.labelled=<file "
                     "of labelled pairs> or records.clusters=<file of true clusters> for it alone, one of them"
                 )
-        elif len(given) != 1:
+        elif self.model is None and len(given) != 1:
             raise ValueError(
                 f"records.labelled: {' and '.join(given) or 'nothing'} is given to learn from: set "
                 "records.labelled=<file of labelled pairs>, records.clusters=<file of true clusters> or, to learn "
@@ -236,7 +237,7 @@ class ResolutionRun(CommonConfig):
 
     @pydantic.model_validator(mode="after")
     def _obeyed_constraints(self) -> Self:
-        given = [name for name in _CONSTRAINTS if getattr(self, name) is not None]
+        given = [name for name in CONSTRAINTS if getattr(self, name) is not None]
         if given and self.mentions is not None:
             raise ValueError(f"{given[0]}: a study of mentions knows no constraints; leave it out")
         if given and self.solver not in _CONSTRAINED:
@@ -248,9 +249,22 @@ class ResolutionRun(CommonConfig):
     @pydantic.model_validator(mode="after")
     def _leaves_the_previous_run_alone(self) -> Self:
         # A run begins by removing what is in its directory.
-        places = [Path(path).expanduser().resolve() for path in (self.previous, self.run_dir) if path is not None]
-        if len(places) > len(set(places)):
-            raise ValueError(f"previous={self.previous}: is the run_dir of this run; choose another run_dir=<path>")
+        model = None if self.records is None else self.records.model
+        for name, path in {"records.model": model, "previous": self.previous}.items():
+            places = [Path(place).expanduser().resolve() for place in (path, self.run_dir) if place is not None]
+            if len(places) > len(set(places)):
+                raise ValueError(f"{name}={path}: is the run_dir of this run; choose another run_dir=<path>")
+        return self
+
+    @pydantic.model_validator(mode="after")
+    def _one_scorer(self) -> Self:
+        given = [
+            name for name in ("labelled", "clusters", "unlabelled") if getattr(self.records, name, None) is not None
+        ]
+        if self.records is not None and self.records.model is not None and given:
+            raise ValueError(
+                f"records.{given[0]}: nothing is learnt where records.model is given; leave one of them out"
+            )
         return self
 
     @pydantic.model_validator(mode="after")
@@ -264,7 +278,7 @@ class ResolutionRun(CommonConfig):
     @property
     def has_constraints(self) -> bool:
         """Whether clusters have to obey anything beside the weights."""
-        return any(getattr(self, name) is not None for name in _CONSTRAINTS)
+        return any(getattr(self, name) is not None for name in CONSTRAINTS)
 
     @property
     def packing(self) -> Packing | None:

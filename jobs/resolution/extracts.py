@@ -76,6 +76,7 @@ class Extracts:
         counts: table ``pair_counts``, with a row for each graph.
         constraints: table ``constraint_counts``; without rows where there are none.
         ledger, ledger_counts, moved_records: the tables of these names; without rows where there was no previous run.
+        night, ledger_pairs: ``night_counts`` and ``ledger_pairs``, of messy records after a previous run.
         metrics: table ``metrics``, the most important first; without rows where there is no gold.
         drawn_pairs: the table of this name; None where nothing is drawn.
         clusters, components, explanations: the large tables of these names.
@@ -97,6 +98,7 @@ class Extracts:
         self.constraints = tables["constraint_counts"].collect()
         self.ledger, self.moved_records = tables["ledger"], tables["moved_records"]
         self.ledger_counts = tables["ledger_counts"].collect() if "ledger" in frames else pl.DataFrame()
+        self.night, self.ledger_pairs = tables["night_counts"].collect(), tables["ledger_pairs"]
         self.is_study, self.linked = self.counts.height > 1, linked
 
     @property

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from tiltmeter.cluster.capacity import ResourceRequest
 from tiltmeter.jobs.resolution.canonical import choose_canonical
-from tiltmeter.jobs.resolution.config import ResolutionRun
+from tiltmeter.jobs.resolution.config import RecordScorer, ResolutionRun
 from tiltmeter.jobs.resolution.constraints import Constrain, check_constraints, given_constraints
 from tiltmeter.jobs.resolution.explanations import assess, check_clusters, questions_by_graph
 from tiltmeter.jobs.resolution.exports import check_exports, export_canonical, export_clusters, export_databases
@@ -26,6 +26,7 @@ from tiltmeter.jobs.resolution.partitions import partition
 from tiltmeter.jobs.resolution.previous import Previous, find_previous
 from tiltmeter.jobs.resolution.quality import judge
 from tiltmeter.jobs.resolution.records.calibration import calibrated_scores
+from tiltmeter.jobs.resolution.records.night import explain_moves, find_standing
 from tiltmeter.jobs.resolution.records.priors import compare_priors
 from tiltmeter.jobs.resolution.tables import TABLES
 from tiltmeter.jobs.runtime.config import ConfigError
@@ -60,6 +61,7 @@ def run(run: Resolution) -> None:
     graph = choose_canonical(run, *next(iter(graphs.items())))
     export_canonical(run, graph)
     assess(run, graphs, questions, previous)
+    explain_moves(run, graphs, previous)
     if config.records is not None:
         compare_priors(run, graphs, config.records.prior_factors)
     export_databases(run, graph)
@@ -144,18 +146,7 @@ def find_sources(config: ResolutionRun) -> Files:
     if study is not None:
         find("mentions", study.path, "mentions.path", MENTION_RULES)
     if scorer is not None:
-        lists = [name for name, field in scorer.fields.items() if field.kind in LISTS]
-        flat = [name for name in scorer.columns if name not in lists]
-        others = [*lists, *([] if origin in (None, FILE) else [origin])]
-        for name, path in {"records": scorer.path, "second": scorer.second}.items():
-            setting = "records.path" if name == "records" else "records.second"
-            find(name, path, setting, record_rules(scorer.id), [scorer.id], *flat)
-            if scorer.second is not None and FILE in record_columns(files[name].uri):
-                raise InputError(
-                    f"{setting}: two files are told apart by a column {FILE!r}; rename the one that is there"
-                )
-            if others and name in files:
-                check_columns(files[name].uri, others, "records.fields" if lists else "one_per_source")
+        files |= _find_records(scorer, origin)
         find("labelled", scorer.labelled, "records.labelled", LABELLED_RULES)
         find("clusters", scorer.clusters, "records.clusters", GOLD_RULES, [*GOLD_RULES])
     for name, path in {"names": config.names, "groups": config.groups}.items():
@@ -166,7 +157,25 @@ def find_sources(config: ResolutionRun) -> Files:
         find("pairs", config.pairs, "pairs", pair_rules(score_columns(find_file(config.pairs, "pairs").uri)))
     check_constraints(config, files)
     check_exports(config, files)
-    return Files(files | find_previous(config))
+    return Files(files | find_previous(config) | find_standing(config))
+
+
+def _find_records(scorer: RecordScorer, origin: str | None) -> dict[str, FoundFile]:
+    """The files of messy records, with all columns that are compared or say which source a record is from."""
+    lists = [name for name, field in scorer.fields.items() if field.kind in LISTS]
+    flat = [name for name in scorer.columns if name not in lists]
+    others = [*lists, *([] if origin in (None, FILE) else [origin])]
+    files: dict[str, FoundFile] = {}
+    for name, path in {"records": scorer.path, "second": scorer.second}.items():
+        if path is None:
+            continue
+        setting = "records.path" if name == "records" else "records.second"
+        files[name] = _find(path, setting, record_rules(scorer.id), [scorer.id], flat)
+        if scorer.second is not None and FILE in record_columns(files[name].uri):
+            raise InputError(f"{setting}: two files are told apart by a column {FILE!r}; rename the one that is there")
+        if others:
+            check_columns(files[name].uri, others, "records.fields" if lists else "one_per_source")
+    return files
 
 
 def _check_engine(config: ResolutionRun) -> None:

@@ -31,7 +31,7 @@ from tiltmeter.jobs.resolution.figures import MAX_LINES, MAX_RECORDS, by_thresho
 from tiltmeter.jobs.resolution.quality import sections
 from tiltmeter.jobs.resolution.records import probabilities
 from tiltmeter.jobs.resolution.records.sections import record_parts
-from tiltmeter.jobs.resolution.tables import METRICS, ConstraintCounts, LedgerCounts, Metrics, PairCounts
+from tiltmeter.jobs.resolution.tables import METRICS, ConstraintCounts, LedgerCounts, LedgerPairs, Metrics, PairCounts
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.files import Files
 from tiltmeter.jobs.runtime.published import Frames
@@ -386,8 +386,30 @@ def _ledger(extracts: Extracts) -> Iterator[Block]:
         rest = "" if first.height < _NUM_SHOWN else " The first of them; all are in the table moved_records."
         numbers = text("before", "id before", is_numeric=True), text("after", "id after", is_numeric=True)
         yield grid(f"{num} moved to a cluster of another id.{rest}", first, "record", *numbers, "event")
+    yield from _night(extracts)
     sums = extracts.ledger_counts.drop("graph").sum().row(0, named=True)
     yield grid("All clusters and components.", _sums(LedgerCounts, sums), "what", count("num", "how many"))
+
+
+def _night(extracts: Extracts) -> Iterator[Block]:
+    """Which records changed, what was scored, and the pairs behind clusters that merged or split."""
+    for row in extracts.night.to_dicts():
+        nums = (f"{row[f'num_{event}']:,} {event}" for event in ("new", "changed", "removed"))
+        pairs = plural(row["num_scored"] + row["num_kept"], "scored pair")
+        yield Paragraph(
+            f"Of the records, {listed(list(nums))}. Their pairs alone were scored: {row['num_scored']:,} of {pairs} "
+            f"({percent(row['share_scored'])}); the others are those of the previous run, by the same scorer."
+        )
+    if extracts.scorer and extracts.night.is_empty():
+        yield Paragraph("All pairs were scored: the previous run has another scorer, or no table of scored pairs.")
+    behind = extracts.ledger_pairs.sort("before", "after", "rank").collect()
+    if behind.height:
+        caption = (
+            "Clusters that merged or split, and the pairs behind each: those whose match probability changed most, a "
+            "dash where the pair is not scored."
+        )
+        columns = "before=id_before after=id_after left=record right probability_before match_probability"
+        yield Show(LedgerPairs, caption, columns, most=_NUM_SHOWN).grid(behind)
 
 
 # --- explanations ---------------------------------------------------------------------------------------------------

@@ -20,6 +20,10 @@ from tiltmeter.storage.corpora.sources import FoundFile, find_file
 from tiltmeter.storage.store.ledger import Store, TableRef
 from tiltmeter.storage.store.streaming import pieces
 
+JOB = "entity_resolution"
+
+LOOKUP = "tiltmeter lookup"
+
 _PREFIX = "previous "
 
 _READ = {"clusters": ("id",), "components": ("content",), "explanations": (), "ledger_counts": ("next_id",)}
@@ -45,33 +49,49 @@ def find_previous(config: ResolutionRun) -> dict[str, FoundFile]:
     """
     if config.previous is None:
         return {}
-    place = Path(config.previous).expanduser().absolute()
-    record = _record(place)
-    if record.get("job") != config.job.name:
-        raise _refusal(place, f"is a run of {record.get('job')}; name one of {config.job.name}")
-    if record.get("status") != "succeeded":
-        raise _refusal(place, f"has the status {record.get('status')!r}; name a run that succeeded")
+    place = run_place(config.previous)
     files = {}
     for name, columns in _READ.items():
         path = place / f"{name}.parquet"
         if not path.exists() or set(columns) - set(pl.read_parquet_schema(path)):
-            raise _refusal(place, f"has no ids in its table {name}, as of an earlier version; run it again")
+            raise refusal(place, f"has no ids in its table {name}, as of an earlier version; run it again")
         files[f"{_PREFIX}{name}"] = find_file(str(path), "previous")
     return files
 
 
-def _record(place: Path) -> dict[str, Any]:
+def run_place(path: str, setting: str = "previous") -> Path:
+    """The directory of a run of this job that succeeded.
+
+    Args:
+        setting: that names it, for messages.
+
+    Raises:
+        ConfigError: if it is none.
+    """
+    place = Path(path).expanduser().absolute()
+    record = _record(place, setting)
+    if record.get("job") != JOB:
+        raise refusal(place, f"is a run of {record.get('job')}; name one of {JOB}", setting)
+    if record.get("status") != "succeeded":
+        raise refusal(place, f"has the status {record.get('status')!r}; name a run that succeeded", setting)
+    return place
+
+
+def _record(place: Path, setting: str) -> dict[str, Any]:
     try:
         record = json.loads((place / "run.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise _refusal(place, f"is no run directory: its run.json can't be read ({error})") from None
+        raise refusal(place, f"is no run directory: its run.json can't be read ({error})", setting) from None
     if not isinstance(record, dict):
-        raise _refusal(place, "is no run directory: its run.json is of another program")
+        raise refusal(place, "is no run directory: its run.json is of another program", setting)
     return record
 
 
-def _refusal(place: Path, reason: str) -> ConfigError:
-    return ConfigError(f"previous={place}: {reason}, or leave previous out")
+def refusal(place: Path, reason: str, setting: str = "previous") -> ConfigError:
+    """What is wrong with the run that a setting, or the command :data:`LOOKUP`, names."""
+    if setting == LOOKUP:
+        return ConfigError(f"{LOOKUP} {place}: {reason}")
+    return ConfigError(f"{setting}={place}: {reason}, or leave {setting} out")
 
 
 class Earlier(NamedTuple):
@@ -180,7 +200,7 @@ class Previous(Subject):
                 known = before.filter(pl.col("record").is_in(pl.Series(piece["record"]).implode()))
                 if known.head(1).collect(engine="streaming").height:
                     return
-        raise _refusal(Path(uri).parent, "none of its records is in this run: are their ids written alike?")
+        raise refusal(Path(uri).parent, "none of its records is in this run: are their ids written alike?")
 
 
 def _mapped(numbers: pl.Series, before: IntArray, now: IntArray) -> pl.Series:

@@ -13,12 +13,15 @@ from tiltmeter.jobs.report.views import Show
 from tiltmeter.jobs.report.wording import plural
 from tiltmeter.jobs.resolution.graphs import (
     LABELLED_RULES,
+    SOURCES,
     Graph,
     Identity,
     Resolution,
+    files_of,
     optional_columns,
     pair_columns,
     read_gold,
+    read_sources,
     record_rules,
 )
 from tiltmeter.jobs.resolution.tables import (
@@ -98,10 +101,10 @@ class Judged(Work):
 
     def labels(self, setting: str, rows: pl.DataFrame) -> tuple[IntArray, list[str]]:
         """Numbers of names or groups by record, -1 without one, and what they are called."""
-        uri, id_, column = self.files.get(setting, {}).get("uri"), "record", setting.removesuffix("s")
-        if uri is None:
-            uri, id_, column = self.files["records"]["uri"], self.columns["id"], self.columns[setting]
-        given = read_records(uri, [id_, column], rules=record_rules(id_))
+        uris, id_, column = files_of(self.files, setting)[:1], "record", setting.removesuffix("s")
+        if setting in self.columns:
+            uris, id_, column = files_of(self.files), self.columns["id"], self.columns[setting]
+        given = read_sources(uris, [id_, column], record_rules(id_))
         texts = pl.DataFrame({"record": as_ids(given[id_]), "label": as_text(given[column]).str.strip_chars()})
         texts = texts.filter(pl.col("label") != "").unique("record")
         labels = rows.select("record").join(texts, on="record", how="left", maintain_order="left")["label"]
@@ -265,7 +268,7 @@ def judge(run: Resolution, graphs: Mapping[str, Graph]) -> None:
     config, files = run.config, run.sources.files
     named = {"names": config.names, "groups": config.groups, "id": config.records.id if config.records else None}
     columns = {name: column for name, column in named.items() if column is not None and name not in files}
-    known = ("gold", "records", "names", "groups", "sampled_pairs")
+    known = ("gold", *SOURCES, "names", "groups", "sampled_pairs")
     versions = {name: files[name].identity for name in known if name in files}
     works: list[Work] = []
     for name, graph in graphs.items():

@@ -117,6 +117,35 @@ class Thresholds(Table, name="thresholds", has_status=False):
     recall: float = doc("of the pairs within gold clusters, proposed or not, those that count as a match")
 
 
+class Scorers(Table, name="scorer", has_status=False):
+    digest: str = key("stands for all that the score of a pair depends on but its records: equal ones score alike")
+    settings: str = doc("how records are compared, as JSON")
+    versions: str = doc("of what compares them")
+
+
+class ScoredPairs(Table, name="scored_pairs", has_status=False):
+    left: str = key("a record of the pair, the first by name")
+    right: str = key("the other one")
+    match_probability: float = doc("probability that they are one entity, as the scorer has it")
+
+
+class RecordContents(Table, name="record_contents", has_status=False):
+    record: str = key("id of the record")
+    content: str = doc("what the scorer reads of it, by number of field and of blocking rule, as JSON")
+    is_training: bool = doc("whether the scorer learnt from its cluster")
+
+
+class NightCounts(Table, name="night_counts", has_status=False):
+    num_records: int = key("records that there are now", "records")
+    num_new: int = doc("records that were not there in the previous run", "records")
+    num_changed: int = doc("records of which the scorer reads another value", "records")
+    num_removed: int = doc("records that are not there any more", "records")
+    num_kept: int = doc("scored pairs that were taken over from the previous run", "pairs")
+    num_dropped: int = doc("scored pairs of the previous run that were not", "pairs")
+    num_scored: int = doc("pairs that were scored in this run", "pairs")
+    share_scored: float = doc("their share of all scored pairs that there are now", show="percent")
+
+
 class OfGraph(Table):
     graph: str = key("graph of records that was partitioned by itself: the file, or a case of a study")
 
@@ -203,6 +232,16 @@ class MovedRecords(OfGraph, name="moved_records", has_status=False):
     before: int = doc("id in the previous run", "label")
     after: int = doc("id in this run", "label")
     event: str = doc("'merged' or 'split', as in ledger")
+
+
+class LedgerPairs(OfGraph, name="ledger_pairs", has_status=False):
+    before: int = key("id in the previous run", "label")
+    after: int = key("id in this run of the cluster that records of it merged into, or that was split from it", "label")
+    rank: int = key("1: the pair whose match probability changed most")
+    left: str = doc("a record of the pair")
+    right: str = doc("the other one", heading="other record")
+    probability_before: float = doc("match probability in the previous run; null if the pair was not scored", digits=3)
+    match_probability: float = doc("match probability in this run; null if the pair is not scored", digits=3)
 
 
 class Metrics(OfGraph, name="metrics"):
@@ -387,4 +426,9 @@ TABLES = schemas(
     Reliability,
     Calibrations,
     PriorSensitivity,
+    Scorers,
+    ScoredPairs,
+    RecordContents,
+    NightCounts,
+    LedgerPairs,
 )

@@ -44,6 +44,7 @@ NOT_RUN = {
     "pip install 'tiltmeter[posterior]'": "needs a registry",
     "pandoc": "is another program",
     "tiltmeter runs": "is no job; tests/jobs/upkeep/test_runs.py runs it",
+    "tiltmeter lookup": "is no job; tests/jobs/resolution/test_nights.py asks",
     "kubectl": "needs Kubernetes",
     "tiltmeter cluster=existing": "needs a cluster",
     "tiltmeter job=survey cluster=existing": "needs a cluster",

@@ -24,8 +24,9 @@ from tiltmeter.jobs.resolution.graphs import (
     read_sources,
     record_rules,
 )
+from tiltmeter.jobs.resolution.records.night import ReadRecords, Standing, TakeScorer, score_night, with_model
 from tiltmeter.jobs.runtime.table import Table
-from tiltmeter.jobs.runtime.work import Subject, Work
+from tiltmeter.jobs.runtime.work import Work
 from tiltmeter.operators.resolution import pairs as scored_pairs
 from tiltmeter.operators.resolution.ids import as_ids, different_ids, numbered_ids
 from tiltmeter.operators.resolution.pairs import clean_pairs, weights_of
@@ -50,7 +51,7 @@ from tiltmeter.storage.store.ledger import Store, TableRef
 
 
 @dataclass(frozen=True)
-class MessyRecords(Subject):
+class MessyRecords(ReadRecords):
     """Records, and what a scorer learns of them: ``files`` are ``records``, and ``labelled`` or ``clusters``."""
 
     files: Mapping[str, Identity]
@@ -60,7 +61,8 @@ class MessyRecords(Subject):
     @property
     def identity(self) -> Mapping[str, Any]:
         """Settings of every unit that is about them."""
-        return {"files": self.files, "scorer": self.scorer, "seed": self.seed}
+        scorer = {name: value for name, value in vars(self.scorer).items() if name != "model"}
+        return {"files": self.files, "scorer": scorer, "seed": self.seed}
 
     def read(self) -> pl.DataFrame:
         """The records, with the columns that are needed."""
@@ -120,8 +122,7 @@ class ScoreRecords(Work, unit="record_scores/1", stage="score records"):
         scorer = self.records.scorer
         trained, *frequencies = (pl.DataFrame(store.read(ref)) for ref in (self.learnt, *self.frequencies))
         pairs = score_pairs(self.records.read(), trained, scorer, self.part, *frequencies)
-        kinds = pa.schema([("left", pa.string()), ("right", pa.string()), ("match_probability", pa.float64())])
-        yield "pairs", pairs.select(kinds.names).to_arrow().cast(kinds)
+        yield "pairs", _table(pairs, published.ScoredPairs)
 
 
 class JoinScores(ReadGraph, unit=f"scored_records/{scored_pairs.VERSION}"):
@@ -178,7 +179,8 @@ def _num_within(known: pl.DataFrame, names: list[str]) -> int:
 
 
 def score_records(run: Resolution, scorer: RecordScorer) -> JoinScores:
-    """Train a scorer and score the records, which leaves their graph to be made; publishes ``agreements``.
+    """Train a scorer, or take one, and score the records, which leaves their graph to be made; publishes ``agreements``
+    and what :func:`.night.score_night` does.
 
     Raises:
         UnitsFailed: if the scorer can't be trained, or records can't be scored.
@@ -187,14 +189,21 @@ def score_records(run: Resolution, scorer: RecordScorer) -> JoinScores:
     versions = {
         name: files[name].identity for name in ("records", "second", "labelled", "clusters", "gold") if name in files
     }
-    records = MessyRecords({name: one for name, one in versions.items() if name != "gold"}, scorer, config.seed)
-    about = "records"
-    trained = run.do([TrainScorer(label="scorer", group=about, records=records)], batch_size=None)
+    about, model = "records", Standing.among(files, "model")
+    used = with_model(scorer, model)
+    records = MessyRecords({name: one for name, one in versions.items() if name != "gold"}, used, config.seed)
+    anew = TrainScorer(label="scorer", group=about, records=records)
+    trained = run.do([TakeScorer(group=about, model=model) if model.standing else anew], batch_size=None)
     learnt, shares = trained.one(published.Agreements), trained.refs(published.TermFrequencies)
     parts = [
         ScoreRecords(label=f"part {part}", group=about, records=records, learnt=learnt, frequencies=shares, part=part)
         for part in range(scorer.num_parts)
     ]
+    training = trained.one("training")
+
+    def score_all() -> list[TableRef]:
+        return run.do(parts, batch_size=None).refs("pairs")
+
     return JoinScores(
         label=about,
         group=about,
@@ -202,6 +211,6 @@ def score_records(run: Resolution, scorer: RecordScorer) -> JoinScores:
         id=scorer.id,
         threshold=config.threshold,
         missing=config.missing,
-        pairs=run.do(parts, batch_size=None).refs("pairs"),
-        training=trained.one("training"),
+        pairs=score_night(run, records, [learnt, *shares], training, score_all),
+        training=training,
     )

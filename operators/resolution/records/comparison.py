@@ -25,6 +25,9 @@ IDS = ["left", "right"]
 DEGREES = "gamma_"
 """Of a pair, ``gamma_f0`` is the degree to which the first field agrees: 0 not at all, -1 a record has no value."""
 
+BITS = "mw_"
+"""Likewise, what that speaks for a match, in bits."""
+
 MAX_ITERATIONS = 200
 """Of an estimation by EM."""
 
@@ -84,11 +87,14 @@ def score(
     part: int = 0,
     num_parts: int = 1,
     pairs: pl.DataFrame | None = None,
+    *,
+    with_degrees: bool = False,
 ) -> pl.DataFrame:
     """``left, right, match_probability`` of the pairs of a part: those whose first record falls into it by its hash.
 
     Args:
         pairs: ``left, right``: those that are scored; None: all that the rules propose.
+        with_degrees: whether to return ``gamma_f0, mw_f0, ...`` too, with what term frequencies add.
     """
     comparisons = comparisons_of(fields, with_frequencies=True)
     for comparison, m, u in zip(comparisons, model.m, model.u, strict=True):
@@ -96,7 +102,7 @@ def score(
     database = database_of()
     if pairs is not None:
         prepared = prepared.drop(ORIGIN, strict=False)
-    linker = linker_of(database, prepared, comparisons, model.prior)
+    linker = linker_of(database, prepared, comparisons, model.prior, with_degrees=with_degrees)
     for number, shares in model.frequencies.items():
         known = shares.drop_nulls("value").rename({"value": f"f{number}", "share": f"tf_f{number}"})
         values = prepared.select(f"f{number}").drop_nulls().unique().sort(f"f{number}")
@@ -109,7 +115,12 @@ def score(
     else:
         _register_pairs(database, linker, pairs)
         scored = linker.inference.predict(warning_mode="never")
-    return _sorted(scored.as_duckdbpyrelation().pl().select(*_ends(), "match_probability"))
+    more = []
+    for number in range(len(fields) if with_degrees else 0):
+        name = f"{BITS}f{number}"
+        frequency = [pl.col(f"{BITS}tf_adj_f{number}")] if number in model.frequencies else []
+        more += [pl.col(f"{DEGREES}f{number}").cast(pl.Int64), pl.sum_horizontal(name, *frequency).alias(name)]
+    return _sorted(scored.as_duckdbpyrelation().pl().select(*_ends(), "match_probability", *more))
 
 
 def _register_pairs(database: "DuckDBAPI", linker: "Linker", pairs: pl.DataFrame) -> None:

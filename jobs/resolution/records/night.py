@@ -1,0 +1,268 @@
+"""A night after another one: the scorer that stands, and the pairs of records that changed alone are scored."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from importlib.metadata import version
+from typing import Any, cast
+
+import polars as pl
+import pyarrow as pa
+
+from tiltmeter.cluster.work import Tables
+from tiltmeter.jobs.resolution.config import RecordScorer, ResolutionRun
+from tiltmeter.jobs.resolution.graphs import Graph, Identity, Resolution
+from tiltmeter.jobs.resolution.previous import Previous, refusal, run_place
+from tiltmeter.jobs.resolution.tables import (
+    Agreements,
+    LedgerPairs,
+    NightCounts,
+    RecordContents,
+    ScoredPairs,
+    Scorers,
+    TermFrequencies,
+)
+from tiltmeter.jobs.runtime.table import tables_of
+from tiltmeter.jobs.runtime.work import Subject, Work
+from tiltmeter.operators.resolution.problem import Missing
+from tiltmeter.operators.resolution.records.changes import VERSION, contents, evidence, score_changed
+from tiltmeter.operators.resolution.records.columns import count_blocks, prepare
+from tiltmeter.operators.resolution.records.comparison import IDS
+from tiltmeter.operators.resolution.records.scorer import Scorer
+from tiltmeter.operators.resolution.records.scoring import VERSION as SCORING
+from tiltmeter.storage.corpora.sources import FoundFile, find_file
+from tiltmeter.storage.store.identity import canonical, digest
+from tiltmeter.storage.store.ledger import Store, TableRef
+
+RECORDS = "records"
+"""The graph of messy records."""
+LEARNT: Sequence[type[Agreements | TermFrequencies]] = (Agreements, TermFrequencies)
+"""Tables of a scorer; the second only where a field has term frequencies."""
+_STANDING = ("scorer", "scored_pairs", "record_contents")
+_ELSEWHERE = {"train_share", "num_labelled", "num_parts", "max_pairs"}
+"""Settings on which no score depends once the scorer is there."""
+
+
+class ReadRecords(Subject):
+    """Records, and how pairs of them are compared."""
+
+    scorer: RecordScorer
+
+    def read(self) -> pl.DataFrame:
+        """The records, with the columns that are needed."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Standing(Subject):
+    """Tables of an earlier run, each as :attr:`FoundFile.identity` has it, by name; none if there is no such run."""
+
+    standing: Mapping[str, Identity]
+
+    @classmethod
+    def among(cls, files: Mapping[str, FoundFile], kind: str) -> "Standing":
+        """Those of a kind that :func:`find_standing` has found."""
+        return cls({name.partition(" ")[2]: files[name].identity for name in files if name.startswith(f"{kind} ")})
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """Settings of every unit that looks back at it."""
+        return {"standing": self.standing}
+
+    def frame(self, name: str) -> pl.DataFrame:
+        """A table."""
+        return pl.scan_parquet(self.standing[name]["uri"], glob=False).collect()
+
+
+def find_standing(config: ResolutionRun) -> dict[str, FoundFile]:
+    """Tables by which a night scores only what changed: ``standing <table>`` of the previous run, if it has them, and
+    ``model <table>`` of the run whose scorer is taken.
+
+    Raises:
+        ConfigError: if that is no run, has no scorer, or compares records by other settings.
+    """
+    scorer = config.records
+    if scorer is None:
+        return {}
+    files = _tables("standing", config.previous, "previous") | _tables("model", scorer.model, "records.model")
+    if scorer.model is not None:
+        place, model = run_place(scorer.model, "records.model"), Standing.among(files, "model")
+        if not model.standing:
+            raise refusal(place, "has no scorer: it is of scored pairs, or of an earlier version", "records.model")
+        taken, own = _settings(model), scoring_settings(scorer)
+        for name in own:
+            if name != "unlabelled" and taken.get(name) != own[name]:
+                values = f"{json.dumps(taken.get(name))}, and not {json.dumps(own[name])}"
+                raise refusal(place, f"its scorer has records.{name}={values}; set the same", "records.model")
+    return files
+
+
+def _tables(kind: str, run: str | None, setting: str) -> dict[str, FoundFile]:
+    if run is None:
+        return {}
+    names = (*_STANDING, *(table.table_name for table in LEARNT))
+    paths = {f"{kind} {name}": run_place(run, setting) / f"{name}.parquet" for name in names}
+    has_scorer = paths[f"{kind} scorer"].exists()
+    return {name: find_file(str(path), setting) for name, path in paths.items() if has_scorer and path.exists()}
+
+
+def scoring_settings(scorer: Scorer) -> dict[str, Any]:
+    """The settings of a scorer on which the score of a pair depends, as plain data."""
+    return {item.name: canonical(getattr(scorer, item.name)) for item in fields(Scorer) if item.name not in _ELSEWHERE}
+
+
+def _settings(model: Standing) -> dict[str, Any]:
+    return dict(json.loads(model.frame("scorer")["settings"][0]))
+
+
+def with_model(scorer: RecordScorer, model: Standing) -> RecordScorer:
+    """A scorer that is taken learnt as the run says that it is of."""
+    if not model.standing:
+        return scorer
+    return replace(scorer, unlabelled=Scorer(**_settings(model)).unlabelled)
+
+
+class TakeScorer(Work, unit="taken_scorer/1", stage="train scorer", makes=LEARNT):
+    """A scorer that another run has trained."""
+
+    model: Standing
+
+    def tables(self, _: Store) -> Tables:
+        """``agreements``, ``term_frequencies`` if there are any, and ``training``."""
+        for table in LEARNT:
+            if table.table_name in self.model.standing:
+                yield table.table_name, self.model.frame(table.table_name).to_arrow().cast(table.schema())
+        training = self.model.frame("record_contents").filter("is_training").select("record")
+        yield "training", training.to_arrow().cast(pa.schema([("record", pa.string())]))
+
+
+class KeepRecords(Work, unit=f"{VERSION}/{SCORING}", stage="keep records", makes=[RecordContents, Scorers]):
+    """What a later night compares with."""
+
+    records: ReadRecords
+    learnt: Sequence[TableRef]
+    training: TableRef
+    settings: Mapping[str, Any]
+
+    def tables(self, store: Store) -> Tables:
+        """``record_contents`` and ``scorer``."""
+        training = pl.Series(store.read(self.training)["record"]).implode()
+        known = contents(prepare(self.records.read(), self.records.scorer))
+        known = known.with_columns(is_training=pl.col("record").is_in(training))
+        yield "record_contents", known.to_arrow().cast(RecordContents.schema())
+        versions = ", ".join([SCORING, *(f"{name} {version(name)}" for name in ("splink", "duckdb"))])
+        stands_for = digest([self.settings, versions, *(ref.columns for ref in self.learnt)])
+        yield from tables_of(
+            [Scorers(digest=stands_for, settings=json.dumps(self.settings), versions=versions)], [Scorers]
+        )
+
+
+class ScoreChanged(Work, unit=f"{VERSION}/{SCORING}", stage="score records", makes=[ScoredPairs, NightCounts]):
+    """The pairs of the previous run whose records are as they were, and those of records that changed, scored."""
+
+    records: ReadRecords
+    learnt: Sequence[TableRef]
+    contents: TableRef
+    standing: Standing
+
+    def tables(self, store: Store) -> Tables:
+        """``scored_pairs``, as if all were scored, and ``night_counts``."""
+        before, now = self.standing.frame("record_contents"), pl.DataFrame(store.read(self.contents))
+        gone, there = (
+            one.join(other, on=["record", "content"], how="anti")["record"]
+            for one, other in ((before, now), (now, before))
+        )
+        scored_before, touched = self.standing.frame("scored_pairs"), gone.implode()
+        kept = scored_before.filter(~pl.any_horizontal(pl.col(end).is_in(touched) for end in IDS))
+        scorer, learnt = self.records.scorer, [pl.DataFrame(store.read(ref)) for ref in self.learnt]
+        prepared = prepare(self.records.read(), scorer)
+        count_blocks(prepared, scorer)
+        scored = score_changed(prepared, scorer, there, *learnt).select(kept.columns)
+        pairs = pl.concat([kept, scored]).sort(IDS)
+        yield "scored_pairs", pairs.to_arrow().cast(ScoredPairs.schema())
+        num_changed = int(there.is_in(touched).sum())
+        counts = NightCounts(
+            num_records=now.height,
+            num_new=there.len() - num_changed,
+            num_changed=num_changed,
+            num_removed=gone.len() - num_changed,
+            num_kept=kept.height,
+            num_dropped=scored_before.height - kept.height,
+            num_scored=scored.height,
+            share_scored=scored.height / max(pairs.height, 1),
+        )
+        yield from tables_of([counts], [NightCounts])
+
+
+def score_night(
+    run: Resolution,
+    records: ReadRecords,
+    learnt: Sequence[TableRef],
+    training: TableRef,
+    score_all: Callable[[], list[TableRef]],
+) -> list[TableRef]:
+    """Publish ``scored_pairs``, of which after a run with the same scorer only those of changed records are scored, and
+    what a later night has to know: ``record_contents`` and ``scorer``.
+
+    Args:
+        learnt: tables of the scorer.
+        score_all: scores all pairs.
+    """
+    config = cast(RecordScorer, run.config.records)
+    settings = scoring_settings(with_model(config, Standing.among(run.sources.files, "model")))
+    keep = KeepRecords(group=RECORDS, records=records, learnt=learnt, training=training, settings=settings)
+    kept = run.do([keep], batch_size=None)
+    standing, known = Standing.among(run.sources.files, "standing"), kept.one(RecordContents)
+    if standing.standing and _digest(pl.DataFrame(run.runner.store.read(kept.one(Scorers)))) == _digest(
+        standing.frame("scorer")
+    ):
+        work = ScoreChanged(group=RECORDS, records=records, learnt=learnt, contents=known, standing=standing)
+        return run.do([work], batch_size=None).refs(ScoredPairs)
+    pairs = score_all()
+    run.publish(ScoredPairs.table_name, pairs)
+    return pairs
+
+
+def _digest(scorer: pl.DataFrame) -> str:
+    return str(scorer["digest"].item())
+
+
+# --- what moved -----------------------------------------------------------------------------------------------------
+
+
+class ExplainMoves(Work, unit=VERSION, stage="explain moves", makes=[LedgerPairs]):
+    """The pairs behind clusters that merged or split."""
+
+    missing: Missing
+    previous: Previous
+    standing: Standing
+    pairs: Sequence[TableRef]
+    clusters: TableRef
+    ledger: TableRef
+
+    def tables(self, store: Store) -> Tables:
+        """``ledger_pairs``."""
+        now = pl.concat(pl.DataFrame(store.read(ref)) for ref in self.pairs)
+        later = pl.DataFrame(store.read(self.clusters)).select("record", after="id")
+        earlier = self.previous.rows("clusters", RECORDS, ["record", "id"]).rename({"id": "before"})
+        homes = earlier.join(later, on="record", how="full", coalesce=True)
+        moves = pl.DataFrame(store.read(self.ledger)).filter(pl.col("event").is_in(["merged", "split"]))
+        unlisted = 0.0 if self.missing == "forbid" else 0.5
+        rows = evidence(self.standing.frame("scored_pairs"), now, homes, moves.select("before", "after"), unlisted)
+        yield "ledger_pairs", rows.select(pl.lit(RECORDS).alias("graph"), "*").to_arrow().cast(LedgerPairs.schema())
+
+
+def explain_moves(run: Resolution, graphs: Mapping[str, Graph], previous: Previous) -> None:
+    """Publish ``ledger_pairs``, where the previous run has scored pairs of its own."""
+    standing, graph = Standing.among(run.sources.files, "standing"), graphs.get(RECORDS, {})
+    if standing.standing and "ledger" in graph:
+        work = ExplainMoves(
+            group=RECORDS,
+            missing=run.config.missing,
+            previous=previous,
+            standing=standing,
+            pairs=run.published[ScoredPairs.table_name],
+            clusters=graph["clusters"],
+            ledger=graph["ledger"],
+        )
+        run.do([work], complete=False)
