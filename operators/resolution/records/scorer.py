@@ -148,9 +148,10 @@ class Scorer:
         left = [self.compared_beside(rule) for rule in self.sessions]
         for rule, names in zip(self.sessions, left, strict=True):
             if len(names) < 2:
-                raise ValueError(f"session {dict(rule)} leaves {len(names)} comparisons, of 2 that it needs; {where}")
+                few = f"leaves {len(names)} comparisons, of 2 that it needs"
+                raise ValueError(f"records.unlabelled: session {dict(rule)} {few}; {where}")
         if never := [name for name in self.fields if not any(name in names for names in left)]:
-            raise ValueError(f"no session estimates {never[0]!r}: each is by this column; {where}")
+            raise ValueError(f"records.unlabelled: no session estimates {never[0]!r}: each is by this column; {where}")
         return self
 
     def compared_beside(self, rule: Rule) -> list[str]:

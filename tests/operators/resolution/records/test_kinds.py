@@ -65,7 +65,7 @@ def test_degrees_by_hand(kind):
 
 
 @pytest.mark.parametrize(
-    ("kind", "values"), [("array", [["a", "B "], ["b", "A"], [], ["a"]]), ("embedding", [[1, 0.5], [2, 1]])]
+    ("kind", "values"), [("array", [["a", "B "], ["b", "A"], [], ["a"]]), ("embedding", [[1.0, 0.5], [2.0, 1.0]])]
 )
 def test_lists_may_be_lists(kind, values):
     prepared, field = _prepared(kind, values)
