@@ -116,7 +116,7 @@ def test_a_scorer_that_is_trained_anew_scores_all_pairs_anew_unless_it_is_the_sa
 
 
 def candidates(records, num, seed):
-    """Records to look up: like one that is there, with the name of one and the telephone of another, and of somebody."""
+    """Records to look up: like one that is there, with the name of one and the phone of another, and of somebody."""
     rng = np.random.default_rng(seed)
     keys = rng.permutation([key for key, record in records.items() if record["name"] and record["phone"]])
     for place, (one, other) in enumerate(zip(keys[:num], keys[num : 2 * num], strict=True)):
