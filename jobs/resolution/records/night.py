@@ -117,9 +117,7 @@ def _settings(model: Standing) -> dict[str, Any]:
 
 def with_model(scorer: RecordScorer, model: Standing) -> RecordScorer:
     """A scorer that is taken learnt as the run says that it is of."""
-    if not model.standing:
-        return scorer
-    return replace(scorer, unlabelled=Scorer(**_settings(model)).unlabelled)
+    return replace(scorer, unlabelled=Scorer(**_settings(model)).unlabelled) if model.standing else scorer
 
 
 class TakeScorer(Work, unit="taken_scorer/1", stage="train scorer", makes=LEARNT):
@@ -136,9 +134,10 @@ class TakeScorer(Work, unit="taken_scorer/1", stage="train scorer", makes=LEARNT
         yield "training", training.to_arrow().cast(pa.schema([("record", pa.string())]))
 
 
-class KeepRecords(Work, unit=f"{VERSION}/{SCORING}", stage="keep records", makes=[RecordContents, Scorers]):
-    """What a later night compares with."""
+class KeepRecords(Work, unit="kept_records/1", stage="keep records", makes=[RecordContents, Scorers]):
+    """What a later night compares with; ``versions`` are those of what compares records."""
 
+    versions: str
     records: ReadRecords
     learnt: Sequence[TableRef]
     training: TableRef
@@ -150,14 +149,12 @@ class KeepRecords(Work, unit=f"{VERSION}/{SCORING}", stage="keep records", makes
         known = contents(prepare(self.records.read(), self.records.scorer))
         known = known.with_columns(is_training=pl.col("record").is_in(training))
         yield "record_contents", known.to_arrow().cast(RecordContents.schema())
-        versions = ", ".join([SCORING, *(f"{name} {version(name)}" for name in ("splink", "duckdb"))])
-        stands_for = digest([self.settings, versions, *(ref.columns for ref in self.learnt)])
-        yield from tables_of(
-            [Scorers(digest=stands_for, settings=json.dumps(self.settings), versions=versions)], [Scorers]
-        )
+        stands_for = digest([self.settings, self.versions, *(ref.columns for ref in self.learnt)])
+        row = Scorers(digest=stands_for, settings=json.dumps(self.settings), versions=self.versions)
+        yield from tables_of([row], [Scorers])
 
 
-class ScoreChanged(Work, unit=f"{VERSION}/{SCORING}", stage="score records", makes=[ScoredPairs, NightCounts]):
+class ScoreChanged(Work, unit=VERSION, stage="score records", makes=[ScoredPairs, NightCounts]):
     """The pairs of the previous run whose records are as they were, and those of records that changed, scored."""
 
     records: ReadRecords
@@ -168,10 +165,8 @@ class ScoreChanged(Work, unit=f"{VERSION}/{SCORING}", stage="score records", mak
     def tables(self, store: Store) -> Tables:
         """``scored_pairs``, as if all were scored, and ``night_counts``."""
         before, now = self.standing.frame("record_contents"), pl.DataFrame(store.read(self.contents))
-        gone, there = (
-            one.join(other, on=["record", "content"], how="anti")["record"]
-            for one, other in ((before, now), (now, before))
-        )
+        same = ["record", "content"]
+        gone, there = before.join(now, on=same, how="anti")["record"], now.join(before, on=same, how="anti")["record"]
         scored_before, touched = self.standing.frame("scored_pairs"), gone.implode()
         kept = scored_before.filter(~pl.any_horizontal(pl.col(end).is_in(touched) for end in IDS))
         scorer, learnt = self.records.scorer, [pl.DataFrame(store.read(ref)) for ref in self.learnt]
@@ -208,23 +203,25 @@ def score_night(
         learnt: tables of the scorer.
         score_all: scores all pairs.
     """
-    config = cast(RecordScorer, run.config.records)
-    settings = scoring_settings(with_model(config, Standing.among(run.sources.files, "model")))
-    keep = KeepRecords(group=RECORDS, records=records, learnt=learnt, training=training, settings=settings)
-    kept = run.do([keep], batch_size=None)
-    standing, known = Standing.among(run.sources.files, "standing"), kept.one(RecordContents)
-    if standing.standing and _digest(pl.DataFrame(run.runner.store.read(kept.one(Scorers)))) == _digest(
-        standing.frame("scorer")
-    ):
+    config = with_model(cast(RecordScorer, run.config.records), Standing.among(run.sources.files, "model"))
+    versions = ", ".join([SCORING, *(f"{name} {version(name)}" for name in ("splink", "duckdb"))])
+    keep = KeepRecords(
+        group=RECORDS,
+        versions=versions,
+        settings=scoring_settings(config),
+        records=records,
+        learnt=learnt,
+        training=training,
+    )
+    kept, standing = run.do([keep], batch_size=None), Standing.among(run.sources.files, "standing")
+    own = pl.DataFrame(run.runner.store.read(kept.one(Scorers)))
+    if standing.standing and standing.frame("scorer")["digest"].equals(own["digest"]):
+        known = kept.one(RecordContents)
         work = ScoreChanged(group=RECORDS, records=records, learnt=learnt, contents=known, standing=standing)
         return run.do([work], batch_size=None).refs(ScoredPairs)
     pairs = score_all()
     run.publish(ScoredPairs.table_name, pairs)
     return pairs
-
-
-def _digest(scorer: pl.DataFrame) -> str:
-    return str(scorer["digest"].item())
 
 
 # --- what moved -----------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import tiltmeter.jobs
-from tests.fixtures.people import BLOCKING, FIELDS, frame, made, next_night, seen_again
+from tests.fixtures.people import BLOCKING, FIELDS, frame, made, next_night, person, seen_again
 from tiltmeter.jobs.resolution.records.lookup import StandingRecords, lookup_words
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.storage.errors import Refusal
@@ -116,15 +116,12 @@ def test_a_scorer_that_is_trained_anew_scores_all_pairs_anew_unless_it_is_the_sa
 
 
 def candidates(records, num, seed):
-    """Records to look up: like one that is there, like two, and with little of one."""
+    """Records to look up: like one that is there, with the name of one and the phone of another, and of somebody."""
     rng = np.random.default_rng(seed)
-    keys = rng.permutation(sorted(records))
+    keys = rng.permutation([key for key, record in records.items() if record["name"] and record["phone"]])
     for place, (one, other) in enumerate(zip(keys[:num], keys[num : 2 * num], strict=True)):
-        record = seen_again(records[one], rng, 0.15)
-        if place % 3 == 1:
-            record |= {name: records[other][name] for name in rng.choice(list(FIELDS), 2, replace=False)}
-        if place % 3 == 2:
-            record |= {"phone": None, "born": None, "city": None}
+        both = {"name": records[one]["name"], "phone": records[other]["phone"], "city": None, "born": None}
+        record = [seen_again(records[one], rng, 0.15), both, person(rng)][place % 3]
         yield {"id": f"{'0~'[place % 2]}one", **record}
 
 
@@ -232,7 +229,7 @@ def test_only_a_scorer_of_the_same_settings_is_taken(nights, resolve, run_here, 
     records, runs, _ = nights
     for setting, message in {
         "records.threshold=0.5": "its scorer has records.threshold=0.001, and not 0.5; set the same, or leave",
-        "records.blocking=[{phone: 2}]": r'its scorer has records.blocking=\[\{"phone": 2\}, .*, and not \[\{"phone"',
+        "records.blocking=[{phone: 2}]": r'its scorer has records.blocking=\[.*, and not \[\{"phone": 2\}\]; set',
     }.items():
         with pytest.raises(ConfigError, match=f"records.model={runs[0].path}: {message}"):
             resolve(records[1], f"records.model={runs[0].path}", setting)
