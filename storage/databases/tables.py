@@ -15,11 +15,12 @@ from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.store.identity import digest, table_digest
 
 _RUNS = ("digest", "number", "time", "job")
-_VIEW = """create or replace view {current_ids} as with recursive ways (id, cluster_id) as (
-select distinct cluster_id, cluster_id from {clusters} union
+_VIEW = """create or replace view {current_ids} as with recursive now as (select distinct cluster_id from {clusters}),
+ways (id, cluster_id) as (select cluster_id, cluster_id from now union
 select moves.before, ways.cluster_id from {ledger} as moves join ways on moves.after = ways.id
 where moves.event = 'merged')
-select id, cluster_id from ways where id = cluster_id or id not in (select cluster_id from {clusters})"""
+select ways.id, ways.cluster_id from ways left join now on now.cluster_id = ways.id
+where now.cluster_id is null or ways.id = ways.cluster_id"""
 
 
 class Table(NamedTuple):

@@ -41,6 +41,7 @@ NOT_RUN = {
     "sbatch": "needs SLURM; tests/cluster/deploy/test_slurm.py runs its script",
     "docker": "needs a registry",
     "pip install 'tiltmeter[figures]'": "needs a registry",
+    "pip install 'tiltmeter[postgres]'": "needs a registry",
     "pip install 'tiltmeter[posterior]'": "needs a registry",
     "pandoc": "is another program",
     "tiltmeter runs": "is no job; tests/jobs/upkeep/test_runs.py runs it",

@@ -11,8 +11,9 @@ import pytest
 import yaml
 
 from tiltmeter.jobs.resolution.config import MentionStudy, RecordScorer
+from tiltmeter.jobs.resolution.exports import with_clusters
 from tiltmeter.jobs.resolution.graphs import ReadPairs, study_graphs
-from tiltmeter.jobs.resolution.job import find_sources, with_clusters
+from tiltmeter.jobs.resolution.job import find_sources
 from tiltmeter.jobs.resolution.previous import find_previous
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.storage.errors import InputError
