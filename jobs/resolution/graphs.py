@@ -125,6 +125,12 @@ def score_columns(uri: str) -> list[str]:
     return columns
 
 
+def labelled_rules(uri: str) -> Rules:
+    """Of a file of labelled pairs, which may say how many each stands for."""
+    weights = optional_columns(uri, [WEIGHT], "records.labelled")
+    return {**LABELLED_RULES, **dict.fromkeys(weights, (NEEDED, between(1e-9, 1e9)))}
+
+
 @contextmanager
 def refused(where: str) -> Iterator[None]:
     try:

@@ -15,12 +15,12 @@ from tiltmeter.jobs.resolution.explanations import assess, check_clusters, quest
 from tiltmeter.jobs.resolution.graphs import (
     END_RULES,
     GOLD_RULES,
-    LABELLED_RULES,
     MENTION_RULES,
     Graph,
     ReadGraph,
     ReadPairs,
     Resolution,
+    labelled_rules,
     pair_rules,
     record_rules,
     score_columns,
@@ -146,7 +146,9 @@ def find_sources(config: ResolutionRun) -> Files:
         find("mentions", study.path, "mentions.path", MENTION_RULES)
     if scorer is not None:
         find("records", scorer.path, "records.path", record_rules(scorer.id), [scorer.id], *scorer.columns)
-        find("labelled", scorer.labelled, "records.labelled", LABELLED_RULES)
+        if scorer.labelled is not None:
+            rules = labelled_rules(find_file(scorer.labelled, "records.labelled").uri)
+            find("labelled", scorer.labelled, "records.labelled", rules)
         find("clusters", scorer.clusters, "records.clusters", GOLD_RULES, [*GOLD_RULES])
     if config.pairs is not None:
         find("pairs", config.pairs, "pairs", pair_rules(score_columns(find_file(config.pairs, "pairs").uri)))

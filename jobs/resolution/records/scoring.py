@@ -11,11 +11,11 @@ from tiltmeter.cluster.work import Tables
 from tiltmeter.jobs.resolution.config import RecordScorer
 from tiltmeter.jobs.resolution.graphs import (
     GOLD_RULES,
-    LABELLED_RULES,
     Identity,
     ReadGraph,
     Resolution,
     gold_of,
+    labelled_rules,
     read_gold,
     read_ids,
     record_rules,
@@ -107,7 +107,8 @@ class TrainScorer(
             labelled = draw_labelled(records, gold, scorer, seed)
             training = training_clusters(gold, scorer, seed)["record"]
         else:
-            labelled = read_records(files["labelled"]["uri"], [*LABELLED_RULES], rules=LABELLED_RULES)
+            rules = labelled_rules(files["labelled"]["uri"])
+            labelled = read_records(files["labelled"]["uri"], [*rules], rules=rules)
             if scorer.calibration:
                 labelled = training_pairs(check_labelled(labelled, as_ids(records[scorer.id])), scorer, seed)
         yield "agreements", _table(train_scorer(records, labelled, scorer), Agreements)
