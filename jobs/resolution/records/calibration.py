@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from tiltmeter.cluster.work import Tables
 from tiltmeter.jobs.resolution.config import RecordScorer
-from tiltmeter.jobs.resolution.graphs import ENDS, GOLD_RULES, Identity, Resolution, labelled_rules
+from tiltmeter.jobs.resolution.graphs import ENDS, GOLD_RULES, Identity, Resolution, read_labelled
 from tiltmeter.jobs.resolution.records.scoring import JoinScores, score_records
 from tiltmeter.jobs.resolution.tables import Calibrations, Reliability
 from tiltmeter.jobs.runtime.table import Estimate, Table, tables_of
@@ -65,9 +65,7 @@ class Calibrate(Work, unit=scores.VERSION, stage="judge scores", makes=[Reliabil
         """What each record is for, and scored pairs with their labels."""
         labelled = pl.DataFrame()
         if "labelled" in self.files:
-            uri = self.files["labelled"]["uri"]
-            rules = labelled_rules(uri)
-            pairs = read_records(uri, [*rules], rules=rules)
+            pairs = read_labelled(self.files["labelled"]["uri"])
             labelled = check_labelled(pairs, pl.concat([as_ids(pairs[end]) for end in ENDS]))
         file = self.files.get("clusters") or self.files.get("gold")
         if file is None:

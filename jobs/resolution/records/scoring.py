@@ -15,9 +15,9 @@ from tiltmeter.jobs.resolution.graphs import (
     ReadGraph,
     Resolution,
     gold_of,
-    labelled_rules,
     read_gold,
     read_ids,
+    read_labelled,
     record_rules,
 )
 from tiltmeter.jobs.resolution.tables import Agreements, Fits, Sessions, TermFrequencies
@@ -107,8 +107,7 @@ class TrainScorer(
             labelled = draw_labelled(records, gold, scorer, seed)
             training = training_clusters(gold, scorer, seed)["record"]
         else:
-            rules = labelled_rules(files["labelled"]["uri"])
-            labelled = read_records(files["labelled"]["uri"], [*rules], rules=rules)
+            labelled = read_labelled(files["labelled"]["uri"])
             if scorer.calibration:
                 labelled = training_pairs(check_labelled(labelled, as_ids(records[scorer.id])), scorer, seed)
         yield "agreements", _table(train_scorer(records, labelled, scorer), Agreements)
