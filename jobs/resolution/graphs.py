@@ -130,6 +130,19 @@ def score_columns(uri: str) -> list[str]:
     return columns
 
 
+def labelled_rules(uri: str) -> Rules:
+    """Of a file of labelled pairs, which may say how many each stands for."""
+    weights = optional_columns(uri, [WEIGHT], "records.labelled")
+    return {**LABELLED_RULES, **dict.fromkeys(weights, (NEEDED, between(1e-9, 1e9)))}
+
+
+def read_labelled(uri: str) -> pl.DataFrame:
+    """Labelled pairs of a file."""
+    rules = labelled_rules(uri)
+    rows = read_records(uri, [*rules], rules=rules)
+    return rows.with_columns(numbers(rows, WEIGHT)) if WEIGHT in rules else rows
+
+
 @contextmanager
 def refused(where: str) -> Iterator[None]:
     try:

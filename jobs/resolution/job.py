@@ -11,12 +11,12 @@ from tiltmeter.jobs.resolution.exports import check_exports, export_canonical, e
 from tiltmeter.jobs.resolution.graphs import (
     END_RULES,
     GOLD_RULES,
-    LABELLED_RULES,
     MENTION_RULES,
     Graph,
     ReadGraph,
     ReadPairs,
     Resolution,
+    labelled_rules,
     pair_rules,
     record_rules,
     score_columns,
@@ -147,7 +147,9 @@ def find_sources(config: ResolutionRun) -> Files:
         find("mentions", study.path, "mentions.path", MENTION_RULES)
     if scorer is not None:
         files |= _find_records(scorer, origin)
-        find("labelled", scorer.labelled, "records.labelled", LABELLED_RULES)
+        if scorer.labelled is not None:
+            rules = labelled_rules(find_file(scorer.labelled, "records.labelled").uri)
+            find("labelled", scorer.labelled, "records.labelled", rules)
         find("clusters", scorer.clusters, "records.clusters", GOLD_RULES, [*GOLD_RULES])
     for name, path in {"names": config.names, "groups": config.groups}.items():
         if scorer is None or path not in record_columns(files["records"].uri):

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from tiltmeter.cluster.work import Tables
 from tiltmeter.jobs.resolution.config import RecordScorer
-from tiltmeter.jobs.resolution.graphs import ENDS, GOLD_RULES, LABELLED_RULES, Identity, Resolution, optional_columns
+from tiltmeter.jobs.resolution.graphs import ENDS, GOLD_RULES, Identity, Resolution, read_labelled
 from tiltmeter.jobs.resolution.records.scoring import JoinScores, score_records
 from tiltmeter.jobs.resolution.tables import Calibrations, Reliability
 from tiltmeter.jobs.runtime.table import Estimate, Table, tables_of
@@ -25,11 +25,9 @@ from tiltmeter.operators.resolution.records.labelled_pairs import (
     labelled_scores,
 )
 from tiltmeter.storage.records import read_records
-from tiltmeter.storage.records.cells import NEEDED, between
 from tiltmeter.storage.store.ledger import Store, TableRef
 
 _LEVEL = 0.95
-_WEIGHT = (NEEDED, between(1e-9, 1e9))
 
 
 class Calibrate(Work, unit=scores.VERSION, stage="judge scores", makes=[Reliability, Calibrations]):
@@ -67,10 +65,7 @@ class Calibrate(Work, unit=scores.VERSION, stage="judge scores", makes=[Reliabil
         """What each record is for, and scored pairs with their labels."""
         labelled = pl.DataFrame()
         if "labelled" in self.files:
-            uri = self.files["labelled"]["uri"]
-            weights = optional_columns(uri, ["weight"], "records.labelled")
-            rules = {**LABELLED_RULES, **dict.fromkeys(weights, _WEIGHT)}
-            pairs = read_records(uri, [*rules], rules=rules)
+            pairs = read_labelled(self.files["labelled"]["uri"])
             labelled = check_labelled(pairs, pl.concat([as_ids(pairs[end]) for end in ENDS]))
         file = self.files.get("clusters") or self.files.get("gold")
         if file is None:

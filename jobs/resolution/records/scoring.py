@@ -13,7 +13,6 @@ from tiltmeter.jobs.resolution.config import RecordScorer
 from tiltmeter.jobs.resolution.graphs import (
     ENDS,
     GOLD_RULES,
-    LABELLED_RULES,
     Identity,
     ReadGraph,
     Resolution,
@@ -21,6 +20,7 @@ from tiltmeter.jobs.resolution.graphs import (
     gold_of,
     read_gold,
     read_ids,
+    read_labelled,
     read_sources,
     record_rules,
 )
@@ -95,7 +95,7 @@ class TrainScorer(Work, unit=record_linkage.VERSION, stage="train scorer", makes
                 labelled = draw_labelled(records, gold, scorer, seed)
                 training = training_clusters(gold, scorer, seed)["record"]
             else:
-                labelled = read_records(files["labelled"]["uri"], [*LABELLED_RULES], rules=LABELLED_RULES)
+                labelled = read_labelled(files["labelled"]["uri"])
                 if scorer.calibration:
                     labelled = training_pairs(check_labelled(labelled, as_ids(records[scorer.id])), scorer, seed)
             trained = train_scorer(records, labelled, scorer)
