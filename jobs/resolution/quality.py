@@ -273,7 +273,7 @@ def judge(run: Resolution, graphs: Mapping[str, Graph]) -> None:
     works: list[Work] = []
     for name, graph in graphs.items():
         about: dict[str, Any] = {"label": name, "group": name, "graph": name, "clusters": graph["clusters"]}
-        truth = about | {"gold": graph.get("gold"), "files": versions, "columns": columns}
+        truth: dict[str, Any] = {**about, "gold": graph.get("gold"), "files": versions, "columns": columns}
         truth["scored"] = graph["pairs"] if config.pairs and config.gold else None
         if truth["gold"]:
             works.append(MeasureAgreement(reference_scorer=config.reference_scorer, **truth))

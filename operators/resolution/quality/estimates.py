@@ -1,4 +1,6 @@
-"""How good clusters are, from a sample of true entities (Binette et al. 2023, *How to evaluate entity resolution*).
+"""How good clusters are, from a sample of true entities.
+
+Binette et al. 2023, *Estimating the performance of entity resolution algorithms*.
 
 Of a true cluster c of s records, found in the clusters r of all records, let TP = sum_r m (m - 1) / 2 with m = |c & r|,
 X = sum_r m (|r| - m) the false pairs with one end in c, I = sum_r m / |r|, and E = 1 if c is some r. Every target is a
