@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 
 import polars as pl
 
+from tiltmeter.jobs.report.grids import small
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Chart, Paragraph
 from tiltmeter.jobs.report.plots import style
 from tiltmeter.jobs.report.plots.bars import bars
@@ -53,7 +54,8 @@ def _learning(frames: Frames, scorer: RecordScorer, num_records: int) -> Iterato
     )
     if doubts := [*_doubts(frames, scorer, num_records, prior)]:
         yield Bullets(doubts)
-    rows = rows.with_columns(label=pl.format("{}: {}", "field", "agreement")).reverse()
+    rows = rows.with_columns(label=pl.format("{}: {}", "field", "agreement"), place=pl.col("field").rle_id())
+    rows = rows.sort("place", "degree", descending=[False, True])
     shares = [
         rows.select("label", pl.col(name).alias("share"), kind=pl.lit(kind))
         for name, kind in (("m", "matches"), ("u", "others"))
@@ -64,8 +66,8 @@ def _learning(frames: Frames, scorer: RecordScorer, num_records: int) -> Iterato
     }
     words = "Bars of each degree of agreement of each field: match weights, and shares m and u."
     yield Chart(words, "What each degree of agreement speaks for, and how often it is seen.", figures, "Chart")
-    columns = "field agreement num_matches=matches? num_distinct=others? m u match_weight"
-    yield Show(Agreements, "What was learnt.", columns).grid(rows.reverse())
+    columns = ["field agreement num_matches=matches? num_distinct=others?", small("m"), small("u"), "match_weight"]
+    yield Show(Agreements, "What was learnt.", columns).grid(rows)
 
 
 def _doubts(frames: Frames, scorer: RecordScorer, num_records: int, prior: float) -> Iterator[str]:
