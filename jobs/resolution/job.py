@@ -11,6 +11,7 @@ from tiltmeter.jobs.resolution.exports import check_exports, export_canonical, e
 from tiltmeter.jobs.resolution.graphs import (
     END_RULES,
     GOLD_RULES,
+    LABELLED_RULES,
     MENTION_RULES,
     Graph,
     ReadGraph,

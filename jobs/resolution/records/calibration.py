@@ -10,6 +10,7 @@ import pyarrow as pa
 from tiltmeter.cluster.work import Tables
 from tiltmeter.jobs.resolution.config import RecordScorer
 from tiltmeter.jobs.resolution.graphs import ENDS, GOLD_RULES, Identity, Resolution, read_labelled
+from tiltmeter.jobs.resolution.records.night import Standing
 from tiltmeter.jobs.resolution.records.scoring import JoinScores, score_records
 from tiltmeter.jobs.resolution.tables import Calibrations, Reliability
 from tiltmeter.jobs.runtime.table import Estimate, Table, tables_of
@@ -51,12 +52,7 @@ class Calibrate(Work, unit=scores.VERSION, stage="judge scores", makes=[Reliabil
         method, fit = self.scorer.calibration, None
         if method:
             fit = scores.fit_calibration(known, method)
-            q = scores.calibrated(scored["match_probability"].to_numpy(), fit)
-            pairs = scored.with_columns(match_probability=q, score="match_probability")
-            kinds = pa.schema(
-                [(name, pa.string()) for name in ENDS] + [(name, pa.float64()) for name in pairs.columns[2:]]
-            )
-            yield "pairs", pairs.filter(pl.col("match_probability") >= self.scorer.threshold).to_arrow().cast(kinds)
+            yield "pairs", _pairs(scored, fit, self.scorer.threshold)
             fitted = parts.filter(pl.col("part") != "judging")["record"]
             yield "fitted", pa.table({"record": fitted.to_arrow().cast(pa.string())})
         yield from tables_of(self._rows(judges, fit, known.scores.size), self.makes)
@@ -108,6 +104,33 @@ class Calibrate(Work, unit=scores.VERSION, stage="judge scores", makes=[Reliabil
                 )
 
 
+class TakeCalibration(Work, unit=f"taken_calibration/{scores.VERSION}", stage="judge scores", makes=[Calibrations]):
+    """Scores of a scorer that another run has trained, calibrated as it calibrated them."""
+
+    model: Standing
+    threshold: float
+    pairs: Sequence[TableRef]
+
+    def tables(self, store: Store) -> Tables:
+        """``pairs`` beside their scores, and ``calibration``."""
+        row = self.model.frame(Calibrations.table_name).filter(stage="calibrated")
+        scored = pl.concat(pl.DataFrame(store.read(ref)) for ref in self.pairs)
+        yield "pairs", _pairs(scored, taken_calibration(row), self.threshold)
+        yield Calibrations.table_name, row.to_arrow().cast(Calibrations.schema())
+
+
+def taken_calibration(rows: pl.DataFrame) -> Calibration:
+    """Of the table ``calibration``, what calibrated probabilities are made by."""
+    row = rows.row(by_predicate=pl.col("stage") == "calibrated", named=True)
+    return Calibration(row["parameters"], row["knots"], row["shift"])
+
+
+def _pairs(scored: pl.DataFrame, fit: Calibration, threshold: float) -> pa.Table:
+    pairs = scores.calibrated_pairs(scored, fit, threshold)
+    kinds = pa.schema([(name, pa.string()) for name in ENDS] + [(name, pa.float64()) for name in pairs.columns[2:]])
+    return pairs.to_arrow().cast(kinds)
+
+
 def calibrated_scores(run: Resolution, scorer: RecordScorer) -> JoinScores:
     """Score records, judge the scores where labels are held out, and calibrate them where that is asked.
 
@@ -120,6 +143,10 @@ def calibrated_scores(run: Resolution, scorer: RecordScorer) -> JoinScores:
     if "labelled" not in files and scorer.unlabelled is None:
         plain = replace(plain, calibration=None, calibration_share=0.25)
     work = score_records(run, replace(plain, threshold=0.0) if method else plain)
+    model = Standing.among(files, "model")
+    if method and model.standing and not files.keys() & {"clusters", "labelled"}:
+        take = TakeCalibration(group=work.group, model=model, threshold=scorer.threshold, pairs=work.pairs)
+        return replace(work, pairs=run.do([take], batch_size=None).refs("pairs"))
     names = ["clusters"] if "clusters" in files else ["labelled"] if method else ["labelled", "gold"]
     if not (method or "gold" in files or ("clusters" in files and scorer.train_share < 1.0)):
         return work

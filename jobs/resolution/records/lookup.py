@@ -4,7 +4,7 @@ import json
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,12 +17,15 @@ from tiltmeter.jobs.resolution.config import CONSTRAINTS
 from tiltmeter.jobs.resolution.extracts import cluster_name, signed
 from tiltmeter.jobs.resolution.partitions import SolverSettings, solve_in_time
 from tiltmeter.jobs.resolution.previous import LOOKUP, refusal, run_place
+from tiltmeter.jobs.resolution.records.calibration import taken_calibration
 from tiltmeter.jobs.resolution.records.night import LEARNT
+from tiltmeter.jobs.resolution.tables import Calibrations
 from tiltmeter.operators.compute.arrays import IntArray
 from tiltmeter.operators.resolution.baselines.packing import Packing
 from tiltmeter.operators.resolution.lineage import NOWHERE, inherited_ids
 from tiltmeter.operators.resolution.pairs import clean_pairs, weights_of
 from tiltmeter.operators.resolution.problem import Problem
+from tiltmeter.operators.resolution.records.calibration import CLIP, Calibration, calibrated_pairs
 from tiltmeter.operators.resolution.records.changes import prepared_of, score_changed
 from tiltmeter.operators.resolution.records.columns import FILE, ID, ORIGIN, prepare, rules_of
 from tiltmeter.operators.resolution.records.comparison import BITS, DEGREES, IDS
@@ -119,6 +122,7 @@ class StandingRecords:
         pairs: ``left, right, match_probability``, all scored ones.
         settings, threshold: by which components are solved.
         next_id: the first id that was not given.
+        calibration: what makes probabilities of scores.
     """
 
     scorer: Scorer
@@ -129,6 +133,7 @@ class StandingRecords:
     settings: SolverSettings
     threshold: float | None
     next_id: int
+    calibration: Calibration | None = None
 
     @classmethod
     def of(cls, run: str | Path) -> "StandingRecords":
@@ -152,15 +157,20 @@ class StandingRecords:
         contents = tables["record_contents"]
         has_file = '"origin":' in contents["content"][0]
         blank = dict.fromkeys([*scorer.columns, *([FILE] if has_file else [])], "")
+        scored, fit = tables["scored_pairs"], None
+        if scorer.calibration:
+            fit = taken_calibration(pl.read_parquet(place / f"{Calibrations.table_name}.parquet"))
+            scored = calibrated_pairs(scored, fit, scorer.threshold).drop("score")
         return cls(
             scorer,
             [tables[one.table_name] for one in LEARNT if one.table_name in tables],
             prepared_of(contents, prepare(pl.DataFrame(blank), scorer).schema),
             tables["clusters"].select("record", "id", "component"),
-            tables["scored_pairs"],
+            scored,
             SolverSettings(config["solver"], config["missing"], config["time_limit"], used),
             config["threshold"],
             tables["ledger_counts"]["next_id"][0],
+            fit,
         )
 
     def lookup(self, record: Mapping[str, Any]) -> Answer:
@@ -174,7 +184,10 @@ class StandingRecords:
         """
         new = self._prepared(record)
         name = new[ID][0]
-        scored = score_changed(pl.concat([self.prepared, new]), self.scorer, new[ID], *self.learnt)
+        raw = self.scorer if self.calibration is None else replace(self.scorer, threshold=0.0)
+        scored = score_changed(pl.concat([self.prepared, new]), raw, new[ID], *self.learnt)
+        if self.calibration is not None:
+            scored = calibrated_pairs(scored, self.calibration, self.scorer.threshold)
         other = pl.when(pl.col(IDS[0]) == name).then(pl.col(IDS[1])).otherwise(pl.col(IDS[0]))
         scored = scored.with_columns(pl.Series("weight", weights_of(scored[_PAIR[2]].to_numpy())), record=other)
         least = -math.inf if self.threshold is None else self.threshold
@@ -233,6 +246,9 @@ class StandingRecords:
         for place, field in enumerate(self.scorer.fields):
             agreement = words.get((field, pair[f"{DEGREES}f{place}"]), "a value is missing")
             bits.append((field, agreement, pair[f"{BITS}f{place}"]))
+        if "score" in pair:
+            p = np.clip([pair["score"], pair[_PAIR[2]]], CLIP, 1.0 - CLIP)
+            bits.append(("calibration", str(self.scorer.calibration), float(np.diff(np.log2(p / (1.0 - p)))[0])))
         return ClosestPair(pair["record"], pair["match_probability"], bits)
 
     def _prepared(self, record: Mapping[str, Any]) -> pl.DataFrame:

@@ -15,6 +15,7 @@ from tiltmeter.jobs.resolution.graphs import Graph, Identity, Resolution
 from tiltmeter.jobs.resolution.previous import Previous, refusal, run_place
 from tiltmeter.jobs.resolution.tables import (
     Agreements,
+    Calibrations,
     LedgerPairs,
     NightCounts,
     RecordContents,
@@ -39,7 +40,7 @@ RECORDS = "records"
 LEARNT: Sequence[type[Agreements | TermFrequencies]] = (Agreements, TermFrequencies)
 """Tables of a scorer; the second only where a field has term frequencies."""
 _STANDING = ("scorer", "scored_pairs", "record_contents")
-_ELSEWHERE = {"train_share", "num_labelled", "num_parts", "max_pairs"}
+_ELSEWHERE = {"train_share", "calibration_share", "num_labelled", "num_parts", "max_pairs"}
 """Settings on which no score depends once the scorer is there."""
 
 
@@ -100,7 +101,7 @@ def find_standing(config: ResolutionRun) -> dict[str, FoundFile]:
 def _tables(kind: str, run: str | None, setting: str) -> dict[str, FoundFile]:
     if run is None:
         return {}
-    names = (*_STANDING, *(table.table_name for table in LEARNT))
+    names = (*_STANDING, *(table.table_name for table in (*LEARNT, Calibrations)))
     paths = {f"{kind} {name}": run_place(run, setting) / f"{name}.parquet" for name in names}
     has_scorer = paths[f"{kind} scorer"].exists()
     return {name: find_file(str(path), setting) for name, path in paths.items() if has_scorer and path.exists()}

@@ -13,6 +13,7 @@ times those of the labels, at every score. So are fitted odds, and shares of mat
 from typing import Literal, NamedTuple
 
 import numpy as np
+import polars as pl
 
 from tiltmeter.operators.compute.arrays import BoolArray, FloatArray, IntArray
 from tiltmeter.operators.statistics.means import share
@@ -127,6 +128,12 @@ def calibrated(scores: FloatArray, calibration: Calibration) -> FloatArray:
     else:
         fitted = expit(np.asarray(parameters) @ _terms(scores, "platt" if len(parameters) == 2 else "beta"))
     return np.asarray(np.clip(with_odds(fitted, np.exp(shift)), CLIP, 1.0 - CLIP))
+
+
+def calibrated_pairs(scored: pl.DataFrame, calibration: Calibration, threshold: float) -> pl.DataFrame:
+    """Scored pairs with their calibrated ``match_probability`` from a threshold on, and what it was as ``score``."""
+    q = pl.Series(calibrated(scored["match_probability"].to_numpy(), calibration))
+    return scored.with_columns(match_probability=q, score="match_probability").filter(q >= threshold)
 
 
 def with_odds(p: FloatArray, factor: float) -> FloatArray:
