@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 import polars as pl
 
-from tiltmeter.jobs.report.grids import small
+from tiltmeter.jobs.report.grids import Column, small
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Chart, Paragraph
 from tiltmeter.jobs.report.plots import style
 from tiltmeter.jobs.report.plots.bars import bars
@@ -66,7 +66,12 @@ def _learning(frames: Frames, scorer: RecordScorer, num_records: int) -> Iterato
     }
     words = "Bars of each degree of agreement of each field: match weights, and shares m and u."
     yield Chart(words, "What each degree of agreement speaks for, and how often it is seen.", figures, "Chart")
-    columns = ["field agreement num_matches=matches? num_distinct=others?", small("m"), small("u"), "match_weight"]
+    columns: list[str | Column] = [
+        "field agreement num_matches=matches? num_distinct=others?",
+        small("m"),
+        small("u"),
+        "match_weight",
+    ]
     yield Show(Agreements, "What was learnt.", columns).grid(rows)
 
 
