@@ -166,8 +166,8 @@ def read_sources(uris: Sequence[str], columns: Sequence[str] | None = None, rule
     Raises:
         InputError: if one can't be read.
     """
-    own = None if columns is None else [name for name in columns if len(uris) == 1 or name != FILE]
-    parts = [read_records(uri, own, rules=rules) for uri in uris]
+    needed = None if columns is None else [name for name in columns if len(uris) == 1 or name != FILE]
+    parts = [read_records(uri, needed, rules=rules) for uri in uris]
     if len(parts) == 1:
         return parts[0]
     unlike = {name for name in parts[0].columns if name in parts[1].columns and len({p[name].dtype for p in parts}) > 1}

@@ -40,8 +40,8 @@ def prepare(records: pl.DataFrame, config: Scorer) -> pl.DataFrame:
     ids = _ids(records[config.id], "" if FILE not in records.columns else ", of one file or of both")
     columns = [pl.Series(ID, ids), *([records[FILE].alias(ORIGIN)] if FILE in records.columns else [])]
     for number, (name, field) in enumerate(config.fields.items()):
-        own = _values(records[name], field, f"f{number}", ids)
-        columns += own if field.other is None else _two(own, records[field.other], field, ids)
+        values = _values(records[name], field, f"f{number}", ids)
+        columns += values if field.other is None else _two(values, records[field.other], field, ids)
     columns += _keys(records, config.blocking, BLOCKING)
     if config.unlabelled is not None:
         columns += _keys(records, config.sessions, SESSIONS) + _keys(records, config.unlabelled.rules, DETERMINISTIC)
@@ -94,12 +94,12 @@ def _values(column: pl.Series, field: ComparedField, name: str, ids: pl.Series) 
             return [text]
 
 
-def _two(own: list[pl.Series], column: pl.Series, field: ComparedField, ids: pl.Series) -> list[pl.Series]:
+def _two(values: list[pl.Series], column: pl.Series, field: ComparedField, ids: pl.Series) -> list[pl.Series]:
     """The values of a field with those of its other column."""
-    name, text = f"{own[0].name}{OTHER}", _text(column)
+    name, text = f"{values[0].name}{OTHER}", _text(column)
     if field.kind == "distance":
         text = _angles(text, column.name, _DEGREES[1], ids)
-    return [*own, text.alias(name)]
+    return [*values, text.alias(name)]
 
 
 def _numbers(text: pl.Series) -> pl.Series:
@@ -117,10 +117,9 @@ def _elements(column: pl.Series) -> pl.Series:
     lists = column if column.dtype.is_nested() else as_text(column).str.split(";")
     rows = pl.DataFrame({"row": range(column.len()), "element": lists}).explode("element")
     by_row = rows.with_columns(_text(rows["element"])).drop_nulls().group_by("row", maintain_order=True)
-    found = by_row.agg(pl.col("element").unique(maintain_order=True))
-    return pl.DataFrame({"row": range(column.len())}).join(found, on="row", how="left", maintain_order="left")[
-        "element"
-    ]
+    elements = by_row.agg(pl.col("element").unique(maintain_order=True))
+    every = pl.DataFrame({"row": range(column.len())})
+    return every.join(elements, on="row", how="left", maintain_order="left")["element"]
 
 
 def _vectors(column: pl.Series, ids: pl.Series) -> pl.Series:

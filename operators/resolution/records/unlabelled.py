@@ -108,7 +108,7 @@ def learn_unlabelled(prepared: pl.DataFrame, config: Scorer, seed: int) -> Learn
         rows.append(pl.DataFrame(columns | {"match_weight": weights}))
     nothing = pl.lit(None, pl.Int64)
     agreements = pl.concat(rows).with_columns(prior=pl.lit(prior), num_matches=nothing, num_distinct=nothing)
-    found = [
+    by_degree = [
         {"session": one.name, "field": name, "degree": degree, "m": share}
         | {"num_pairs": int(one.counts.sum()), "match_share": one.share}
         for one in sessions
@@ -116,7 +116,9 @@ def learn_unlabelled(prepared: pl.DataFrame, config: Scorer, seed: int) -> Learn
         for degree, share in enumerate(m.tolist())
     ]
     fits = [row for one in sessions for row in _fits(one, u)]
-    return Learnt(agreements, pl.DataFrame(found).with_columns(pl.col("m").fill_nan(None)), pl.DataFrame(fits, _FITS))
+    return Learnt(
+        agreements, pl.DataFrame(by_degree).with_columns(pl.col("m").fill_nan(None)), pl.DataFrame(fits, _FITS)
+    )
 
 
 def _num_pairs(prepared: pl.DataFrame) -> int:
