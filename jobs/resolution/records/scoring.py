@@ -156,8 +156,8 @@ def score_records(run: Resolution, scorer: RecordScorer) -> ReadGraph:
     config, files = run.config, run.sources.files
     versions = {name: files[name].identity for name in ("records", "labelled", "clusters", "gold") if name in files}
     about, model = "records", Standing.among(files, "model")
-    used = with_model(scorer, model)
-    records = MessyRecords({name: one for name, one in versions.items() if name != "gold"}, used, config.seed)
+    scorer = with_model(scorer, model)
+    records = MessyRecords({name: one for name, one in versions.items() if name != "gold"}, scorer, config.seed)
     anew = TrainScorer(label="scorer", group=about, records=records)
     trained = run.do([TakeScorer(group=about, model=model) if model.standing else anew], batch_size=None)
     learnt, frequencies = trained.one(Agreements), trained.one(TermFrequencies) if scorer.has_frequencies else None
