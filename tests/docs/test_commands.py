@@ -156,7 +156,11 @@ def first_of(override: str) -> str:
 def test_every_command_has_settings_that_exist_and_are_valid(compose):
     done = set()
     for command in COMMANDS:
-        if not command.is_ours or command.line in done or command.line.startswith((*INSTALLED, "tiltmeter runs")):
+        if (
+            not command.is_ours
+            or command.line in done
+            or command.line.startswith((*INSTALLED, "tiltmeter runs", "tiltmeter lookup"))
+        ):
             continue
         done.add(command.line)
         try:

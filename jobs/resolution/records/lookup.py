@@ -199,17 +199,17 @@ class StandingRecords:
         labels = self._solved(records["record"], scored.filter(touched).select(_PAIR))
         later = inherited_ids(records["id"].fill_null(NOWHERE).to_numpy(), labels, self.next_id)
         records = records.with_columns(after=pl.Series(later[labels]))
-        own = records.filter(record=name)["after"][0]
-        mates = records.filter(pl.col("after") == own, pl.col("record") != name)
+        home = records.filter(record=name)["after"][0]
+        mates = records.filter(pl.col("after") == home, pl.col("record") != name)
         others = self.clusters.filter(~touched).select("record", after="id")
         now = pl.concat([others, records.select("record", "after")])
         near = scored.join(now, on="record").sort("match_probability", "record", descending=[True, False])
         merged = mates["id"].unique().sort().to_list()
         flows = records.drop_nulls("id").group_by("id").agg(pl.col("after").n_unique()).filter(pl.col("after") > 1)
-        inside, outside = near.filter(after=own), near.filter(pl.col("after") != own)
+        inside, outside = near.filter(after=home), near.filter(pl.col("after") != home)
         return Answer(
             record=name,
-            cluster=own if mates.height else None,
+            cluster=home if mates.height else None,
             others=mates["record"].to_list(),
             merged=merged if len(merged) > 1 else [],
             split=flows["id"].sort().to_list(),

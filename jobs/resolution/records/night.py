@@ -90,10 +90,10 @@ def find_standing(config: ResolutionRun) -> dict[str, FoundFile]:
         place, model = run_place(scorer.model, "records.model"), Standing.among(files, "model")
         if not model.standing:
             raise refusal(place, "has no scorer: it is of scored pairs, or of an earlier version", "records.model")
-        taken, own = _settings(model), scoring_settings(scorer)
-        for name in own:
-            if name != "unlabelled" and taken.get(name) != own[name]:
-                values = f"{json.dumps(taken.get(name))}, and not {json.dumps(own[name])}"
+        taken, settings = _settings(model), scoring_settings(scorer)
+        for name in settings:
+            if name != "unlabelled" and taken.get(name) != settings[name]:
+                values = f"{json.dumps(taken.get(name))}, and not {json.dumps(settings[name])}"
                 raise refusal(place, f"its scorer has records.{name}={values}; set the same", "records.model")
     return files
 
@@ -215,8 +215,8 @@ def score_night(
         training=training,
     )
     kept, standing = run.do([keep], batch_size=None), Standing.among(run.sources.files, "standing")
-    own = pl.DataFrame(run.runner.store.read(kept.one(Scorers)))
-    if standing.standing and standing.frame("scorer")["digest"].equals(own["digest"]):
+    scorer = pl.DataFrame(run.runner.store.read(kept.one(Scorers)))
+    if standing.standing and standing.frame("scorer")["digest"].equals(scorer["digest"]):
         known = kept.one(RecordContents)
         work = ScoreChanged(group=RECORDS, records=records, learnt=learnt, contents=known, standing=standing)
         return run.do([work], batch_size=None).refs(ScoredPairs)

@@ -190,8 +190,8 @@ def score_records(run: Resolution, scorer: RecordScorer) -> JoinScores:
         name: files[name].identity for name in ("records", "second", "labelled", "clusters", "gold") if name in files
     }
     about, model = "records", Standing.among(files, "model")
-    used = with_model(scorer, model)
-    records = MessyRecords({name: one for name, one in versions.items() if name != "gold"}, used, config.seed)
+    scorer = with_model(scorer, model)
+    records = MessyRecords({name: one for name, one in versions.items() if name != "gold"}, scorer, config.seed)
     anew = TrainScorer(label="scorer", group=about, records=records)
     trained = run.do([TakeScorer(group=about, model=model) if model.standing else anew], batch_size=None)
     learnt, shares = trained.one(published.Agreements), trained.refs(published.TermFrequencies)

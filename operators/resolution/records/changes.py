@@ -40,15 +40,15 @@ def prepared_of(known: pl.DataFrame, schema: pl.Schema) -> pl.DataFrame:
 def pairs_with(prepared: pl.DataFrame, changed: pl.Series) -> pl.DataFrame:
     """Pairs that agree in all keys of a blocking rule and have a record that changed: ``left, right``, each once."""
     origin = [ORIGIN] if ORIGIN in prepared.columns else []
-    found = [pl.DataFrame(schema=dict.fromkeys(IDS, pl.String))]
+    frames = [pl.DataFrame(schema=dict.fromkeys(IDS, pl.String))]
     for keys in rules_of(prepared):
         rows = prepared.select(pl.col(ID).alias(IDS[1]), *keys, *origin).drop_nulls(keys)
         of_changed = rows.filter(pl.col(IDS[1]).is_in(changed.implode())).rename({IDS[1]: IDS[0]})
         both = of_changed.join(rows, on=keys)
         apart = [pl.col(name) != pl.col(f"{name}_right") for name in origin]
-        found.append(both.filter(pl.col(IDS[0]) != pl.col(IDS[1]), *apart).select(IDS))
+        frames.append(both.filter(pl.col(IDS[0]) != pl.col(IDS[1]), *apart).select(IDS))
     low, high = pl.min_horizontal(IDS), pl.max_horizontal(IDS)
-    return pl.concat(found).select(low.alias(IDS[0]), high.alias(IDS[1])).unique().sort(IDS)
+    return pl.concat(frames).select(low.alias(IDS[0]), high.alias(IDS[1])).unique().sort(IDS)
 
 
 def score_changed(

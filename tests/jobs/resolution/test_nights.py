@@ -150,6 +150,7 @@ def standing(nights):
     return StandingRecords.of(nights[1][1].path)
 
 
+@pytest.mark.slow
 def test_a_look_up_answers_what_a_run_with_the_record_does(nights, resolve, standing):
     records, runs, _ = nights
     outcomes = []
