@@ -222,7 +222,7 @@ def compared(data: DataSet, peers: Path | None) -> Iterator[Row]:
         sources = ids.with_columns(source_dataset=pl.Series(numbers).cast(pl.String))
         yield case.row("splink, one-to-one links at 0.5", best_links, sources, pairs, 0.5)
         name = "splink, one-to-one links at the best threshold*"
-        tried = [(bits, case.row(name, best_links, sources, pairs, 1 / (1 + 2.0**-bits))) for bits in BITS[::6]]
+        tried = [(bits, case.row(name, best_links, sources, pairs, 1 / (1 + 2.0**-bits))) for bits in (-8, -4, 4)]
         bits, row = max(tried, key=lambda one: one[1].metrics.f1)
         yield row._replace(setting=f"{bits:g} bits")
     labelled = labelled_pairs(pairs, data.gold)
@@ -232,11 +232,14 @@ def compared(data: DataSet, peers: Path | None) -> Iterator[Row]:
         yield case.row(f"ours, missing={missing}", ours, ids, pairs, missing)
         if data.source is not None:
             yield case.row(f"ours, missing={missing}, one_per_source", ours, ids, pairs, missing, numbers)
+    if data.source is not None:
+        kept = pairs.filter(pl.col("match_probability") >= 0.5)
+        yield case.row("ours, missing=zero, one_per_source, threshold=0", ours, ids, kept, "zero", numbers)
     more, *cost = alone(partial(scored, whole=True), data.records, settings, None)
     row = case.row("ours, all pairs within components scored", ours, ids, more, "zero", numbers)
     yield row._replace(setting=f"{more.height - pairs.height} pairs more, {cost[0]:.1f} s to score")
-    name = "ours, missing=zero, at the best prior*"
-    shifted = [(bits, case.row(name, ours, ids, lowered(pairs, bits), "zero")) for bits in range(0, 13, 2)]
+    name, rule = "ours at the best prior*", "zero" if data.source is None else "forbid"
+    shifted = [(bits, case.row(name, ours, ids, lowered(pairs, bits), rule, numbers)) for bits in range(-8, 13, 4)]
     bits, row = max(shifted, key=lambda one: one[1].metrics.f1)
     yield row._replace(setting=f"{bits:g} bits lower")
     if peers is not None:
