@@ -73,7 +73,7 @@ def _learning(frames: Frames, scorer: RecordScorer, num_records: int) -> Iterato
 
 def _doubts(frames: Frames, scorer: RecordScorer, num_records: int, prior: float) -> Iterator[str]:
     """What speaks against what was learnt."""
-    num_proposed = int(frames["blocking"]["num_new"].sum())
+    num_proposed = int(frames["blocking"]["num_new"].sum()) if "blocking" in frames else 0
     if (
         scorer.labelled
         and scorer.prior is None

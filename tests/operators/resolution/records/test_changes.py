@@ -24,7 +24,7 @@ def nights():
     records, gold = made(60, 3)
     clusters = pl.DataFrame([*gold.items()], ["record", "cluster"], orient="row")
     labelled = draw_labelled(frame(records), clusters, CONFIG, 0)
-    learnt = train_scorer(frame(records), labelled, CONFIG), term_frequencies(frame(records), CONFIG)
+    learnt = train_scorer(frame(records), labelled, CONFIG), term_frequencies(prepare(frame(records), CONFIG), CONFIG)
     later = [records]
     for seed in range(3):
         later.append(next_night(later[-1], 5, seed))
