@@ -63,7 +63,8 @@ def run(run: Resolution) -> None:
     export_canonical(run, graph)
     assess(run, graphs, questions, previous)
     explain_moves(run, graphs, previous)
-    if config.records is not None:
+    # Each prior solves all components, and a night those that changed.
+    if config.records is not None and config.previous is None:
         compare_priors(run, graphs, config.records.prior_factors)
     export_databases(run, graph)
 

@@ -103,7 +103,7 @@ class Scorer:
         train_share: of the clusters, from which labelled pairs are drawn; the others are left to measure with.
         num_labelled: pairs that are drawn, at most, out of all that the rules propose among the records of these.
         prior: share of matches among all proposed pairs; None: as among the labelled ones, which is right if these are
-            a fair sample, as those drawn are.
+            a fair sample. Those of a share s of the clusters are none: the odds of a match are 1 / s of what they are.
         calibration: what makes probabilities of its scores, by labels that it did not learn from; None: they are taken
             as they are.
         calibration_share: of the clusters, or of connected groups of labelled pairs, whose labels that is fitted to.
