@@ -263,3 +263,30 @@ def test_any_number_of_workers_gives_the_same_night(num_workers, nights, resolve
     other = resolve(records[1], *settings, "records.num_parts=3", run_job=run_job)
     same = ["scored_pairs", "record_contents", "night_counts", "clusters", "ledger", "ledger_pairs", "explanations"]
     assert [other.digests[name] for name in same] == [runs[1].digests[name] for name in same]
+
+
+def test_a_calibration_stands_with_its_scorer(resolve):
+    """A night takes it, and a look-up answers by it."""
+    settings = "records.calibration=beta", "records.train_share=0.5", "records.calibration_share=0.3"
+    first = resolve(BEFORE, resolve.gold, *settings)
+    standing = StandingRecords.of(first.path)
+    answers = [(record, standing.lookup(record)) for record in candidates(BEFORE, 12, 4)]
+    record, answer = next(one for one in answers if one[1].others and one[1].closest.match_probability < 0.999)
+    later = {**BEFORE, record["id"]: {name: record[name] for name in FIELDS}}
+    night = resolve(later, f"records.model={first.path}", f"previous={first.path}", *settings)
+    fitted, raw = (first.rows("calibration", stage=stage)[0] for stage in ("calibrated", "raw"))
+    assert night.rows("calibration") == [fitted]
+    assert fitted["ece"] != raw["ece"]
+    cluster = {row["record"]: row["id"] for row in night.rows("clusters")}
+    assert cluster[record["id"]] == answer.cluster
+    assert [one for one, id_ in cluster.items() if id_ == answer.cluster and one != record["id"]] == answer.others
+    scores = {row["left"]: row for row in night.rows("scored_pairs", right=record["id"])}
+    scores |= {row["right"]: row for row in night.rows("scored_pairs", left=record["id"])}
+    score = scores[answer.closest.other]["match_probability"]
+    c, a, b = fitted["parameters"]
+    odds = c + a * np.log(score) - b * np.log1p(-score) + fitted["shift"]
+    assert answer.closest.match_probability == pytest.approx(1.0 / (1.0 + np.exp(-odds)))
+    assert answer.closest.match_probability != pytest.approx(score, abs=1e-3)
+    bits = {name: value for name, _, value in answer.closest.bits}
+    assert sum(bits.values()) == pytest.approx(odds / np.log(2.0))
+    assert bits["calibration"] == pytest.approx((odds - np.log(score / (1.0 - score))) / np.log(2.0))
