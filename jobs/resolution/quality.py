@@ -149,12 +149,14 @@ class MeasureAgreement(Judged, unit=metrics.VERSION, stage="metrics", makes=[Met
         values |= cluster_metrics(overlaps(labels, true), zero) | {"lowest_precision": lowest_precision(_all(rows))}
         for name, (above, below) in self.named(rows).items():
             values[name] = float(np.sum(above) / np.sum(below)) if np.any(below) else float("nan")
-        absent = rows.filter("is_absent")["record"]
-        about: dict[str, Any] = {"graph": self.graph, "num_records": labels.size, "num_absent": absent.len()}
+        there = rows.filter(~pl.col("is_absent"), pl.col("true") >= 0).group_by("true").len()
+        absent = rows.filter("is_absent").join(there, on="true", how="left", maintain_order="left")
+        about: dict[str, Any] = {"graph": self.graph, "num_records": labels.size, "num_absent": absent.height}
         for name in [name for name in METRICS if name in values]:
             row = Metrics(metric=name, value=values[name], **about)
             yield row.fail("undefined", _UNDEFINED.get(name, _NO_PAIR)) if np.isnan(values[name]) else row
-        yield from (AbsentRecords(graph=self.graph, record=record) for record in absent)
+        for record, num in absent.select("record", pl.col("len").fill_null(0)).iter_rows():
+            yield AbsentRecords(graph=self.graph, record=record, num_others=num)
 
 
 class EstimateQuality(Judged, unit=estimates.VERSION, stage="estimates", makes=[Estimates]):
@@ -324,7 +326,7 @@ _SHOWS = {
         most=_NUM_SHOWN,
     ),
     "Records of gold that the prediction lacks": Show(
-        AbsentRecords, "Each counts as a cluster of its own.", "record", most=_NUM_SHOWN
+        AbsentRecords, "Each counts as a cluster of its own.", "record num_others", most=_NUM_SHOWN
     ),
 }
 

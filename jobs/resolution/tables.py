@@ -255,6 +255,7 @@ class Metrics(OfGraph, name="metrics"):
 
 class AbsentRecords(OfGraph, name="absent_records", has_status=False):
     record: str = key("a record of gold that no pair has, or no row of the records")
+    num_others: int = doc("records of its gold cluster that are there", "records", heading="others of its cluster")
 
 
 class Estimates(OfGraph, name="estimates"):

@@ -37,7 +37,7 @@ HERE = Path(__file__).parent
 VARIABLE = "TILTMETER_GOLDEN"
 TOLERANCE, AGREEMENT = 1e-3, 1e-5
 """Of the size of a column, what a run may differ by from what is recorded, and two recordings from each other."""
-PLACES = ("cluster", "export", "exports", "run_dir", "series", "store")
+PLACES = ("cluster", "exports", "run_dir", "series", "store")
 ADDED = ("canonical",)
 """Settings that came later, and are no part of what a run is known by where they are null."""
 OF_MACHINES = ("plan",)
@@ -133,7 +133,9 @@ def _tables(run_dir: Path) -> tuple[str, dict[str, dict[str, str]]] | None:
     if record["status"] != "succeeded" or record["job"] in OF_MACHINES:
         return None
     settings = yaml.load((run_dir / "config.yaml").read_bytes(), yaml.CSafeLoader)
-    known = {k: v for k, v in settings.items() if k not in PLACES and not (k in ADDED and v is None)}
+    # What goes to databases changes no table; what `corpus_export` exports are its tables.
+    aside = [*PLACES, *(["export"] if record["job"] == "entity_resolution" else [])]
+    known = {k: v for k, v in settings.items() if k not in aside and not (k in ADDED and v is None)}
     key = _checksum(json.dumps(_named(known), sort_keys=True))
     tables = {}
     for name in sorted(table for table, about in record["tables"].items() if about):

@@ -45,7 +45,7 @@ class Canonical:
     @pydantic.model_validator(mode="after")
     def _names_are_free(self) -> Self:
         if CLUSTER_ID in self.columns:
-            raise ValueError(f"canonical.columns: {CLUSTER_ID!r} is what ids of clusters are called; leave it out")
+            raise ValueError(f"canonical: {CLUSTER_ID!r} is what ids of clusters are called; leave it out")
         return self
 
     @property

@@ -159,7 +159,7 @@ def test_what_was_left_out_of_the_pairs_is_counted(ruled):
 def test_agreement_with_the_gold_clusters(ruled):
     outcome, expected = ruled
     check_metrics(outcome, expected, 1)
-    assert outcome.rows("absent_records") == [{"graph": "pairs", "record": "alone"}]
+    assert outcome.rows("absent_records") == [{"graph": "pairs", "record": "alone", "num_others": 0}]
 
 
 def check_metrics(outcome, expected, num_absent=0):
@@ -412,7 +412,7 @@ def test_records_are_scored_by_what_some_clusters_teach_and_measured_on_the_othe
     expected = Resolved(pairs, "forbid", -0.9, held_out, others=tuple(records["key"]))
     check_partition(outcome, expected)
     check_metrics(outcome, replace(expected, gold=held_out | {"Y9": 99}), 1)
-    assert outcome.rows("absent_records") == [{"graph": "records", "record": "Y9"}]
+    assert outcome.rows("absent_records") == [{"graph": "records", "record": "Y9", "num_others": 0}]
     assert outcome.rows("pair_counts")[0]["num_below_threshold"] == len(pairs) - len(expected.scored) > 0
     exported = pl.read_csv(outcome.path / "exports/clusters.csv")
     assert exported["cluster"].to_list() == sorted(expected.cluster.values())

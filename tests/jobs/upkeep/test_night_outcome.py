@@ -137,7 +137,7 @@ def test_gates_of_a_first_night_and_of_a_job_that_failed_are_not_compared(judged
     [
         (Gate("psychometrics", "pse", name="nobody"), r"fail_if\[0\].name=nobody: no job of the list .* bias, records"),
         (Gate("psychometrix", "pse"), r"fail_if\[0\].table=psychometrix: no such table is published; there are .*pse"),
-        (Gate("psychometrics", "pse", name="records"), r"fail_if\[0\].table=psychometrics: no such .*clusters"),
+        (Gate("psychometrics", "pse", name="records"), r"fail_if\[0\].table=psychometrics: no such .*metrics"),
         (Gate("psychometrics", "pce"), r"fail_if\[0\].column=pce: psychometrics has no such numbers; it has .*pse"),
         (Gate("psychometrics", "word"), r"fail_if\[0\].column=word: psychometrics has no such numbers"),
         (Gate("psychometrics", "flip_sd"), r"fail_if\[0\].column=flip_sd: has no interval .*difference=<number>"),
