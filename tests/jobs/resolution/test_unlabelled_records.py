@@ -27,7 +27,7 @@ FIELDS = {
 SETTINGS = {
     "fields": FIELDS,
     "blocking": [{"zip": None}, {"born": 7}],
-    "unlabelled": {"rules": [{"zip": None, "born": None}], "recall": 0.8, "sessions": [{"zip": None}, {"born": None}]},
+    "unlabelled": {"rules": [{"zip": None, "born": 10}], "recall": 0.8, "sessions": [{"zip": None}, {"born": 10}]},
 }
 
 
