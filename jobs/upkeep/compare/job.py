@@ -11,7 +11,8 @@ from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.job import Job
 from tiltmeter.jobs.runtime.table import schemas
 from tiltmeter.jobs.upkeep.compare.config import ComparisonRun
-from tiltmeter.jobs.upkeep.compare.logs import Systems, TwoLogs, compare_logs, find_logs
+from tiltmeter.jobs.upkeep.compare.logs import TwoLogs, find_logs, pairs_of
+from tiltmeter.jobs.upkeep.compare.systems import Systems, systems_table
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,8 @@ def find_runs(config: ComparisonRun) -> TwoRuns:
 def run(run: Run[ComparisonRun, TwoRuns | TwoLogs]) -> None:
     """Compare settings, inputs, versions and tables, or two systems; publish what differs."""
     if isinstance(run.sources, TwoLogs):
-        run.directory.write_table("systems", compare_logs(run.config.logs, run.sources))
+        logs = run.config.logs
+        run.directory.write_table("systems", systems_table(pairs_of(logs, run.sources), logs.cluster, logs.level))
         return
     comparison = Comparison(run.sources.before, run.sources.after, run.config.job)
     run.directory.write_table("changes", comparison.changes())

@@ -4,46 +4,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
 
-import numpy as np
 import polars as pl
-import pyarrow as pa
 import pydantic
 from pydantic import ConfigDict, Field
 
 from tiltmeter.jobs.runtime.settings.fields import Words
-from tiltmeter.jobs.runtime.table import Estimate, Table, doc, key, table_from
 from tiltmeter.jobs.runtime.wording import plural, verb
-from tiltmeter.operators.statistics.multiplicity import benjamini_hochberg
-from tiltmeter.operators.statistics.paired_items import paired_items
-from tiltmeter.operators.statistics.units import each, units_of
+from tiltmeter.jobs.upkeep.compare.pairs import Pair
 from tiltmeter.storage.corpora.sources import FoundFile, find_files
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.item_logs import ItemLog, LogColumns, label_in, number_in, read_item_log, task_of
 
 _NO_TASK = "items"
-
-
-class Systems(Table, name="systems"):
-    task: str = key("that the items are of, by the names of files of lm-evaluation-harness; or items")
-    score: str = key("column of the scores")
-    num_items: int = doc("that both systems have a score for", "items")
-    num_clusters: int = doc("clusters of them, which are the units; items, where they have none", "clusters")
-    first: float = doc("mean score of the first system")
-    second: float = doc("mean score of the second system")
-    difference: Estimate = doc(
-        "second less first", interval="the interval of difference, paired by item, over clusters"
-    )
-    p: float = doc(
-        "two-sided, by signs of clusters: either system is as likely to be ahead in each; null if under 6 differ"
-    )
-    q: float = doc("p adjusted for the number of scores, by Benjamini and Hochberg")
-    first_only: int | None = doc(
-        "items that the first system alone gets right; null unless all scores are 0 or 1", "items"
-    )
-    second_only: int | None = doc("items that the second system alone gets right", "items")
-    mcnemar_p: float | None = doc(
-        "p, which is that of McNemar's exact test where all scores are 0 or 1; null elsewhere"
-    )
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid", coerce_numbers_to_str=True))
@@ -99,7 +71,7 @@ def find_logs(logs: Logs) -> TwoLogs:
     """The files of both systems.
 
     Raises:
-        InputError: if a path names none, or as :func:`compare_logs` of one system.
+        InputError: if a path names none, or as :func:`pairs_of` of one system.
     """
     files = TwoLogs(find_files(logs.first, "logs.first"), find_files(logs.second, "logs.second"))
     for side in ("first", "second"):
@@ -107,8 +79,8 @@ def find_logs(logs: Logs) -> TwoLogs:
     return files
 
 
-def compare_logs(logs: Logs, files: TwoLogs) -> pa.Table:
-    """The table ``systems``: a row for each task and score.
+def pairs_of(logs: Logs, files: TwoLogs) -> list[Pair]:
+    """What is compared: a pair for each task and score.
 
     Raises:
         InputError: if a file lacks a column, an item comes twice, or one of the systems lacks more items than lines of
@@ -118,14 +90,19 @@ def compare_logs(logs: Logs, files: TwoLogs) -> pa.Table:
     first, second = _of_one_task(first, second)
     _check_items(first, second)
     both = first.rows.join(second.rows.drop("cluster"), on=["task", "item"], suffix="_second", maintain_order="left")
-    rows = [
-        _row(task, of_task, logs, place)
+    return [
+        Pair(task, score, "first", "second", _items(of_task, place))
         for (task,), of_task in both.partition_by("task", maintain_order=True, as_dict=True).items()
-        for place in range(len(logs.score))
+        for place, score in enumerate(logs.score)
     ]
-    for row, q in zip(rows, benjamini_hochberg(np.array([row.p for row in rows], dtype=np.float64)), strict=True):
-        row.q = float(q)
-    return table_from(rows, Systems)
+
+
+def _items(both: pl.DataFrame, place: int) -> pl.DataFrame:
+    """The columns of :data:`.pairs.ITEMS`: every line is one repeat."""
+    scores = {"first": pl.col(f"score_{place}"), "second": pl.col(f"score_{place}_second")}
+    variances = {f"{side}_variance": pl.lit(None, pl.Float64) for side in scores}
+    repeats = {f"{side}_repeats": pl.lit(1, pl.Int32) for side in scores}
+    return both.select("item", "cluster", **scores, **variances, **repeats)
 
 
 # --- reading --------------------------------------------------------------------------------------------------------
@@ -178,28 +155,3 @@ def _check_items(first: _System, second: _System) -> None:
         if missing.len() > other.num_left_out:
             lacks = f"lacks {plural(missing.len(), 'item')} of logs.{names[1]}, such as {missing[0]!r}"
             raise InputError(f"logs.{names[0]}: {lacks}; only systems on the same items can be compared")
-
-
-# --- comparing ------------------------------------------------------------------------------------------------------
-
-
-def _row(task: str, both: pl.DataFrame, logs: Logs, place: int) -> Systems:
-    clusters = both["cluster"].to_list()
-    units = units_of(clusters, f"value of {logs.cluster}") if logs.cluster else each(both.height, "item")
-    first, second = (both[f"score_{place}{ending}"].to_numpy() for ending in ("", "_second"))
-    comparison = paired_items(first, second, units, logs.level)
-    difference = comparison.difference
-    row = Systems(
-        task=task,
-        score=logs.score[place],
-        num_items=first.size,
-        num_clusters=units.num,
-        first=float(first.mean()),
-        second=float(second.mean()),
-        difference=Estimate(difference.value, difference.low, difference.high),
-        p=difference.p,
-        first_only=comparison.first_only,
-        second_only=comparison.second_only,
-        mcnemar_p=comparison.mcnemar_p,
-    )
-    return row.fail("too_few_units", difference.reason) if difference.too_few else row

@@ -17,8 +17,9 @@ from tiltmeter.jobs.changes.comparing import common_tables, compare
 from tiltmeter.jobs.changes.past_runs import past_run, run_under_way
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.draws import draws_of, with_draws
-from tiltmeter.jobs.upkeep.compare.logs import Logs, compare_logs, find_logs
+from tiltmeter.jobs.upkeep.compare.logs import Logs, find_logs, pairs_of
 from tiltmeter.jobs.upkeep.compare.logs_page import page_of_systems
+from tiltmeter.jobs.upkeep.compare.systems import systems_table
 from tiltmeter.jobs.upkeep.overnight.tables import Changes, Jobs
 from tiltmeter.operators.statistics.paired_items import paired_items
 from tiltmeter.operators.statistics.units import each, units_of
@@ -237,12 +238,16 @@ def systems():
     return [[sample(number, float(acc)) for number, acc in enumerate(row)] for row in right], right
 
 
+def compared_systems(settings):
+    return systems_table(pairs_of(settings, find_logs(settings)), settings.cluster, settings.level)
+
+
 def rows_of(settings):
-    return compare_logs(settings, find_logs(settings)).to_pylist()
+    return compared_systems(settings).to_pylist()
 
 
 def page_of(settings):
-    return page_of_systems(settings, pl.DataFrame(compare_logs(settings, find_logs(settings))))
+    return page_of_systems(settings, pl.DataFrame(compared_systems(settings)))
 
 
 def test_systems_are_compared_item_by_item_whatever_the_order_of_the_lines(logs, systems):
