@@ -1,5 +1,6 @@
 """The page of `compare`."""
 
+from dataclasses import replace
 from typing import Any
 
 from tiltmeter.jobs.changes.comparing import common_tables
@@ -12,12 +13,14 @@ from tiltmeter.jobs.report.page import Body
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.published import Frames
 from tiltmeter.jobs.upkeep.compare.logs_page import page_of_systems
+from tiltmeter.jobs.upkeep.compare.logs_table import logs_section
 
 
 def page(run: Run[Any, Any], frames: Frames) -> Body:
     """What changed from an earlier run to a later one, or how two systems differ."""
     if "systems" in frames:
-        return page_of_systems(run.config.logs, frames["systems"])
+        body = page_of_systems(run.config.logs, frames["systems"])
+        return replace(body, sections=[*body.sections, logs_section(frames["logs"], run.config.logs.unscored)])
     before, after, changes = run.sources.before, run.sources.after, frames["changes"]
     findings = change_findings(changes, len(common_tables(before, after)))
     judged = [Paragraph(sentence)] if (sentence := judgements(frames["differences"])) else []

@@ -27,6 +27,8 @@ class Pair(NamedTuple):
             null where nothing says what items share.
         num_unscored: repeats of these items without a score, of both systems, and what is known of why: such as
             ``{"error": 3, "refusal": 1}`` beside each.
+        matched_by: ``item`` or ``content``: by which the items of both were found to be the same.
+        num_missing: items of each system that the other one lacks.
     """
 
     task: str
@@ -35,3 +37,5 @@ class Pair(NamedTuple):
     second: str
     items: pl.DataFrame
     num_unscored: tuple[dict[str, int], dict[str, int]] = ({}, {})
+    matched_by: str = "item"
+    num_missing: tuple[int, int] = (0, 0)

@@ -1,10 +1,13 @@
 """Logs of evaluation harnesses: JSON lines, an object for each item, some of whose columns lie within others."""
 
+import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
+
+import polars as pl
 
 from tiltmeter.storage.bad_records import BadRecords, collect
 from tiltmeter.storage.corpora.packed import unpacked
@@ -15,6 +18,7 @@ from tiltmeter.storage.records.objects import json_line
 
 _TASK = re.compile(r"samples_(.+)_\d{4}-\d{2}-\d{2}(T[\d.-]+)?\.jsonl(\.\w+)?")
 _ABSENT = object()
+_BLOCK_BYTES = 2**25
 
 
 @dataclass(frozen=True)
@@ -97,6 +101,67 @@ def read_item_log(uri: str, name: str, columns: LogColumns) -> ItemLog:
     return log
 
 
+def read_cells(uri: str, name: str, columns: LogColumns) -> tuple[pl.DataFrame, int]:
+    """The same columns as text, a number or an object as JSON writes it, and how many lines were left out.
+
+    Where no line has a fault Polars reads the file, ten times as fast; else :func:`read_item_log`, which names faults.
+    """
+    if (sound := _sound_cells(uri, columns)) is not None:
+        bad = BadRecords()
+        bad.read(redacted(uri), sound.height)
+        collect(bad)
+        return sound, 0
+    log = read_item_log(uri, name, columns)
+    meaning = dict.fromkeys(log.values, _text) | dict.fromkeys(columns.labels, label_in)
+    cells = {path: [meaning[path](value) for value in values] for path, values in log.values.items()}
+    return pl.DataFrame(cells, dict.fromkeys(cells, pl.String)), sum(row["num"] for row in log.bad.rows())
+
+
+def _sound_cells(uri: str, columns: LogColumns) -> pl.DataFrame | None:
+    paths = dict.fromkeys([*columns.settings, *columns.only])
+    try:
+        with opened(uri) as packed:
+            blocks = [_block(block, [*paths]) for block in _blocks(unpacked(packed))]
+    except (pl.exceptions.PolarsError, UnicodeError):
+        return None
+    cells = pl.concat(blocks).with_columns(pl.col(*columns.labels, *columns.only).str.strip_chars()) if blocks else None
+    if cells is None or any(cells[path].null_count() == cells.height for path in paths):
+        return None
+    cells = cells.filter(pl.lit(True), *(pl.col(path) == value for path, value in columns.only.items()))
+    labels, numbers = cells.select(columns.labels), cells.select(columns.numbers)
+    is_label = ~pl.all().is_in([""]) & ~pl.all().str.contains(r"^[\[{]")
+    is_number = pl.all().is_in(["true", "false"]) | pl.all().cast(pl.Float64, strict=False).is_finite()
+    faulty = [*labels.select(is_label).iter_columns(), *numbers.select(is_number).iter_columns()]
+    is_sound = cells.height > 0 and all(column.sum() == cells.height for column in faulty)
+    return cells.select(*columns.settings) if is_sound else None
+
+
+def _blocks(file: BinaryIO) -> Iterator[bytes]:
+    while block := file.read(_BLOCK_BYTES):
+        yield block + file.readline()
+
+
+def _block(block: bytes, paths: Sequence[str]) -> pl.DataFrame:
+    rows = pl.read_ndjson(block, schema=_schema(paths))
+    columns = {path: pl.col(path.partition(".")[0]) for path in paths}
+    for path in paths:
+        for part in path.split(".")[1:]:
+            columns[path] = columns[path].struct.field(part)
+    return rows.select(**columns)
+
+
+def _schema(paths: Sequence[str]) -> dict[str, Any]:
+    inner: dict[str, list[str]] = {}
+    for path in paths:
+        head, _, rest = path.partition(".")
+        inner.setdefault(head, []).append(rest)
+    return {head: pl.Struct(_schema(rests)) if all(rests) else pl.String for head, rests in inner.items()}
+
+
+def _text(value: Any) -> str | None:
+    return value if value is None or isinstance(value, str) else json.dumps(value)
+
+
 def _check_columns(log: ItemLog, columns: LogColumns, seen: set[str], first: dict[str, Any] | None) -> None:
     reasons = log.bad.reasons(log.name.partition(": ")[2])
     if first is None:
@@ -110,6 +175,11 @@ def _check_columns(log: ItemLog, columns: LogColumns, seen: set[str], first: dic
     if not log.lines:
         wanted = ", ".join(f"{path} {value!r}" for path, value in columns.only.items())
         raise InputError(f"{log.name} has no line with {wanted}, which {columns.setting} asks for")
+
+
+def first_record(uri: str) -> dict[str, Any]:
+    """The first line that is an object; empty if none is."""
+    return next((record for _, record in _records(uri, redacted(uri), BadRecords())), {})
 
 
 def _records(uri: str, file: str, bad: BadRecords) -> Iterator[tuple[int, dict[str, Any]]]:

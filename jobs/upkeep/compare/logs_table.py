@@ -1,0 +1,88 @@
+"""The table of `compare` of what the logs hold, and how a page shows it."""
+
+from collections.abc import Sequence
+
+import polars as pl
+import pyarrow as pa
+
+from tiltmeter.jobs.report.grids import count, grid, optional, text
+from tiltmeter.jobs.report.html.elements import Section
+from tiltmeter.jobs.runtime.table import Table, doc, key, table_from
+from tiltmeter.jobs.runtime.wording import listed
+from tiltmeter.jobs.upkeep.compare.log_systems import System
+from tiltmeter.jobs.upkeep.compare.pairs import Pair
+from tiltmeter.storage.item_logs import NO_TASK
+
+
+class LogScores(Table, name="logs"):
+    system: str = key("first, second, or as logs.others names it")
+    task: str = key("that the items are of, as the log names it")
+    score: str = key("of each item, as the log names it")
+    format: str = doc("of the files: Inspect, lm-eval, JSON lines or table")
+    num_files: int = doc("of the system, all its tasks together", "files")
+    num_unfinished: int = doc("of these, logs of runs that failed or did not end", "files")
+    num_items: int = doc("of the task", "items")
+    num_repeats: int = doc("of all items, with a score or without", "repeats")
+    num_unscored: int = doc("of these repeats, without a score: left out, or 0 with logs.unscored=zero", "repeats")
+    reasons: str = doc("why they have none, by the log's own words where it has some")
+    num_edited: int | None = doc("scores that were changed after the run; null where the log does not tell", "repeats")
+    num_replaced: int = doc("records of which a file had a later one for the same item, all tasks together", "records")
+    num_missing: int = doc("items that a system lacks with which it is compared", "items")
+    matched_by: str = doc("by what its items were found in other logs: item, content; empty where it is not compared")
+
+
+def logs_table(systems: Sequence[System], pairs: Sequence[Pair]) -> pa.Table:
+    """The table ``logs``: a row for each system, task and score."""
+    return table_from([row for system in systems for row in _rows(system, pairs)], LogScores)
+
+
+def _rows(system: System, pairs: Sequence[Pair]) -> list[LogScores]:
+    counts = system.rows.group_by("task", "score", maintain_order=True).agg(
+        num_items=pl.col("item").n_unique(),
+        num_repeats=pl.len(),
+        num_edited=pl.when(pl.col("edited").null_count() < pl.len()).then(pl.col("edited").sum()),
+        reasons=pl.col("reason").drop_nulls().value_counts(sort=True),
+    )
+    return [_row(system, row, pairs) for row in counts.to_dicts()]
+
+
+def _row(system: System, counts: dict[str, object], pairs: Sequence[Pair]) -> LogScores:
+    reasons = {row["reason"]: row["count"] for row in counts.pop("reasons")}
+    tasks, score = (counts["task"], NO_TASK), counts["score"]
+    of_it = [pair for pair in pairs if pair.task in tasks and pair.score == score and system.name in pair[2:4]]
+    return LogScores(
+        system=system.name,
+        format=system.logs[0].format,
+        num_files=len(system.logs),
+        num_unfinished=sum(not log.is_complete for log in system.logs),
+        num_unscored=sum(reasons.values()),
+        reasons=listed([f"{num:,} {reason}" for reason, num in reasons.items()]),
+        num_replaced=sum(log.num_replaced for log in system.logs),
+        num_missing=max((pair.num_missing[pair.second == system.name] for pair in of_it), default=0),
+        matched_by=listed(sorted({pair.matched_by for pair in of_it})),
+        **counts,
+    )
+
+
+def logs_section(logs: pl.DataFrame, unscored: str) -> Section:
+    """What the logs hold; arguments: the table, and ``logs.unscored``."""
+    taken = "count as 0" if unscored == "zero" else "are left out"
+    table = grid(
+        f"What the logs hold. Repeats without a score {taken}; items that a log lacks are left out of the comparison.",
+        logs,
+        "system",
+        *(["task"] if logs["task"].n_unique() > 1 else []),
+        "score",
+        "format",
+        count("num_files", "files"),
+        count("num_unfinished", "of runs that did not end"),
+        count("num_items", "items"),
+        count("num_repeats", "repeats"),
+        count("num_unscored", "without a score"),
+        optional(text("reasons", "why")),
+        count("num_edited", "edited"),
+        count("num_replaced", "replaced"),
+        count("num_missing", "missing elsewhere"),
+        text("matched_by", "matched by"),
+    )
+    return Section("logs", "Logs", [table])
