@@ -2,8 +2,6 @@
 
 import struct
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import BinaryIO
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
@@ -11,8 +9,6 @@ import pyarrow as pa
 
 from tiltmeter.storage.corpora.packed import TooTightlyPacked, check_growth
 from tiltmeter.storage.errors import InputError
-from tiltmeter.storage.files.files import opened
-from tiltmeter.storage.files.redaction import redacted
 
 _HEADER_BYTES = 30
 _NAMES_AT = 26
@@ -64,14 +60,3 @@ def _unpacked(raw: bytes, info: ZipInfo, where: str) -> bytes:
     if info.compress_type == _STORED:
         return raw
     raise InputError(f"{where} is packed by method {info.compress_type}; 0, 8 and 93 (Zstandard) can be read")
-
-
-@contextmanager
-def opened_archive(uri: str) -> Iterator[Archive]:
-    """A zip file.
-
-    Raises:
-        InputError: if it is damaged.
-    """
-    with opened(uri) as file:
-        yield Archive(file, redacted(uri))

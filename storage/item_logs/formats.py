@@ -76,10 +76,7 @@ def _table(uri: str, name: str, wanted: ScoreColumns) -> ScoreLog:
         look_through(uri, [*settings], name, rules=rules)
     collect(bad)
     rows = read_records(uri, [*settings], rules=rules)
-    whole = (
-        rows.select(cs.float().is_null() | (cs.float() == cs.float().round())).select(pl.all().all()).row(0, named=True)
-    )
-    cells = rows.with_columns(pl.col(column).cast(pl.Int64) for column, is_whole in whole.items() if is_whole)
+    cells = rows.with_columns(cs.float().cast(pl.String).str.strip_suffix(".0"))
     cells = cells.select(pl.all().cast(pl.String).str.strip_chars())
     cells = cells.filter(pl.lit(True), *(pl.col(column) == value for column, value in wanted.only.items()))
     num_left_out = sum(row["num"] for row in bad.rows() if row["kind"] == "bad")

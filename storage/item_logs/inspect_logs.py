@@ -7,7 +7,7 @@ journal.
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import polars as pl
@@ -16,8 +16,8 @@ from tiltmeter.storage.corpora.packed import unpacked
 from tiltmeter.storage.errors import InputError, choices
 from tiltmeter.storage.files.files import opened
 from tiltmeter.storage.files.redaction import redacted
-from tiltmeter.storage.item_logs.archives import Archive, opened_archive
-from tiltmeter.storage.item_logs.lines import label_in
+from tiltmeter.storage.item_logs.archives import Archive
+from tiltmeter.storage.item_logs.lines import label_in, value_in
 from tiltmeter.storage.item_logs.scores import SCORES, ScoreColumns, ScoreLog
 
 _HEADER, _START, _SUMMARIES = "header.json", "_journal/start.json", "summaries.json"
@@ -36,20 +36,21 @@ def read_archive(uri: str, name: str, wanted: ScoreColumns) -> ScoreLog:
     Raises:
         InputError: if it is damaged, of another program, or lacks a score or a key of metadata.
     """
-    with opened_archive(uri) as archive:
+    where = f"{name}: {redacted(uri)}"
+    with opened(uri) as file:
+        archive = Archive(file, where)
         start = next((member for member in (_HEADER, _START) if member in archive.members), None)
         if start is None:
-            raise InputError(f"{name}: {redacted(uri)} is no log of Inspect: it has neither {_HEADER} nor {_START}")
-        return _log(
-            _json(archive.read(start), f"{name}: {redacted(uri)}"), _samples(archive, wanted), uri, name, wanted
-        )
+            raise InputError(f"{where} is no log of Inspect: it has neither {_HEADER} nor {_START}")
+        return _log(_json(archive.read(start), where), _samples(archive, wanted), where, wanted)
 
 
 def read_json(uri: str, name: str, wanted: ScoreColumns) -> ScoreLog:
     """The scores of a ``.json``; errors as of :func:`read_archive`."""
+    where = f"{name}: {redacted(uri)}"
     with opened(uri) as packed:
-        log = _json(unpacked(packed).read(), f"{name}: {redacted(uri)}")
-    return _log(log, log.get("samples") or [], uri, name, wanted)
+        log = _json(unpacked(packed).read(), where)
+    return _log(log, log.get("samples") or [], where, wanted)
 
 
 def _json(content: bytes, where: str) -> Any:
@@ -67,8 +68,7 @@ def _samples(archive: Archive, wanted: ScoreColumns) -> Iterator[dict[str, Any]]
         yield from found if isinstance(found, list) else [found]
 
 
-def _log(log: Any, samples: Iterable[Any], uri: str, name: str, wanted: ScoreColumns) -> ScoreLog:
-    where = f"{name}: {redacted(uri)}"
+def _log(log: Any, samples: Iterable[Any], where: str, wanted: ScoreColumns) -> ScoreLog:
     if not (isinstance(log, dict) and isinstance(log.get("eval"), dict) and isinstance(log.get("version"), int)):
         raise InputError(f"{where} is no log of Inspect: it has no version, or does not say what was evaluated")
     if log["version"] > _NEWEST:
@@ -93,29 +93,23 @@ def _rows(samples: list[dict[str, Any]], task: Mapping[str, Any], where: str, wa
     if not chosen:
         named = f"such score as logs.score={','.join(wanted.score)}; it has " if wanted.score else "scores"
         raise InputError(f"{where} has no {named}{choices(wanted.score[0], [*known]) if wanted.score else ''}")
-    item, cluster = _read_by(wanted.item or "id"), _read_by(f"metadata.{wanted.cluster}") if wanted.cluster else None
-    name, rows = _task(task), []
+    rows, task_name, cluster = [], _task(task), f"metadata.{wanted.cluster}"
     for sample, values in zip(samples, scored, strict=True):
-        said = (_content if wanted.whole else _summary)(sample)
-        shared = (
-            name,
-            label_in(item(sample)),
-            str(sample["epoch"]),
-            sample.get("uuid"),
-            json.dumps(said),
-            cluster and label_in(cluster(sample)),
-        )
-        for score in chosen:
-            none = "error" if sample.get("error") else "limit" if sample.get("limit") else "no score"
-            rows.append((*shared, score, *values.get(score, (None, none, None))))
+        none = "error" if sample.get("error") else "limit" if sample.get("limit") else "no score"
+        shared = {
+            "task": task_name,
+            "item": label_in(value_in(sample, wanted.item or "id")),
+            "repeat": str(sample["epoch"]),
+            "sample": sample.get("uuid"),
+            "content": json.dumps(_content(sample, wanted.whole)),
+            "cluster": label_in(value_in(sample, cluster)) if wanted.cluster else None,
+        }
+        rows += [(*shared.values(), score, *values.get(score, (None, none, None))) for score in chosen]
     frame = pl.DataFrame(rows, SCORES | {"content": pl.String}, orient="row").with_columns(pl.col("content").hash())
-    if cluster and (frame["cluster"].null_count() == frame.height or (frame["cluster"] == _UNREAD).any()):
-        keys = choices(
-            str(wanted.cluster), list(dict.fromkeys(key for one in samples for key in one.get("metadata") or {}))
-        )
-        raise InputError(
-            f"{where} has no text or number {wanted.cluster!r} in metadata, which logs.cluster names; it has {keys}"
-        )
+    if wanted.cluster and (frame["cluster"].null_count() == frame.height or (frame["cluster"] == _UNREAD).any()):
+        keys = choices(wanted.cluster, [*dict.fromkeys(key for one in samples for key in one.get("metadata") or {})])
+        what = f"text or number {wanted.cluster!r} in metadata, which logs.cluster names; it has {keys}"
+        raise InputError(f"{where} has no {what}")
     return frame.drop_nulls("item")
 
 
@@ -126,15 +120,6 @@ def _task(task: Mapping[str, Any]) -> str:
         f"{name}={value if isinstance(value, str) else json.dumps(value)}" for name, value in sorted(given.items())
     )
     return f"{task.get('task')}({words})" if words else str(task.get("task"))
-
-
-def _read_by(path: str) -> Callable[[Any], Any]:
-    def read(value: Any) -> Any:
-        for part in path.split("."):
-            value = value.get(part) if isinstance(value, dict) else None
-        return value
-
-    return read
 
 
 def _values(sample: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str | None, str | None, bool | None]]]:
@@ -149,16 +134,11 @@ def _values(sample: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str | None, 
             yield f"{scorer}.{key}" if several is not None else scorer, (text, reason, edited)
 
 
-def _content(sample: Mapping[str, Any]) -> Any:
-    messages = sample.get("input")
-    if isinstance(messages, list):
-        messages = [[message.get("role"), message.get("content")] for message in messages]
-    return [messages, sample.get("choices"), sample.get("target")]
-
-
-def _summary(sample: Mapping[str, Any]) -> Any:
-    """As much of the content as every summary has."""
+def _content(sample: Mapping[str, Any], whole: bool) -> Any:
+    """What the sample says; not whole, as much of it as every summary has."""
     messages, target = sample.get("input"), sample.get("target")
     texts = [message.get("content") for message in messages] if isinstance(messages, list) else [messages]
+    if whole:
+        return [texts, sample.get("choices"), target]
     said = [*texts, *(target if isinstance(target, list) else [target])]
     return [text[:_CUT_TO] if isinstance(text, str) else None for text in said]

@@ -43,7 +43,7 @@ class LogColumns:
         """What a line lacks; empty if nothing."""
         for names, meaning, kind in ((self.labels, label_in, "label"), (self.numbers, number_in, "number")):
             for path in names:
-                if meaning(_value(record, path)) is None:
+                if meaning(value_in(record, path)) is None:
                     return f"no {kind} in {path}, which {self.settings[path]} names"
         return ""
 
@@ -84,7 +84,7 @@ def read_item_log(uri: str, name: str, columns: LogColumns) -> ItemLog:
     first: dict[str, Any] | None = None
     for number, record in _records(uri, file, bad):
         first = record if first is None else first
-        values = [_value(record, path) for path in paths]
+        values = [value_in(record, path) for path in paths]
         seen.update(path for path, value in zip(paths, values, strict=True) if value is not _ABSENT)
         kept, wanted = values[: len(columns.settings)], values[len(columns.settings) :]
         if [*map(label_in, wanted)] != [*columns.only.values()]:
@@ -204,7 +204,8 @@ def task_of(uri: str) -> str | None:
     return match[1] if match else None
 
 
-def _value(record: dict[str, Any], path: str) -> Any:
+def value_in(record: dict[str, Any], path: str) -> Any:
+    """What a record has in a column, which may lie within others; a mark of its own where it has no such column."""
     if path in record:
         return record[path]
     value: Any = record

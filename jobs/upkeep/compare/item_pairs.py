@@ -1,6 +1,6 @@
 """Which items of two systems are the same, and what both score on each."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 import polars as pl
@@ -12,7 +12,6 @@ from tiltmeter.jobs.upkeep.compare.pairs import ITEMS, Pair
 from tiltmeter.storage.errors import InputError, choices
 from tiltmeter.storage.item_logs import NO_TASK
 
-_Tasks = Mapping[str, pl.DataFrame]
 _ENDS = {"first": "", "second": "_second"}
 
 
@@ -22,150 +21,126 @@ def pairs_between(systems: Sequence[System], logs: Logs) -> list[Pair]:
     A task or score of which no item has a score in both systems has none.
 
     Raises:
-        InputError: if two systems have other items, tasks or scores.
+        InputError: if two systems have other items or scores, or none in common.
     """
-    places = [*combinations(range(len(systems)), 2)] if logs.all_pairs else [(0, at) for at in range(1, len(systems))]
-    tasks = [_by_task(system) for system in systems]
-    ways = [_ways(*_of_one_task(tasks[one], tasks[other]), logs) for one, other in places]
-    if "content" in {way for of_pair in ways for way in of_pair.values()}:
-        systems = [with_contents(system, logs) for system in systems]
-        tasks = [_by_task(system) for system in systems]
-    made = [
-        _pairs((systems[one], systems[other]), _of_one_task(tasks[one], tasks[other]), way, logs)
-        for (one, other), way in zip(places, ways, strict=True)
-    ]
-    if not (pairs := [pair for of_two in made for pair in of_two]):
-        raise InputError(
-            "logs.first: no item has a score in two systems that are compared; see logs.values for which are"
+    two = [*combinations(systems, 2)] if logs.all_pairs else [(systems[0], other) for other in systems[1:]]
+    return [pair for both in two for pair in _pairs(both, logs)]
+
+
+def _pairs(systems: tuple[System, System], logs: Logs) -> Iterator[Pair]:
+    sides = _of_one_task([system.rows for system in systems])
+    by_content = sides[0]["task"].unique().to_list() if logs.match == "content" else _tasks_by_content(sides, logs)
+    if by_content:
+        sides = _of_one_task([with_contents(system, logs).rows for system in systems])
+        if any(side.filter(pl.col("task").is_in(by_content))["content"].null_count() for side in sides):
+            raise InputError("logs.match=content: the logs do not tell what items say; set logs.match=item")
+    sides = [_keyed(side, by_content) for side in sides]
+    missing = [_missing(one, other) for one, other in (sides, sides[::-1])]
+    _check_items(systems, missing, by_content, logs)
+    _check_scores(systems, sides, logs)
+    first, second = map(_of_items, sides)
+    both = first.join(second, on=["task", "score", "key"], suffix="_second", maintain_order="left")
+    both = both.drop_nulls(["value", "value_second"])
+    if both.is_empty():
+        others = f"{systems[0].setting} and {systems[1].setting}"
+        raise InputError(f"{others}: have no item in common that has a score in both; logs.item and logs.score choose")
+    num_missing = [dict(side["task"].value_counts().rows()) for side in missing]
+    for (task, score), items in both.partition_by("task", "score", as_dict=True, maintain_order=True).items():
+        found = _columns(items)
+        yield Pair(
+            str(task),
+            str(score),
+            systems[0].name,
+            systems[1].name,
+            found,
+            _num_unscored(sides, str(task), str(score)),
+            "content" if task in by_content else "item",
+            (num_missing[1].get(task, 0), num_missing[0].get(task, 0)),
         )
-    return pairs
 
 
-def _by_task(system: System) -> _Tasks:
-    return {
-        str(task): rows for (task,), rows in system.rows.partition_by("task", as_dict=True, maintain_order=True).items()
-    }
-
-
-def _of_one_task(first: _Tasks, second: _Tasks) -> tuple[_Tasks, _Tasks]:
+def _of_one_task(sides: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:
     """Systems of one task each are compared whatever it is called."""
-    if len(first) == len(second) == 1 and first.keys() != second.keys():
-        [one], [other] = first.values(), second.values()
-        return {NO_TASK: one}, {NO_TASK: other}
-    return first, second
+    names = [side["task"].unique().to_list() for side in sides]
+    is_named = names[0] == names[1] or any(len(tasks) > 1 for tasks in names)
+    return [side if is_named else side.with_columns(task=pl.lit(NO_TASK)) for side in sides]
 
 
-def _ways(first: _Tasks, second: _Tasks, logs: Logs) -> dict[str, str]:
-    """By task that both have, how its items are matched."""
-    return {task: logs.match or _way(first[task], second[task]) for task in first if task in second}
-
-
-def _way(first: pl.DataFrame, second: pl.DataFrame) -> str:
-    """By item, unless no item is in both, or one says something else in the other."""
-    one, other = (
-        rows.select("item", "content").unique("item", keep="first", maintain_order=True) for rows in (first, second)
+def _tasks_by_content(sides: Sequence[pl.DataFrame], logs: Logs) -> list[str]:
+    """Tasks of which no item has its id in both, or one says something else in the other."""
+    if logs.match:
+        return []
+    first, second = (side.select("task", "item", "content").unique(["task", "item"], keep="first") for side in sides)
+    both = first.join(second.with_columns(is_shared=True), on=["task", "item"], how="left")
+    differs = (pl.col("content") != pl.col("content_right")).any() | pl.col("is_shared").is_null().all()
+    tasks = (
+        both.join(second, on="task", how="semi").group_by("task").agg(pl.col("content").is_not_null().all() & differs)
     )
-    shared = one.join(other, on="item")
-    has_contents = one["content"].null_count() + other["content"].null_count() == 0
-    differ = (shared["content"] != shared["content_right"]).any()
-    return "content" if has_contents and (shared.is_empty() or differ) else "item"
+    return tasks.filter("content")["task"].to_list()
 
 
-def _pairs(
-    systems: tuple[System, System], tasks: tuple[_Tasks, _Tasks], ways: Mapping[str, str], logs: Logs
-) -> Iterator[Pair]:
-    _check_tasks(systems, tasks, logs)
-    keyed = {
-        task: [_keyed(system, side[task], way) for system, side in zip(systems, tasks, strict=True)]
-        for task, way in ways.items()
-    }
-    missing = {task: [_lacking(rows[at], rows[1 - at]) for at in (0, 1)] for task, rows in keyed.items()}
-    _check_items(systems, missing, ways, logs)
-    for task, (first, second) in keyed.items():
-        num_missing = (missing[task][1].len(), missing[task][0].len())
-        for score in _scores(systems, task, first, second, logs):
-            pair = _pair(systems, task, score, [side.filter(pl.col("score") == score) for side in (first, second)])
-            if not pair.items.is_empty():
-                yield pair._replace(matched_by=ways[task], num_missing=num_missing)
-
-
-def _keyed(system: System, rows: pl.DataFrame, way: str) -> pl.DataFrame:
+def _keyed(rows: pl.DataFrame, by_content: Sequence[str]) -> pl.DataFrame:
     """With what is the same of the same item; of items that say the same the first of a repeat is the other's first."""
-    if way == "item":
-        return rows.with_columns(key=pl.col("item"))
-    if rows["content"].null_count():
-        raise InputError(f"logs.match=content: {system.setting} does not tell what items say; set logs.match=item")
-    nth = pl.int_range(pl.len()).over("score", "repeat", "content")
-    return rows.with_columns(key=pl.concat_str("content", nth, separator="."))
+    if not by_content:
+        return rows.with_columns(key="item")
+    nth = pl.int_range(pl.len()).over("task", "score", "repeat", "content")
+    content = pl.concat_str("content", nth, separator=".")
+    return rows.with_columns(key=pl.when(pl.col("task").is_in(by_content)).then(content).otherwise("item"))
 
 
-def _lacking(one: pl.DataFrame, other: pl.DataFrame) -> pl.Series:
+def _missing(one: pl.DataFrame, other: pl.DataFrame) -> pl.DataFrame:
     """Items of the other that are not in one."""
-    return other.join(one, on="key", how="anti").unique("key", maintain_order=True)["item"]
-
-
-def _check_tasks(systems: tuple[System, System], tasks: tuple[_Tasks, _Tasks], logs: Logs) -> None:
-    for at in (0, 1):
-        lacking = [task for task in tasks[1 - at] if task not in tasks[at]]
-        if lacking and (logs.missing == "refuse" or len(lacking) == len(tasks[1 - at])):
-            has = f"it has {choices(lacking[0], [*tasks[at]])}"
-            raise InputError(f"{systems[at].setting}: has no task {lacking[0]!r} of {systems[1 - at].setting}; {has}")
+    items = other.select("task", "key", "item").unique(["task", "key"], keep="first", maintain_order=True)
+    return items.join(one, on=["task", "key"], how="anti", maintain_order="left")
 
 
 def _check_items(
-    systems: tuple[System, System], missing: Mapping[str, Sequence[pl.Series]], ways: Mapping[str, str], logs: Logs
+    systems: Sequence[System], missing: Sequence[pl.DataFrame], by_content: Sequence[str], logs: Logs
 ) -> None:
     """That each system has the items of the other, but for those of lines that were left out."""
-    for at in (0, 1) if logs.missing == "refuse" else ():
-        num = sum(items[at].len() for items in missing.values())
-        if num > systems[at].num_left_out:
-            task, item = next((task, items[at][0]) for task, items in missing.items() if items[at].len())
-            lacks = f"lacks {plural(num, 'item')} of {systems[1 - at].setting}, such as {item!r}"
-            why = " by content, as the ids mean other items in the two (logs.match=item takes them as they are)"
-            by = why if ways[task] == "content" and not logs.match else ""
-            advice = "only systems on the same items can be compared; logs.missing=leave_out leaves the others out"
-            raise InputError(f"{systems[at].setting}: {lacks}{by}; {advice}")
+    for system, other, items in zip(systems, systems[::-1], missing, strict=True):
+        if logs.missing == "refuse" and items.height > system.num_left_out:
+            lacks = f"lacks {plural(items.height, 'item')} of {other.setting}, such as {items['item'][0]!r}"
+            of_task = f" of task {items['task'][0]!r}" if items["task"][0] != NO_TASK else ""
+            why = " by content, as ids mean other items in the two (logs.match=item takes them as they are)"
+            advice = "only systems on the same items can be compared; logs.missing=leave_out leaves others out"
+            raise InputError(
+                f"{system.setting}: {lacks}{of_task}{why if by_content and not logs.match else ''}; {advice}"
+            )
 
 
-def _scores(
-    systems: tuple[System, System], task: str, first: pl.DataFrame, second: pl.DataFrame, logs: Logs
-) -> list[str]:
-    """Those that both have; those that are asked for by name both must have."""
-    names = [side["score"].unique(maintain_order=True).to_list() for side in (first, second)]
-    both = [name for name in names[0] if name in names[1]]
-    for at in (0, 1):
-        lacking = [name for name in names[1 - at] if name not in names[at]]
-        if lacking and (logs.score or not both):
-            has = f"of {systems[1 - at].setting}; it has {choices(lacking[0], names[at])}"
-            raise InputError(f"{systems[at].setting}: has no score {lacking[0]!r} of task {task!r} {has}")
-    return both
-
-
-def _pair(systems: tuple[System, System], task: str, score: str, sides: Sequence[pl.DataFrame]) -> Pair:
-    first, second = map(_of_items, sides)
-    both = first.join(second, on="key", suffix="_second", maintain_order="left")
-    if both.is_empty():
-        raise InputError(f"{systems[1].setting}: has no item of {systems[0].setting} in task {task!r}")
-    items = both.select(
-        "item",
-        pl.coalesce("cluster", "cluster_second"),
-        **{side: pl.col(f"value{end}") for side, end in _ENDS.items()},
-        **{f"{side}_variance": pl.col(f"variance{end}") for side, end in _ENDS.items()},
-        **{f"{side}_repeats": pl.col(f"repeats{end}").cast(ITEMS["first_repeats"]) for side, end in _ENDS.items()},
-    )
-    num_unscored = (_num_unscored(sides[0], second), _num_unscored(sides[1], first))
-    names = (systems[0].name, systems[1].name)
-    return Pair(task, score, *names, items.drop_nulls(["first", "second"]), num_unscored)
+def _check_scores(systems: Sequence[System], sides: Sequence[pl.DataFrame], logs: Logs) -> None:
+    """That the systems have a score in common, and those that are asked for in every task of both."""
+    names = [side.select("task", "score").unique(maintain_order=True) for side in sides]
+    has_common = not names[0].join(names[1], on=["task", "score"]).is_empty()
+    for at in (0, 1) if logs.score or not has_common else ():
+        lacking = names[1 - at].join(names[at], on=["task", "score"], how="anti").join(names[at], on="task", how="semi")
+        if not lacking.is_empty():
+            task, score = lacking.row(0)
+            has = choices(score, names[at].filter(task=task)["score"].to_list())
+            what = f"no score {score!r} of task {task!r} of {systems[1 - at].setting}; it has {has}"
+            raise InputError(f"{systems[at].setting}: has {what}")
 
 
 def _of_items(rows: pl.DataFrame) -> pl.DataFrame:
     """A row for each item: the mean of its repeats, their unbiased variance, and how many have a score."""
     value = pl.col("value")
-    return rows.group_by("key", maintain_order=True).agg(
+    return rows.group_by("task", "score", "key", maintain_order=True).agg(
         pl.col("item", "cluster").first(), value.mean(), variance=value.var(), repeats=value.count()
     )
 
 
-def _num_unscored(rows: pl.DataFrame, other: pl.DataFrame) -> dict[str, int]:
-    unscored = rows.filter(pl.col("reason").is_not_null()).join(other, on="key", how="semi")
-    return dict(unscored["reason"].value_counts(sort=True).rows())
+def _columns(both: pl.DataFrame) -> pl.DataFrame:
+    columns = {side: f"value{end}" for side, end in _ENDS.items()}
+    columns |= {f"{side}_{name}": f"{name}{end}" for name in ("variance", "repeats") for side, end in _ENDS.items()}
+    return both.select("item", pl.coalesce("cluster", "cluster_second"), **columns).cast(ITEMS)
+
+
+def _num_unscored(sides: Sequence[pl.DataFrame], task: str, score: str) -> tuple[dict[str, int], dict[str, int]]:
+    """Why repeats of common items have no score, and how many, in each system."""
+    first, second = (side.filter(pl.col("task") == task, pl.col("score") == score) for side in sides)
+    counts = (
+        one.drop_nulls("reason").join(other, on="key", how="semi")["reason"].value_counts(sort=True).rows()
+        for one, other in ((first, second), (second, first))
+    )
+    return dict(next(counts)), dict(next(counts))

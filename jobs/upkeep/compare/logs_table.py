@@ -1,6 +1,6 @@
 """The table of `compare` of what the logs hold, and how a page shows it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 import pyarrow as pa
@@ -36,32 +36,28 @@ def logs_table(systems: Sequence[System], pairs: Sequence[Pair]) -> pa.Table:
     return table_from([row for system in systems for row in _rows(system, pairs)], LogScores)
 
 
-def _rows(system: System, pairs: Sequence[Pair]) -> list[LogScores]:
+def _rows(system: System, pairs: Sequence[Pair]) -> Iterator[LogScores]:
     counts = system.rows.group_by("task", "score", maintain_order=True).agg(
         num_items=pl.col("item").n_unique(),
         num_repeats=pl.len(),
-        num_edited=pl.when(pl.col("edited").null_count() < pl.len()).then(pl.col("edited").sum()),
+        num_unscored=pl.col("reason").count(),
+        num_edited=pl.when(pl.col("edited").count() > 0).then(pl.col("edited").sum()),
         reasons=pl.col("reason").drop_nulls().value_counts(sort=True),
     )
-    return [_row(system, row, pairs) for row in counts.to_dicts()]
-
-
-def _row(system: System, counts: dict[str, object], pairs: Sequence[Pair]) -> LogScores:
-    reasons = {row["reason"]: row["count"] for row in counts.pop("reasons")}
-    tasks, score = (counts["task"], NO_TASK), counts["score"]
-    of_it = [pair for pair in pairs if pair.task in tasks and pair.score == score and system.name in pair[2:4]]
-    return LogScores(
-        system=system.name,
-        format=system.logs[0].format,
-        num_files=len(system.logs),
-        num_unfinished=sum(not log.is_complete for log in system.logs),
-        num_unscored=sum(reasons.values()),
-        reasons=listed([f"{num:,} {reason}" for reason, num in reasons.items()]),
-        num_replaced=sum(log.num_replaced for log in system.logs),
-        num_missing=max((pair.num_missing[pair.second == system.name] for pair in of_it), default=0),
-        matched_by=listed(sorted({pair.matched_by for pair in of_it})),
-        **counts,
-    )
+    for row in counts.to_dicts():
+        tasks, score = (row["task"], NO_TASK), row["score"]
+        of_it = [pair for pair in pairs if pair.task in tasks and pair.score == score and system.name in pair[2:4]]
+        row["reasons"] = listed([f"{reason['count']:,} {reason['reason']}" for reason in row["reasons"]])
+        yield LogScores(
+            system=system.name,
+            format=system.logs[0].format,
+            num_files=len(system.logs),
+            num_unfinished=sum(not log.is_complete for log in system.logs),
+            num_replaced=sum(log.num_replaced for log in system.logs),
+            num_missing=max((pair.num_missing[pair.second == system.name] for pair in of_it), default=0),
+            matched_by=listed(sorted({pair.matched_by for pair in of_it})),
+            **row,
+        )
 
 
 def logs_section(logs: pl.DataFrame, unscored: str) -> Section:
