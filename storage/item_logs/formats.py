@@ -63,7 +63,9 @@ def _lines(uri: str, name: str, wanted: ScoreColumns) -> ScoreLog:
     labels = [path for path in settings if path not in scores]
     columns = LogColumns(settings, wanted.only, labels=labels, numbers=() if wanted.is_mapped else scores)
     cells, num_left_out = read_cells(uri, name, columns)
-    return ScoreLog("JSON lines", _rows(cells, uri, item, scores, wanted), is_run=False, num_left_out=num_left_out)
+    return ScoreLog(
+        "JSON lines", _rows(cells, uri, item, scores, wanted), scores, is_run=False, num_left_out=num_left_out
+    )
 
 
 def _table(uri: str, name: str, wanted: ScoreColumns) -> ScoreLog:
@@ -80,7 +82,7 @@ def _table(uri: str, name: str, wanted: ScoreColumns) -> ScoreLog:
     cells = cells.select(pl.all().cast(pl.String).str.strip_chars())
     cells = cells.filter(pl.lit(True), *(pl.col(column) == value for column, value in wanted.only.items()))
     num_left_out = sum(row["num"] for row in bad.rows() if row["kind"] == "bad")
-    return ScoreLog("table", _rows(cells, uri, item, scores, wanted), is_run=False, num_left_out=num_left_out)
+    return ScoreLog("table", _rows(cells, uri, item, scores, wanted), scores, is_run=False, num_left_out=num_left_out)
 
 
 def _rows(cells: pl.DataFrame, uri: str, item: str, scores: tuple[str, ...], wanted: ScoreColumns) -> pl.DataFrame:

@@ -29,19 +29,21 @@ def read_harness(uri: str, name: str, wanted: ScoreColumns, first: Mapping[str, 
     Raises:
         InputError: as :func:`.read_item_log`; if there is no such metric, or one is a list.
     """
-    item, place = wanted.item or "doc_id", f"{name}: {redacted(uri)}"
-    metrics, known = _chosen(first[_METRICS], wanted, place), set(first[_METRICS])
+    item, place, known = wanted.item or "doc_id", f"{name}: {redacted(uri)}", sorted(first[_METRICS])
     while True:
+        metrics = [
+            metric for metric in known if not wanted.score or metric in {one.partition(",")[0] for one in wanted.score}
+        ]
         settings = wanted.settings(item, metrics) | {_FILTER: "logs.only", _METRICS: "logs.score", _HASH: "logs.match"}
         labels = [item, _FILTER, *([wanted.cluster] if wanted.cluster else [])]
         cells, num_left_out = read_cells(uri, name, LogColumns(settings, wanted.only, labels=labels))
-        lines = cells[_METRICS].drop_nulls().unique().sort()
-        if not (more := {metric for line in lines for metric in json.loads(line)} - known):
+        in_lines = {metric for line in cells[_METRICS].drop_nulls().unique() for metric in json.loads(line)}
+        if in_lines <= set(known):
             break
-        metrics, known = _chosen([*known, *more], wanted, place), known | more
+        known = sorted(in_lines.union(known))
     for metric in metrics:
         if not (lists := cells.filter(pl.col(metric).str.contains(r"^[\[{]"))).is_empty():
-            others = [other for other in sorted(known) if other != metric]
+            others = [other for other in known if other != metric]
             what = f"{metric} is {lists[metric][0]}, which is no number"
             raise InputError(
                 f"{place}: {what}; choose others by logs.score: {choices(metric, others) or 'it has none'}"
@@ -54,13 +56,7 @@ def read_harness(uri: str, name: str, wanted: ScoreColumns, first: Mapping[str, 
     others = {"task": pl.lit(task_of(uri) or NO_TASK), "item": pl.col(item), "content": pl.col(_HASH).hash()}
     others |= {"cluster": pl.col(wanted.cluster)} if wanted.cluster else {}
     rows = score_rows(kept, names, metrics, **others)
-    rows = rows.filter(pl.col("score").is_in([score for score in rows["score"].unique() if wanted.takes(score)]))
-    return ScoreLog("lm-eval", rows, num_left_out=num_left_out, num_replaced=cells.height - kept.height)
-
-
-def _chosen(metrics: list[str], wanted: ScoreColumns, place: str) -> list[str]:
-    named = {name.partition(",")[0] for name in wanted.score}
-    if not (chosen := [metric for metric in sorted(metrics) if not named or metric in named]):
-        names = f"logs.score={','.join(wanted.score)}"
-        raise InputError(f"{place} has no such score as {names}; it has {choices(wanted.score[0], metrics)}")
-    return chosen
+    scores = rows["score"].unique().sort().to_list()
+    rows = rows.filter(pl.col("score").is_in([score for score in scores if wanted.takes(score)]))
+    known = [*scores, *(metric for metric in known if metric not in metrics)]
+    return ScoreLog("lm-eval", rows, known, num_left_out=num_left_out, num_replaced=cells.height - kept.height)

@@ -73,26 +73,31 @@ def _log(log: Any, samples: Iterable[Any], where: str, wanted: ScoreColumns) -> 
         raise InputError(f"{where} is no log of Inspect: it has no version, or does not say what was evaluated")
     if log["version"] > _NEWEST:
         raise InputError(f"{where} is of version {log['version']} of Inspect's logs; up to {_NEWEST} can be read")
-    read = [sample for sample in samples if isinstance(sample, dict) and {"id", "epoch"} <= sample.keys()]
-    # Of a sample that was written again, as after an edit, the later one counts.
-    kept = {(json.dumps(sample["id"]), sample["epoch"]): sample for sample in read}
-    rows = _rows(list(kept.values()), log["eval"], where, wanted)
+    try:
+        read = [sample for sample in samples if isinstance(sample, dict) and {"id", "epoch"} <= sample.keys()]
+        # Of a sample that was written again, as after an edit, the later one counts.
+        kept = {(json.dumps(sample["id"]), sample["epoch"]): sample for sample in read}
+        rows, known = _rows(list(kept.values()), log["eval"], where, wanted)
+    except (AttributeError, TypeError, pl.exceptions.PolarsError) as error:
+        raise InputError(f"{where}: a sample is not as Inspect writes it: {error}") from error
     return ScoreLog(
         "Inspect",
         rows,
+        known,
         num_replaced=len(read) - len(kept),
         is_complete=log.get("status") == "success",
         version=label_in(log["eval"].get("task_version")),
     )
 
 
-def _rows(samples: list[dict[str, Any]], task: Mapping[str, Any], where: str, wanted: ScoreColumns) -> pl.DataFrame:
+def _rows(
+    samples: list[dict[str, Any]], task: Mapping[str, Any], where: str, wanted: ScoreColumns
+) -> tuple[pl.DataFrame, list[str]]:
     scored = [dict(_values(sample)) for sample in samples]
     known = dict.fromkeys(score for values in scored for score in values)
     chosen = [score for score in known if wanted.takes(score)]
-    if not chosen:
-        named = f"such score as logs.score={','.join(wanted.score)}; it has " if wanted.score else "scores"
-        raise InputError(f"{where} has no {named}{choices(wanted.score[0], [*known]) if wanted.score else ''}")
+    if not known:
+        raise InputError(f"{where} has no scores: all of its {len(samples):,} samples ended without one")
     rows, task_name, cluster = [], _task(task), f"metadata.{wanted.cluster}"
     for sample, values in zip(samples, scored, strict=True):
         none = "error" if sample.get("error") else "limit" if sample.get("limit") else "no score"
@@ -110,7 +115,7 @@ def _rows(samples: list[dict[str, Any]], task: Mapping[str, Any], where: str, wa
         keys = choices(wanted.cluster, [*dict.fromkeys(key for one in samples for key in one.get("metadata") or {})])
         what = f"text or number {wanted.cluster!r} in metadata, which logs.cluster names; it has {keys}"
         raise InputError(f"{where} has no {what}")
-    return frame.drop_nulls("item")
+    return frame.drop_nulls("item"), list(known)
 
 
 def _task(task: Mapping[str, Any]) -> str:

@@ -64,6 +64,7 @@ class ScoreLog(NamedTuple):
     rows: columns of :data:`SCORES`. ``sample`` is the same where several files have one sample, ``content`` is a hash
         of what an item says, ``value`` the score as it is written, ``reason`` the log's own word for why there is none,
         and ``edited`` whether it was changed afterwards; null where the log does not tell.
+    known: names of all scores in the file, read or not.
     is_run: whether a file is one run, so that several files of a task repeat its items.
     num_left_out: lines that could not be read.
     num_replaced: lines of which the file has a later one for the same item.
@@ -73,6 +74,7 @@ class ScoreLog(NamedTuple):
 
     format: str
     rows: pl.DataFrame
+    known: Sequence[str]
     is_run: bool = True
     num_left_out: int = 0
     num_replaced: int = 0
@@ -90,4 +92,5 @@ def score_rows(
         others: columns of :data:`SCORES`; null where it is not among them.
     """
     known = {name: others.get(name, pl.lit(None)).cast(kind) for name, kind in SCORES.items()}
-    return pl.concat([cells.select(**known | {"score": scores[path], "value": pl.col(path)}) for path in values])
+    of_each = [cells.select(**known | {"score": scores[path], "value": pl.col(path)}) for path in values]
+    return pl.concat([pl.DataFrame(schema=SCORES), *of_each])

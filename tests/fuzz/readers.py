@@ -17,7 +17,7 @@ import yaml
 from tests.fixtures.corpora import parquet, source, tar, zipped
 from tiltmeter.storage.bad_records import BadRecords
 from tiltmeter.storage.corpora.corpora import fields_of, read_pages, split
-from tiltmeter.storage.item_logs import LogColumns, number_in, read_item_log
+from tiltmeter.storage.item_logs import LogColumns, ScoreColumns, number_in, read_item_log, read_scores
 from tiltmeter.storage.records import labels, look_through, read_records, record_columns
 from tiltmeter.storage.records.stereoset import read_stereoset
 from tiltmeter.storage.relations.rules import read_mappings, read_rule_tags, read_rules
@@ -36,6 +36,12 @@ VECTORS = [{"word": word, "vector": [0.5, 0.25, number]} for number, word in enu
 LABELLED = [{"sentence": label, "gold_label": label} for label in ("stereotype", "anti-stereotype", "unrelated")]
 TRIPLES = [{"id": str(at), "target": "a", "bias_type": "b", "sentences": LABELLED} for at in range(3)]
 LOG = [{"doc_id": at, "doc": {"label": "a"}, "acc": at % 2, "filtered_resps": [["x", 1]]} for at in range(4)]
+
+
+def _logs() -> list[bytes]:
+    """Of Inspect and lm-evaluation-harness."""
+    folder = Path(__file__).parents[1] / "fixtures/logs"
+    return [path.read_bytes() for path in sorted(folder.glob("*/*/*")) if path.stat().st_size < 20_000]
 
 
 class Reader(NamedTuple):
@@ -99,6 +105,11 @@ def _log(path: str) -> None:
             number_in(value)
 
 
+def _scores(path: str) -> None:
+    for whole in (False, True):
+        read_scores(path, "logs.first", ScoreColumns(whole=whole))
+
+
 def _stereoset(path: str) -> None:
     for triple in read_stereoset(path):
         "".join(triple).encode()
@@ -149,4 +160,5 @@ READERS: dict[str, Reader] = {
     "rule tags": Reader([".txt", ".tsv"], _small("tags.txt"), read_rule_tags),
     "stereoset": Reader([".json"], [json.dumps({"data": {"intrasentence": TRIPLES}}).encode()], _stereoset),
     "evaluation logs": Reader([".jsonl"], [_lines(LOG)], _log, [".jsonl"]),
+    "scores of logs": Reader([".eval", ".json", ".jsonl", ".csv"], _logs(), _scores),
 }

@@ -77,8 +77,8 @@ def _read(name: str, setting: str, files: Sequence[FoundFile], logs: Logs, *, wh
     has_sample = pl.col("sample").is_not_null()
     # A run that was tried again keeps the samples of the failed one in its own log, too.
     rows = rows.filter(~has_sample | pl.struct("sample", "score").is_first_distinct()).drop("sample")
-    _check(rows, setting, logs)
-    _check_versions(read, setting)
+    _check_names(read, setting, logs)
+    _check_repeated(rows, setting, logs)
     return System(name, setting, files, [log._replace(rows=log.rows.clear()) for log in read], _scored(rows, logs))
 
 
@@ -98,7 +98,7 @@ def _scored(rows: pl.DataFrame, logs: Logs) -> pl.DataFrame:
     return rows.with_columns(pl.col("value").fill_null(0.0)) if logs.unscored == "zero" else rows
 
 
-def _check(rows: pl.DataFrame, setting: str, logs: Logs) -> None:
+def _check_repeated(rows: pl.DataFrame, setting: str, logs: Logs) -> None:
     key = pl.struct("task", "item", "score", "repeat")
     if rows.select(key.n_unique()).item() < rows.height:
         repeated = rows.filter(key.is_duplicated())["item"].unique().sort().to_list()
@@ -107,13 +107,14 @@ def _check(rows: pl.DataFrame, setting: str, logs: Logs) -> None:
             "give each item one score, tell its repeats apart by logs.repeat, choose lines by logs.only, or another"
         )
         raise InputError(f"{setting}: {names}; {advice} logs.item than {logs.item or 'the usual one'}")
+
+
+def _check_names(read: Sequence[ScoreLog], setting: str, logs: Logs) -> None:
+    """That scores are there that are asked for, and every task is of one version."""
+    known = list(dict.fromkeys(score for log in read for score in log.known))
     for name in logs.score:
-        if not any(replace(logs.columns, score=[name]).takes(score) for score in rows["score"].unique()):
-            known = choices(name, rows["score"].unique().sort().to_list())
-            raise InputError(f"{setting}: has no score {name!r}, which logs.score names; it has {known}")
-
-
-def _check_versions(read: Sequence[ScoreLog], setting: str) -> None:
+        if not any(replace(logs.columns, score=[name]).takes(score) for score in known):
+            raise InputError(f"{setting}: has no score {name!r}, which logs.score names; it has {choices(name, known)}")
     tasks = pl.concat([log.rows.select("task", version=pl.lit(log.version, pl.String)).head(1) for log in read])
     for (task,), of_task in tasks.drop_nulls().partition_by("task", as_dict=True, maintain_order=True).items():
         if len(versions := of_task["version"].unique().sort().to_list()) > 1:
