@@ -1,6 +1,7 @@
 """Which format a log has, by its content, and its scores."""
 
 import re
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 import polars as pl
@@ -32,7 +33,7 @@ def is_log(uri: str) -> bool:
 
 def _head(uri: str) -> bytes:
     with opened(uri) as file:
-        return file.read(_HEAD_BYTES) if file.peek(2).startswith(_ZIP) else unpacked(file).read(_HEAD_BYTES)
+        return unpacked(file).read(_HEAD_BYTES)
 
 
 def read_scores(uri: str, name: str, wanted: ScoreColumns) -> ScoreLog:
@@ -85,7 +86,7 @@ def _table(uri: str, name: str, wanted: ScoreColumns) -> ScoreLog:
     return ScoreLog("table", _rows(cells, uri, item, scores, wanted), scores, is_run=False, num_left_out=num_left_out)
 
 
-def _rows(cells: pl.DataFrame, uri: str, item: str, scores: tuple[str, ...], wanted: ScoreColumns) -> pl.DataFrame:
+def _rows(cells: pl.DataFrame, uri: str, item: str, scores: Sequence[str], wanted: ScoreColumns) -> pl.DataFrame:
     named = {name: column for name in ("cluster", "repeat", "task") if (column := getattr(wanted, name))}
     others = {"task": pl.lit(task_of(uri) or NO_TASK), "item": pl.col(item)}
     others |= {name: pl.col(column) for name, column in named.items()}

@@ -43,11 +43,9 @@ def read_harness(uri: str, name: str, wanted: ScoreColumns, first: Mapping[str, 
         known = sorted(in_lines.union(known))
     for metric in metrics:
         if not (lists := cells.filter(pl.col(metric).str.contains(r"^[\[{]"))).is_empty():
-            others = [other for other in known if other != metric]
+            numbers = choices(metric, [other for other in known if other != metric])
             what = f"{metric} is {lists[metric][0]}, which is no number"
-            raise InputError(
-                f"{place}: {what}; choose others by logs.score: {choices(metric, others) or 'it has none'}"
-            )
+            raise InputError(f"{place}: {what}; choose others by logs.score: {numbers or 'it has no others'}")
     kept = cells.unique([item, _FILTER], keep="last", maintain_order=True)
     has_filters = kept[_FILTER].n_unique() > 1
     names = {

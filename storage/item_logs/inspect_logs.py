@@ -61,8 +61,8 @@ def _json(content: bytes, where: str) -> Any:
 
 
 def _samples(archive: Archive, wanted: ScoreColumns) -> Iterator[dict[str, Any]]:
-    journal = sorted(filter(_JOURNAL.fullmatch, archive.members), key=lambda name: int(_JOURNAL.fullmatch(name)[1]))
-    summaries = [_SUMMARIES] if _SUMMARIES in archive.members else journal
+    journal = {int(match[1]): name for name in archive.members if (match := _JOURNAL.fullmatch(name))}
+    summaries = [_SUMMARIES] if _SUMMARIES in archive.members else [journal[number] for number in sorted(journal)]
     for member in [*filter(_SAMPLE.fullmatch, archive.members)] if wanted.whole or not summaries else summaries:
         found = _json(archive.read(member), member)
         yield from found if isinstance(found, list) else [found]

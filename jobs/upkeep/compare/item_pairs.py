@@ -67,10 +67,10 @@ def _of_one_task(sides: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:
 
 
 def _tasks_by_content(sides: Sequence[pl.DataFrame], logs: Logs) -> list[str]:
-    """Tasks of which no item has its id in both, or one says something else in the other."""
+    """Tasks of which no item has its id in both, or an id means several things."""
     if logs.match:
         return []
-    first, second = (side.select("task", "item", "content").unique(["task", "item"], keep="first") for side in sides)
+    first, second = (side.select("task", "item", "content").unique() for side in sides)
     both = first.join(second.with_columns(is_shared=True), on=["task", "item"], how="left")
     differs = (pl.col("content") != pl.col("content_right")).any() | pl.col("is_shared").is_null().all()
     tasks = (
@@ -133,7 +133,7 @@ def _of_items(rows: pl.DataFrame) -> pl.DataFrame:
 def _columns(both: pl.DataFrame) -> pl.DataFrame:
     columns = {side: f"value{end}" for side, end in _ENDS.items()}
     columns |= {f"{side}_{name}": f"{name}{end}" for name in ("variance", "repeats") for side, end in _ENDS.items()}
-    return both.select("item", pl.coalesce("cluster", "cluster_second"), **columns).cast(ITEMS)
+    return both.select("item", pl.coalesce("cluster", "cluster_second"), **columns).cast({**ITEMS})
 
 
 def _num_unscored(sides: Sequence[pl.DataFrame], task: str, score: str) -> tuple[dict[str, int], dict[str, int]]:
