@@ -47,7 +47,7 @@ def read_scores(uri: str, name: str, wanted: ScoreColumns) -> ScoreLog:
         InputError: if it can't be read, or lacks a column or every score.
     """
     head = _head(uri)
-    if head.startswith(_ZIP):
+    if head.startswith(_ZIP) or redacted(uri).endswith(".eval"):
         return inspect_logs.read_archive(uri, name, wanted)
     if _INSPECT.match(head):
         return inspect_logs.read_json(uri, name, wanted)

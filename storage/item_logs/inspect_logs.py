@@ -78,7 +78,7 @@ def _log(log: Any, samples: Iterable[Any], where: str, wanted: ScoreColumns) -> 
         # Of a sample that was written again, as after an edit, the later one counts.
         kept = {(json.dumps(sample["id"]), sample["epoch"]): sample for sample in read}
         rows, known = _rows(list(kept.values()), log["eval"], where, wanted)
-    except (AttributeError, TypeError, pl.exceptions.PolarsError) as error:
+    except (AttributeError, TypeError, UnicodeError, pl.exceptions.PolarsError) as error:
         raise InputError(f"{where}: a sample is not as Inspect writes it: {error}") from error
     return ScoreLog(
         "Inspect",

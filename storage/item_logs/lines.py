@@ -112,8 +112,8 @@ def read_cells(uri: str, name: str, columns: LogColumns) -> tuple[pl.DataFrame, 
         collect(bad)
         return sound, 0
     log = read_item_log(uri, name, columns)
-    meaning = dict.fromkeys(log.values, _text) | dict.fromkeys(columns.labels, label_in)
-    cells = {path: [meaning[path](value) for value in values] for path, values in log.values.items()}
+    labels = {path: [*map(label_in, log.values[path])] for path in columns.labels}
+    cells = {path: [*map(_text, values)] for path, values in (log.values | labels).items()}
     return pl.DataFrame(cells, dict.fromkeys(cells, pl.String)), sum(row["num"] for row in log.bad.rows())
 
 
@@ -159,7 +159,10 @@ def _schema(paths: Sequence[str]) -> dict[str, Any]:
 
 
 def _text(value: Any) -> str | None:
-    return value if value is None or isinstance(value, str) else json.dumps(value)
+    """Half a surrogate pair, which is no character, becomes a question mark."""
+    if isinstance(value, str):
+        return value.encode(errors="replace").decode()
+    return None if value is None else json.dumps(value)
 
 
 def _check_columns(log: ItemLog, columns: LogColumns, seen: set[str], first: dict[str, Any] | None) -> None:

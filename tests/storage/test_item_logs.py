@@ -20,7 +20,7 @@ INSPECT = Path(__file__).parents[1] / "fixtures/logs/inspect"
 
 CELLS = [
     {"id": 1, "doc": {"kind": " a ", "more": [1]}, "acc": 1.0, "note": "x"},
-    {"id": 2, "doc": {"kind": "é", "more": {}}, "acc": True, "note": None, "other": "}"},
+    {"id": 2, "doc": {"kind": "é", "more": {}}, "acc": False, "note": None, "other": "}"},
     {"id": 2**64 - 1, "doc": {"kind": 3.0}, "acc": "0.25", "note": ""},
     {"id": " four ", "doc": {"kind": True}, "acc": -1e-3, "note": [1, "b"]},
 ]
@@ -30,7 +30,7 @@ SETTINGS = {"id": "logs.item", "doc.kind": "logs.cluster", "acc": "logs.score", 
 def cells_of(path, only=None):
     columns = LogColumns(SETTINGS, only or {}, labels=["id", "doc.kind"], numbers=["acc"])
     cells, num_left_out = lines.read_cells(str(path), "logs.first", columns)
-    rows = cells.with_columns(pl.col("acc").replace({"true": "1"}).cast(pl.Float64)).rows()
+    rows = cells.with_columns(pl.col("acc").replace({"false": "0"}).cast(pl.Float64)).rows()
     return rows, num_left_out
 
 
