@@ -141,7 +141,7 @@ def test_files_of_a_folder_are_logs_by_their_ending_and_json_by_its_content(tmp_
     for name, text in names.items():
         (tmp_path / name).write_text(text)
     assert [name for name in names if is_log(str(tmp_path / name))] == ["a.eval", "b.jsonl", "c.jsonl.gz", "d.csv"]
-    assert is_log(str(INSPECT / "json/0.3.38.json"))
+    assert is_log(str(INSPECT / "small/0.3.38.json"))
 
 
 def rewritten(path, change):

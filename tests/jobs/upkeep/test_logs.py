@@ -58,10 +58,9 @@ REASONS = {"N": "no answer", "X": "grader_failed", "E": "error"}
     [
         ("small/0.3.285.eval", 5, REASONS),
         ("small/0.3.112.eval", 4, REASONS | {"X": "NaN"}),
-        ("small/0.3.38.eval", 4, REASONS | {"X": "no score"}),
+        ("small/0.3.38.json", 4, REASONS | {"X": "no score"}),
         ("json/0.3.285.json", 2, REASONS),
         ("json/0.3.112.json", 2, REASONS),
-        ("json/0.3.38.json", 2, REASONS),
         ("chunked/0.3.285.eval", 2, REASONS),
         ("died/0.3.285.eval", 5, REASONS),
     ],
