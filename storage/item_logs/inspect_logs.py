@@ -64,8 +64,8 @@ def _samples(archive: Archive, wanted: ScoreColumns) -> Iterator[dict[str, Any]]
     journal = {int(match[1]): name for name in archive.members if (match := _JOURNAL.fullmatch(name))}
     summaries = [_SUMMARIES] if _SUMMARIES in archive.members else [journal[number] for number in sorted(journal)]
     for member in [*filter(_SAMPLE.fullmatch, archive.members)] if wanted.whole or not summaries else summaries:
-        found = _json(archive.read(member), member)
-        yield from found if isinstance(found, list) else [found]
+        content = _json(archive.read(member), member)
+        yield from content if isinstance(content, list) else [content]
 
 
 def _log(log: Any, samples: Iterable[Any], where: str, wanted: ScoreColumns) -> ScoreLog:
@@ -133,10 +133,10 @@ def _values(sample: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str | None, 
         value, reason = score.get("value"), score.get("reason") or (score.get("metadata") or {}).get("unscored_reason")
         # Summaries leave out what a score was before it was edited, or have an empty list of it.
         edited = bool(score.get("history")) if "messages" in sample or "message_refs" in sample else None
-        several = value if isinstance(value, dict) else dict(enumerate(value)) if isinstance(value, list) else None
-        for key, one in ({"": value} if several is None else several).items():
+        parts = value if isinstance(value, dict) else dict(enumerate(value)) if isinstance(value, list) else None
+        for key, one in ({"": value} if parts is None else parts).items():
             text = one if one is None or isinstance(one, str) else json.dumps(one)
-            yield f"{scorer}.{key}" if several is not None else scorer, (text, reason, edited)
+            yield f"{scorer}.{key}" if parts is not None else scorer, (text, reason, edited)
 
 
 def _content(sample: Mapping[str, Any], whole: bool) -> Any:
@@ -145,5 +145,5 @@ def _content(sample: Mapping[str, Any], whole: bool) -> Any:
     texts = [message.get("content") for message in messages] if isinstance(messages, list) else [messages]
     if whole:
         return [texts, sample.get("choices"), target]
-    said = [*texts, *(target if isinstance(target, list) else [target])]
-    return [text[:_CUT_TO] if isinstance(text, str) else None for text in said]
+    texts += target if isinstance(target, list) else [target]
+    return [text[:_CUT_TO] if isinstance(text, str) else None for text in texts]

@@ -3,6 +3,7 @@
 import json
 import struct
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -27,9 +28,11 @@ CELLS = [
 SETTINGS = {"id": "logs.item", "doc.kind": "logs.cluster", "acc": "logs.score", "note": "logs.match"}
 
 
+COLUMNS = LogColumns(SETTINGS, labels=["id", "doc.kind"], numbers=["acc"])
+
+
 def cells_of(path, only=None):
-    columns = LogColumns(SETTINGS, only or {}, labels=["id", "doc.kind"], numbers=["acc"])
-    cells, num_left_out = lines.read_cells(str(path), "logs.first", columns)
+    cells, num_left_out = lines.read_cells(str(path), "logs.first", replace(COLUMNS, only=only or {}))
     rows = cells.with_columns(pl.col("acc").replace({"false": "0"}).cast(pl.Float64)).rows()
     return rows, num_left_out
 
@@ -42,6 +45,7 @@ def test_bulk_and_single_lines_are_read_alike(tmp_path, monkeypatch, only, block
     sound = "\n".join(map(json.dumps, CELLS))
     (tmp_path / "sound.jsonl").write_text(sound)
     (tmp_path / "faulty.jsonl").write_text(f"{sound}\n{{")
+    assert lines._sound_cells(str(tmp_path / "sound.jsonl"), COLUMNS) is not None
     with collected() as bad:
         in_bulk, by_line = cells_of(tmp_path / "sound.jsonl", only), cells_of(tmp_path / "faulty.jsonl", only)
     assert in_bulk[0] == by_line[0]

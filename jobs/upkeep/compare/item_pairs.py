@@ -46,13 +46,12 @@ def _pairs(systems: tuple[System, System], logs: Logs) -> Iterator[Pair]:
         raise InputError(f"{others}: have no item in common that has a score in both; logs.item and logs.score choose")
     num_missing = [dict(side["task"].value_counts().rows()) for side in missing]
     for (task, score), items in both.partition_by("task", "score", as_dict=True, maintain_order=True).items():
-        found = _columns(items)
         yield Pair(
             str(task),
             str(score),
             systems[0].name,
             systems[1].name,
-            found,
+            _columns(items),
             _num_unscored(sides, str(task), str(score)),
             "content" if task in by_content else "item",
             (num_missing[1].get(task, 0), num_missing[0].get(task, 0)),
@@ -113,13 +112,14 @@ def _check_scores(systems: Sequence[System], sides: Sequence[pl.DataFrame], logs
     """That the systems have a score in common, and those that are asked for in every task of both."""
     names = [side.select("task", "score").unique(maintain_order=True) for side in sides]
     has_common = not names[0].join(names[1], on=["task", "score"]).is_empty()
-    for at in (0, 1) if logs.score or not has_common else ():
-        lacking = names[1 - at].join(names[at], on=["task", "score"], how="anti").join(names[at], on="task", how="semi")
+    for side in (0, 1) if logs.score or not has_common else ():
+        scores, other_scores = names[side], names[1 - side]
+        lacking = other_scores.join(scores, on=["task", "score"], how="anti").join(scores, on="task", how="semi")
         if not lacking.is_empty():
             task, score = lacking.row(0)
-            has = choices(score, names[at].filter(task=task)["score"].to_list())
-            what = f"no score {score!r} of task {task!r} of {systems[1 - at].setting}; it has {has}"
-            raise InputError(f"{systems[at].setting}: has {what}")
+            has = choices(score, scores.filter(task=task)["score"].to_list())
+            what = f"no score {score!r} of task {task!r} of {systems[1 - side].setting}; it has {has}"
+            raise InputError(f"{systems[side].setting}: has {what}")
 
 
 def _of_items(rows: pl.DataFrame) -> pl.DataFrame:

@@ -50,9 +50,11 @@ def read_system(name: str, paths: Sequence[str], logs: Logs) -> System:
             versions of a task, or an item has several scores.
     """
     setting = f"logs.{name}" if name in ("first", "second") else f"logs.others.{name}"
-    found = find_files(paths, setting)
-    if not (files := [file for file in found if file.is_named or is_log(file.uri)]):
-        raise InputError(f"{setting}: none of the {plural(len(found), 'file')} of {paths[0]} is a log; name it itself")
+    candidates = find_files(paths, setting)
+    if not (files := [file for file in candidates if file.is_named or is_log(file.uri)]):
+        raise InputError(
+            f"{setting}: none of the {plural(len(candidates), 'file')} of {paths[0]} is a log; name it itself"
+        )
     return _read(name, setting, files, logs)
 
 
