@@ -8,7 +8,7 @@ import polars as pl
 from tiltmeter.jobs.runtime.wording import plural
 from tiltmeter.jobs.upkeep.compare.log_settings import Logs
 from tiltmeter.jobs.upkeep.compare.log_systems import System, with_contents
-from tiltmeter.jobs.upkeep.compare.pairs import ITEMS, Pair
+from tiltmeter.jobs.upkeep.compare.pairs import Pair
 from tiltmeter.storage.errors import InputError, choices
 from tiltmeter.storage.item_logs import NO_TASK
 
@@ -133,7 +133,9 @@ def _of_items(rows: pl.DataFrame) -> pl.DataFrame:
 def _columns(both: pl.DataFrame) -> pl.DataFrame:
     columns = {side: f"value{end}" for side, end in _ENDS.items()}
     columns |= {f"{side}_{name}": f"{name}{end}" for name in ("variance", "repeats") for side, end in _ENDS.items()}
-    return both.select("item", pl.coalesce("cluster", "cluster_second"), **columns).cast({**ITEMS})
+    return both.select("item", pl.coalesce("cluster", "cluster_second"), **columns).cast(
+        dict.fromkeys(("first_repeats", "second_repeats"), pl.Int32)
+    )
 
 
 def _num_unscored(sides: Sequence[pl.DataFrame], task: str, score: str) -> tuple[dict[str, int], dict[str, int]]:
