@@ -86,7 +86,7 @@ def _log(log: Any, samples: Iterable[Any], where: str, wanted: ScoreColumns) -> 
         known,
         num_replaced=len(read) - len(kept),
         is_complete=log.get("status") == "success",
-        version=label_in(log["eval"].get("task_version")),
+        version=f"version {log['eval'].get('task_version')} of {log['eval'].get('model')}",
     )
 
 

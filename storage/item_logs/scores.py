@@ -69,7 +69,7 @@ class ScoreLog(NamedTuple):
     num_left_out: lines that could not be read.
     num_replaced: lines of which the file has a later one for the same item.
     is_complete: whether the run that wrote it ended.
-    version: of the task.
+    version: of the task, and the model that did it.
     """
 
     format: str

@@ -8,7 +8,7 @@ import polars as pl
 from tiltmeter.jobs.runtime.wording import plural
 from tiltmeter.jobs.upkeep.compare.log_settings import Logs
 from tiltmeter.jobs.upkeep.compare.log_systems import System, with_contents
-from tiltmeter.jobs.upkeep.compare.pairs import Pair
+from tiltmeter.jobs.upkeep.compare.pairs import Pair, reason_counts
 from tiltmeter.storage.errors import InputError, choices
 from tiltmeter.storage.item_logs import NO_TASK
 
@@ -141,8 +141,8 @@ def _columns(both: pl.DataFrame) -> pl.DataFrame:
 def _num_unscored(sides: Sequence[pl.DataFrame], task: str, score: str) -> tuple[dict[str, int], dict[str, int]]:
     """Why repeats of common items have no score, and how many, in each system."""
     first, second = (side.filter(pl.col("task") == task, pl.col("score") == score) for side in sides)
-    counts = (
-        one.drop_nulls("reason").join(other, on="key", how="semi")["reason"].value_counts(sort=True).rows()
-        for one, other in ((first, second), (second, first))
+    one, other = (
+        reason_counts(rows.drop_nulls("reason").join(known, on="key", how="semi")["reason"])
+        for rows, known in ((first, second), (second, first))
     )
-    return dict(next(counts)), dict(next(counts))
+    return one, other

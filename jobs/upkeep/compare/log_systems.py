@@ -112,7 +112,7 @@ def _check_repeated(rows: pl.DataFrame, setting: str, logs: Logs) -> None:
 
 
 def _check_names(read: Sequence[ScoreLog], setting: str, logs: Logs) -> None:
-    """That scores are there that are asked for, and every task is of one version."""
+    """That scores are there that are asked for, and every task is of one version and model."""
     known = list(dict.fromkeys(score for log in read for score in log.known))
     for name in logs.score:
         if not any(replace(logs.columns, score=[name]).takes(score) for score in known):
@@ -120,5 +120,5 @@ def _check_names(read: Sequence[ScoreLog], setting: str, logs: Logs) -> None:
     tasks = pl.concat([log.rows.select("task", version=pl.lit(log.version, pl.String)).head(1) for log in read])
     for (task,), of_task in tasks.drop_nulls().partition_by("task", as_dict=True, maintain_order=True).items():
         if len(versions := of_task["version"].unique().sort().to_list()) > 1:
-            mixed = f"has logs of several versions of task {task!r}: {', '.join(versions)}"
-            raise InputError(f"{setting}: {mixed}; give a system files of one version")
+            mixed = f"has logs of task {task!r} of several versions or models: {', '.join(versions)}"
+            raise InputError(f"{setting}: {mixed}; give a system files of one")

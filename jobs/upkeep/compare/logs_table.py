@@ -5,12 +5,12 @@ from collections.abc import Iterator, Sequence
 import polars as pl
 import pyarrow as pa
 
-from tiltmeter.jobs.report.grids import count, grid, optional, text
 from tiltmeter.jobs.report.html.elements import Section
+from tiltmeter.jobs.report.views import Show
 from tiltmeter.jobs.runtime.table import Table, doc, key, table_from
 from tiltmeter.jobs.runtime.wording import listed
 from tiltmeter.jobs.upkeep.compare.log_systems import System
-from tiltmeter.jobs.upkeep.compare.pairs import Pair
+from tiltmeter.jobs.upkeep.compare.pairs import Pair, reason_counts
 from tiltmeter.storage.item_logs import NO_TASK
 
 
@@ -31,6 +31,12 @@ class LogScores(Table, name="logs"):
     matched_by: str = doc("by what its items were found in other logs: item, content; empty where it is not compared")
 
 
+_COLUMNS = (
+    "system task score format num_files num_unfinished num_items num_repeats num_unscored=unscored reasons? "
+    "num_edited? num_replaced num_missing matched_by"
+)
+
+
 def logs_table(systems: Sequence[System], pairs: Sequence[Pair]) -> pa.Table:
     """The table ``logs``: a row for each system, task and score."""
     return table_from([row for system in systems for row in _rows(system, pairs)], LogScores)
@@ -42,12 +48,12 @@ def _rows(system: System, pairs: Sequence[Pair]) -> Iterator[LogScores]:
         num_repeats=pl.len(),
         num_unscored=pl.col("reason").count(),
         num_edited=pl.when(pl.col("edited").count() > 0).then(pl.col("edited").sum()),
-        reasons=pl.col("reason").drop_nulls().value_counts(sort=True),
+        reasons=pl.col("reason").drop_nulls(),
     )
     for row in counts.to_dicts():
         tasks, score = (row["task"], NO_TASK), row["score"]
         of_it = [pair for pair in pairs if pair.task in tasks and pair.score == score and system.name in pair[2:4]]
-        row["reasons"] = listed([f"{reason['count']:,} {reason['reason']}" for reason in row["reasons"]])
+        row["reasons"] = listed([f"{num:,} {reason}" for reason, num in reason_counts(row["reasons"]).items()])
         yield LogScores(
             system=system.name,
             format=system.logs[0].format,
@@ -62,23 +68,6 @@ def _rows(system: System, pairs: Sequence[Pair]) -> Iterator[LogScores]:
 
 def logs_section(logs: pl.DataFrame, unscored: str) -> Section:
     """What the logs hold; arguments: the table, and ``logs.unscored``."""
-    taken = "count as 0" if unscored == "zero" else "are left out"
-    table = grid(
-        f"What the logs hold. Repeats without a score {taken}; items that a log lacks are left out of the comparison.",
-        logs,
-        "system",
-        *(["task"] if logs["task"].n_unique() > 1 else []),
-        "score",
-        "format",
-        count("num_files", "files"),
-        count("num_unfinished", "of runs that did not end"),
-        count("num_items", "items"),
-        count("num_repeats", "repeats"),
-        count("num_unscored", "without a score"),
-        optional(text("reasons", "why")),
-        count("num_edited", "edited"),
-        count("num_replaced", "replaced"),
-        count("num_missing", "missing elsewhere"),
-        text("matched_by", "matched by"),
-    )
-    return Section("logs", "Logs", [table])
+    unscored = "count as 0" if unscored == "zero" else "are left out"
+    caption = f"What the logs hold. Items that one of the logs lacks are left out; repeats without a score {unscored}."
+    return Section("logs", "Logs", [Show(LogScores, caption, _COLUMNS).grid(logs)])

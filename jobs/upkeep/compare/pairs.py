@@ -1,5 +1,7 @@
 """What is compared of two systems: the items that both have scores for."""
 
+from collections import Counter
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import polars as pl
@@ -39,3 +41,9 @@ class Pair(NamedTuple):
     num_unscored: tuple[dict[str, int], dict[str, int]] = ({}, {})
     matched_by: str = "item"
     num_missing: tuple[int, int] = (0, 0)
+
+
+def reason_counts(reasons: Iterable[str | None]) -> dict[str, int]:
+    """How often each reason is given, the most frequent first, of equally frequent ones by name."""
+    counts = Counter(reason for reason in reasons if reason is not None)
+    return dict(sorted(counts.items(), key=lambda count: (-count[1], count[0])))

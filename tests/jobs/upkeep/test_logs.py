@@ -317,7 +317,7 @@ def test_the_command_leaves_the_table_of_logs(run_here, tmp_path):
         ("second", "riddles(start=2)", 3, 0),
         ("died", "riddles", 2, 1),
     ]
-    assert "Repeats without a score count as 0" in (made.path / "report.html").read_text()
+    assert "repeats without a score count as 0" in (made.path / "report.html").read_text()
     assert sorted(made.record["inputs"]) == ["died", "first", "second"]
 
 
@@ -417,7 +417,7 @@ def test_the_page_shows_what_the_logs_hold():
             "versions",
             "i",
             {},
-            r"logs.first: has logs of several versions of task 'riddles': 3, 4; give a system files of",
+            r"task 'riddles' of several versions or models: version 3 of mockllm/model, version 4 of mockllm/m",
         ),
     ],
 )
