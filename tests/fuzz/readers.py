@@ -160,5 +160,5 @@ READERS: dict[str, Reader] = {
     "rule tags": Reader([".txt", ".tsv"], _small("tags.txt"), read_rule_tags),
     "stereoset": Reader([".json"], [json.dumps({"data": {"intrasentence": TRIPLES}}).encode()], _stereoset),
     "evaluation logs": Reader([".jsonl"], [_lines(LOG)], _log, [".jsonl"]),
-    "scores of logs": Reader([".eval", ".json", ".jsonl", ".csv"], _logs(), _scores),
+    "scores of logs": Reader([".json", ".eval", ".jsonl", ".csv"], _logs(), _scores),
 }
