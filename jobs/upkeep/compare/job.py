@@ -49,7 +49,7 @@ def run(run: Run[ComparisonRun, TwoRuns | TwoLogs]) -> None:
     """Compare settings, inputs, versions and tables, or two systems; publish what differs."""
     if isinstance(run.sources, TwoLogs):
         logs = run.config.logs
-        run.directory.write_table("systems", systems_table(pairs_of(logs, run.sources), logs.cluster, logs.level))
+        run.directory.write_table("systems", systems_table(pairs_of(logs, run.sources), logs))
         return
     comparison = Comparison(run.sources.before, run.sources.after, run.config.job)
     run.directory.write_table("changes", comparison.changes())

@@ -11,6 +11,7 @@ from pydantic import ConfigDict, Field
 from tiltmeter.jobs.runtime.settings.fields import Words
 from tiltmeter.jobs.runtime.wording import plural, verb
 from tiltmeter.jobs.upkeep.compare.pairs import Pair
+from tiltmeter.jobs.upkeep.compare.systems import Inference
 from tiltmeter.storage.corpora.sources import FoundFile, find_files
 from tiltmeter.storage.errors import InputError
 from tiltmeter.storage.item_logs import ItemLog, LogColumns, label_in, number_in, read_item_log, task_of
@@ -19,16 +20,14 @@ _NO_TASK = "items"
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid", coerce_numbers_to_str=True))
-class Logs:
+class Logs(Inference):
     """Logs of two systems, as JSON lines; a column within others is named with dots, such as ``doc.template``."""
 
     first: Words = ()
     second: Words = ()
     item: str = "doc_id"
     score: Annotated[tuple[str, ...], Field(min_length=1)] = ("acc",)
-    cluster: str | None = None
     only: dict[str, str] = Field(default_factory=dict)
-    level: Annotated[float, Field(gt=0, lt=1)] = 0.95
 
     @pydantic.field_validator("first", "second", "score", mode="before")
     @classmethod

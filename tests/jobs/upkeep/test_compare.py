@@ -21,7 +21,7 @@ from tiltmeter.jobs.upkeep.compare.logs import Logs, find_logs, pairs_of
 from tiltmeter.jobs.upkeep.compare.logs_page import page_of_systems
 from tiltmeter.jobs.upkeep.compare.systems import systems_table
 from tiltmeter.jobs.upkeep.overnight.tables import Changes, Jobs
-from tiltmeter.operators.statistics.paired_items import paired_items
+from tiltmeter.operators.statistics.items.paired_items import paired_items
 from tiltmeter.operators.statistics.units import each, units_of
 from tiltmeter.storage.bad_records import collected
 from tiltmeter.storage.errors import InputError, StorageError
@@ -239,7 +239,7 @@ def systems():
 
 
 def compared_systems(settings):
-    return systems_table(pairs_of(settings, find_logs(settings)), settings.cluster, settings.level)
+    return systems_table(pairs_of(settings, find_logs(settings)), settings)
 
 
 def rows_of(settings):

@@ -1,0 +1,102 @@
+"""What a comparison of two systems on n items with k repeats can show, before it is made or after.
+
+With the variance sigma_D^2 of the true differences of items, times 1 + (m - 1) rho where m items of a cluster have the
+intra-cluster correlation rho, and the variance sigma_w^2 of the difference of one repeat of each system,
+
+    Var = (sigma_D^2 (1 + (m - 1) rho) + sigma_w^2 / k) / n                         on n / m - 1 degrees of freedom
+    power = P(|T_{df}(delta / sd)| > t_{1-alpha/2, df})                             T: Student's noncentral t
+    smallest difference = (t_{1-alpha/2, df} + t_{power, df}) sd
+
+(Miller 2024, *Adding error bars to evals*, sections 4 and 5, with t for z). A test of non-inferiority with a margin
+passes two equal systems with the chance Phi(margin / sd - z_{1-alpha}).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+POWER = 0.8
+
+
+class Error(NamedTuple):
+    """Attributes:
+    sd: standard error of a difference.
+    df: its degrees of freedom.
+    """
+
+    sd: float
+    df: float
+
+
+class Spread(NamedTuple):
+    """What the standard error of any number of items and repeats follows from.
+
+    Attributes:
+        items: sigma_D^2 (1 + (m - 1) rho); 0 if the items are fixed.
+        noise: sigma_w^2.
+        units_per_item: 1 / m.
+    """
+
+    items: float
+    noise: float
+    units_per_item: float
+
+    def error(self, num_items: float, num_repeats: float) -> Error:
+        """Of the difference of two systems on so many items.
+
+        >>> Spread(0.03, 0.02, 0.1).error(100, 2)
+        Error(sd=0.02, df=9.0)
+        """
+        variance = (self.items + self.noise / num_repeats) / num_items
+        return Error(float(np.sqrt(variance)), max(1.0, num_items * self.units_per_item - 1.0))
+
+
+def smallest_detectable(error: Error, level: float, power: float = POWER) -> float:
+    """The difference that is found with the chance ``power`` by an interval of this level, as above.
+
+    >>> round(smallest_detectable(Error(0.02, 9.0), 0.95), 4), round(smallest_detectable(Error(0.02, 1e6), 0.95), 4)
+    (0.0629, 0.056)
+    """
+    from scipy.special import stdtrit
+
+    return float(stdtrit(error.df, (1.0 + level) / 2.0) + stdtrit(error.df, power)) * error.sd
+
+
+def power_of(difference: float, error: Error, level: float) -> float:
+    """The chance that a true difference is found, on either side.
+
+    >>> round(power_of(0.0629, Error(0.02, 9.0), 0.95), 2), round(power_of(0.0, Error(0.02, 9.0), 0.95), 2)
+    (0.8, 0.05)
+    """
+    from scipy.special import stdtrit
+    from scipy.stats import nct
+
+    reach, shift = float(stdtrit(error.df, (1.0 + level) / 2.0)), difference / error.sd
+    return float(nct.sf(reach, error.df, shift) + nct.cdf(-reach, error.df, shift))
+
+
+def items_for(difference: float, spread: Spread, num_repeats: float, level: float, power: float = POWER) -> int:
+    """The fewest items on which a difference is the smallest that is detectable; at least 2.
+
+    >>> items_for(0.02, Spread(0.2, 0.0, 1.0), 1, 0.95)
+    3927
+    """
+    few, many = 1, 2
+    while smallest_detectable(spread.error(many, num_repeats), level, power) > difference:
+        few, many = many, 2 * many
+    while many - few > 1:
+        middle = (few + many) // 2
+        is_enough = smallest_detectable(spread.error(middle, num_repeats), level, power) <= difference
+        few, many = (few, middle) if is_enough else (middle, many)
+    return many
+
+
+def pass_rate(margin: float, error: Error, level: float) -> float:
+    """How often equal systems pass a one-sided test of non-inferiority at 1 - level, as above.
+
+    >>> round(pass_rate(0.01, Error(0.2**0.5 / 1000**0.5, 999.0), 0.95), 2)
+    0.17
+    """
+    from scipy.special import ndtr, ndtri
+
+    return float(ndtr(margin / error.sd - ndtri(level)))
