@@ -84,6 +84,7 @@ def flips_max_t(values: NDArray[np.floating], units: Units) -> FloatArray:
         p_(j) = max_{i <= j} P(max_{l >= i} T_(l) of drawn signs >= T_(i))
 
     (Westfall and Young 1993, *Resampling-based multiple testing*, algorithm 4.1). Null of each: d and -d are as likely.
+    Of more than 4,096 units, those whose numbers are alike modulo 4,096 flip together.
 
     Args:
         values: ``[series, items]``; NaN, where an item has none, counts as no difference.
@@ -96,7 +97,9 @@ def flips_max_t(values: NDArray[np.floating], units: Units) -> FloatArray:
     >>> flips_max_t(np.array([[1.0] * 6, [1.0, -1.0] * 3, [0.0] * 6]), each(6, "text"))
     array([0.0625, 1.    ,    nan])
     """
-    sums = units.sums(np.nan_to_num(np.asarray(values, dtype=np.float64)))
+    num = min(units.num, _MOST_DRAWN)
+    grouped = Units(units.codes % _MOST_DRAWN, num, units.kind)
+    sums = grouped.sums(np.nan_to_num(np.asarray(values, dtype=np.float64)))
     differs = np.abs(sums) > _ROUNDING * np.maximum(1e-300, np.abs(sums).max(axis=1, keepdims=True))
     p_values = np.full(len(sums), np.nan)
     tested = np.flatnonzero(differs.sum(axis=1) >= MIN_UNITS)
@@ -104,7 +107,7 @@ def flips_max_t(values: NDArray[np.floating], units: Units) -> FloatArray:
     order = np.argsort(-np.abs(scaled.sum(axis=1)), kind="stable")
     scaled = scaled[order]
     reached = np.abs(scaled.sum(axis=1)) - _ROUNDING
-    num, exact = units.num, units.num <= _MOST_ENUMERATED
+    exact = num <= _MOST_ENUMERATED
     blocks = [_all_signs(num)] if exact else _signs(num, 0, num, _NUM_DRAWN)
     hits = np.zeros(len(scaled))
     for signs in blocks:

@@ -1,35 +1,58 @@
-"""Two systems on the same items, by the clusters that items are drawn in.
+"""Two systems on the same items, by the clusters that items are drawn in, and on several tasks together.
 
 Items that are made from one template fail together: the difference of the means is that of all items, its spread that
-of the sums of clusters (:mod:`.task_means`). Of items that one system gets right and the other wrong, b and c in
-number, McNemar 1947 (*Note on the sampling error of the difference between correlated proportions*) asks whether b is
-what half of b + c chances give. Of clusters the signs of their sums are drawn (:mod:`.flips`), whatever the scores,
-which is his test where each has one item that is right or wrong. Student's t over clusters of unlike sizes has as many
-p below 0.05, but up to three times as many below 0.017 as it should, which is what a correction for three scores asks
-for. Repeats need no model here: they are inside the mean of each item.
+of the sums of clusters (:mod:`.means`). With weights w_t of tasks, and in unit k the sum e_kt of deviations from the
+mean of task t, of whose n_t items it has n_kt,
+
+    V = sum_k (sum_t w_t e_kt / n_t / sqrt(1 - n_kt / n_t))^2
+
+which is sum_t w_t^2 V_t where no unit has items of two tasks. Degrees of freedom are Welch and Satterthwaite's of the
+tasks, at most those of all units. Repeats need no model here: they are inside the mean of each item.
+
+Of items that one system gets right and the other wrong, b and c in number, McNemar 1947 (*Note on the sampling error of
+the difference between correlated proportions*) asks whether b is what half of b + c chances give. Of clusters the signs
+of their sums are drawn (:mod:`.flips`), whatever the scores, which is his test where each has one item that is right or
+wrong. Student's t over clusters of unlike sizes has as many p below 0.05, but up to three times as many below 0.017 as
+it should, which is what a correction for three scores asks for.
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tiltmeter.operators.compute.arrays import FloatArray
-from tiltmeter.operators.statistics.flips import flips, flips_max_t
-from tiltmeter.operators.statistics.intervals import FISHER, LINEAR, LOGIT
-from tiltmeter.operators.statistics.items.task_means import Tasks, one_task, task_mean
-from tiltmeter.operators.statistics.units import Inferred, Units
+from tiltmeter.operators.compute.arrays import FloatArray, IntArray
+from tiltmeter.operators.statistics.flips import flips
+from tiltmeter.operators.statistics.intervals import FISHER, LINEAR, LOGIT, Scale, check_level
+from tiltmeter.operators.statistics.means import MIN_KISH, interval_ends
+from tiltmeter.operators.statistics.units import Inferred, TooFew, Units, kish
 
 VERSION = "paired_items/3"
 
-_MOST_FLIPPED = 4_096
-"""Units whose signs are drawn for several comparisons; of more, some flip together, which costs memory alone."""
+_MIN_OF_TASK = 1.5
+"""Units of one size that each task needs, for its mean to have a spread."""
+
+
+class Tasks(NamedTuple):
+    """Which task each item is of.
+
+    Attributes:
+        codes: ``[items]``, numbers from 0.
+        weights: ``[tasks]``, what the mean of each counts for; they sum to 1.
+    """
+
+    codes: IntArray
+    weights: FloatArray
+
+    @property
+    def shares(self) -> FloatArray:
+        """``[items]``, what each counts for in the mean of tasks: w_t / n_t."""
+        return np.asarray((self.weights / np.bincount(self.codes))[self.codes])
 
 
 class PairedItems(NamedTuple):
     """Attributes:
-    first, second: means of the systems.
+    first, second: means of the systems, without p-values.
     difference: ``second`` less ``first``; its p, by the signs of units, is NaN where fewer than six units differ.
     first_only, second_only: items that one of the systems alone gets right; None unless all scores are 0 or 1.
     mcnemar_p: the p of ``difference``, which is McNemar's then; likewise, and None of several tasks.
@@ -61,7 +84,7 @@ def paired_items(
         level: nominal coverage of the intervals.
         tasks: of the items, whose weighted means are compared; None: they are of one.
         mid_p: whether p is :func:`.flips.flip_p`'s mid-p.
-        are_shares: whether scores that are not 0 or 1 are shares of repeats that are.
+        are_shares: whether scores other than 0 and 1 are shares, of repeats that are 0 or 1.
 
     >>> from tiltmeter.operators.statistics.units import each
     >>> first, second = np.array([1.0] * 7 + [0.0, 1.0]), np.array([0.0] * 7 + [1.0, 1.0])
@@ -69,38 +92,43 @@ def paired_items(
     >>> inferred.first_only, inferred.second_only, inferred.mcnemar_p
     (7, 1, 0.0703125)
     """
-    of_tasks = one_task(first.size) if tasks is None else tasks
+    known = tasks or Tasks(np.zeros(first.size, dtype=np.int64), np.ones(1))
     are_right = bool(np.isin([first, second], (0.0, 1.0)).all())
-    one_scale, scale = (LOGIT, FISHER) if are_right or are_shares else (LINEAR, LINEAR)
-    one, other = (task_mean(side, of_tasks, units, level=level, scale=one_scale) for side in (first, second))
-    difference = task_mean(second - first, of_tasks, units, level=level, scale=scale)
-    p, too_few = flips(influences(first, second, of_tasks), units, mid=mid_p)
-    difference = difference._replace(p=p, too_few=difference.too_few or too_few)
+    of_means, of_differences = (LOGIT, FISHER) if are_right or are_shares else (LINEAR, LINEAR)
+    means = [task_mean(side, known, units, level=level, scale=of_means) for side in (first, second)]
+    difference = task_mean(second - first, known, units, level=level, scale=of_differences)
+    p, too_few = flips((second - first) * (known.shares * first.size), units, mid=mid_p)
+    inferred = *means, difference._replace(p=p, too_few=difference.too_few or too_few)
     if not are_right:
-        return PairedItems(one, other, difference, None, None, None)
+        return PairedItems(*inferred, None, None, None)
     counts = int((first > second).sum()), int((second > first).sum())
-    return PairedItems(one, other, difference, *counts, p if of_tasks.weights.size == 1 else None)
+    return PairedItems(*inferred, *counts, p if known.weights.size == 1 else None)
 
 
-def influences(first: NDArray[np.floating], second: NDArray[np.floating], tasks: Tasks) -> FloatArray:
-    """``[items]``, numbers whose mean is the difference of the weighted means; of one task they are the differences."""
-    return np.asarray((second - first) * (tasks.shares * first.size))
-
-
-def corrected(values: Sequence[NDArray[np.floating]], units: Units, p_values: NDArray[np.floating]) -> FloatArray:
-    """p-values of several comparisons of systems on the same items, corrected by :func:`.flips.flips_max_t`.
-
-    Comparisons that share a system share its noise, so that Bonferroni's correction, which takes them as independent,
-    is too strict (Dunnett 1955, *A multiple comparison procedure for comparing several treatments with a control*).
-
-    Args:
-        values: of each comparison ``[items]``, as :func:`influences` makes them; NaN, where an item has none.
-        units: of the items.
-        p_values: ``[comparisons]``, by themselves; none is corrected to less.
-
-    >>> from tiltmeter.operators.statistics.units import each
-    >>> corrected([np.ones(6), np.array([1.0, -1.0] * 3)], each(6, "item"), np.array([0.03125, 1.0]))
-    array([0.0625, 1.    ])
-    """
-    grouped = Units(units.codes % _MOST_FLIPPED, min(units.num, _MOST_FLIPPED), units.kind)
-    return np.asarray(np.maximum(flips_max_t(np.stack(values), grouped), p_values))
+def task_mean(
+    values: NDArray[np.floating], tasks: Tasks, units: Units, *, level: float, scale: Scale = LINEAR
+) -> Inferred:
+    """The weighted mean of the tasks' means of values ``[items]``, with the interval above; without a p-value."""
+    check_level(level)
+    sizes = np.bincount(tasks.codes)
+    means = np.bincount(tasks.codes, weights=values) / sizes
+    value = float(tasks.weights @ means)
+    cells, cell = np.unique(tasks.codes * units.num + units.codes, return_inverse=True)
+    task, unit = np.divmod(cells, units.num)
+    counts = np.bincount(cell)
+    parts, effective = counts / sizes[task], sizes**2 / np.bincount(task, weights=counts**2)
+    together = kish(np.bincount(unit, weights=counts * (tasks.weights * values.size / sizes)[task]))
+    if together < MIN_KISH or effective.min() < _MIN_OF_TASK:
+        few = (
+            TooFew(together, MIN_KISH, units.kind) if together < MIN_KISH else TooFew(1.0, 2, f"{units.kind} of a task")
+        )
+        return Inferred(value, *[float("nan")] * 4, units.num, too_few=few)
+    deviations = np.bincount(cell, weights=values - means[tasks.codes])
+    moves = tasks.weights[task] * deviations / sizes[task] / np.sqrt(1.0 - parts)
+    variance = float(np.square(np.bincount(unit, weights=moves)).sum())
+    variances = np.bincount(task, weights=np.square(moves))
+    spread, df = float((np.square(variances) / (effective - 1.0)).sum()), together - 1.0
+    if sizes.size > 1 and spread > 0.0:
+        df = min(df, float(variances.sum()) ** 2 / spread)
+    low, high, too_few = interval_ends(value, variance, df, df + 1.0, level, scale, units.kind)
+    return Inferred(value, low, high, variance, df, units.num, too_few=too_few)

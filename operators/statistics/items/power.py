@@ -11,9 +11,11 @@ intra-cluster correlation rho, and the variance sigma_w^2 of the difference of o
 passes two equal systems with the chance Phi(margin / sd - z_{1-alpha}).
 """
 
+from bisect import bisect_left
 from typing import NamedTuple
 
-import numpy as np
+from tiltmeter.operators.statistics.items.repeats import Noise
+from tiltmeter.operators.statistics.units import Inferred
 
 POWER = 0.8
 
@@ -32,8 +34,8 @@ class Spread(NamedTuple):
     """What the standard error of any number of items and repeats follows from.
 
     Attributes:
-        items: sigma_D^2 (1 + (m - 1) rho); 0 if the items are fixed.
-        noise: sigma_w^2.
+        items: sigma_D^2 (1 + (m - 1) rho).
+        noise: sigma_w^2; NaN where it is not known, and ``items`` has all of one repeat.
         units_per_item: 1 / m.
     """
 
@@ -41,14 +43,38 @@ class Spread(NamedTuple):
     noise: float
     units_per_item: float
 
+    def of_two(self, correlation: float) -> "Spread":
+        """Of the difference of two systems like this one, whose items' true means are so correlated."""
+        return Spread(2.0 * (1.0 - correlation) * self.items, 2.0 * self.noise, self.units_per_item)
+
     def error(self, num_items: float, num_repeats: float) -> Error:
         """Of the difference of two systems on so many items.
 
         >>> Spread(0.03, 0.02, 0.1).error(100, 2)
         Error(sd=0.02, df=9.0)
         """
-        variance = (self.items + self.noise / num_repeats) / num_items
-        return Error(float(np.sqrt(variance)), max(1.0, num_items * self.units_per_item - 1.0))
+        noise = self.noise / num_repeats if self.noise == self.noise else 0.0
+        return Error(float((self.items + noise) / num_items) ** 0.5, max(1.0, num_items * self.units_per_item - 1.0))
+
+
+def spread_of(mean: Inferred, noise: Noise, num_items: int) -> Spread:
+    """From the mean or difference of so many items; without repeats all is of the items, as they are with one.
+
+    >>> spread_of(Inferred(0.1, 0.0, 0.2, 0.0025, 99.0, 100), Noise(0.001, 0.002, 100.0), 100)
+    Spread(items=0.15, noise=0.2, units_per_item=1.0)
+    """
+    items = mean.variance - noise.variance if noise.df else mean.variance
+    return Spread(max(0.0, num_items * items), num_items * noise.single, (mean.df + 1.0) / num_items)
+
+
+def cluster_correlation(clustered: Spread, alone: Spread) -> float:
+    """rho, from the spread by clusters and that by items; NaN where items don't differ or each is a cluster.
+
+    >>> round(cluster_correlation(Spread(0.55, 0.0, 0.1), Spread(0.1, 0.0, 1.0)), 3)
+    0.5
+    """
+    others = 1.0 / clustered.units_per_item - 1.0
+    return (clustered.items / alone.items - 1.0) / others if alone.items > 0.0 and others > 0.0 else float("nan")
 
 
 def smallest_detectable(error: Error, level: float, power: float = POWER) -> float:
@@ -75,20 +101,18 @@ def power_of(difference: float, error: Error, level: float) -> float:
     return float(nct.sf(reach, error.df, shift) + nct.cdf(-reach, error.df, shift))
 
 
-def items_for(difference: float, spread: Spread, num_repeats: float, level: float, power: float = POWER) -> int:
-    """The fewest items on which a difference is the smallest that is detectable; at least 2.
+def items_for(difference: float, spread: Spread, num_repeats: float, level: float) -> int:
+    """The fewest items, two at least, of which ``difference`` is the smallest that is detectable.
 
     >>> items_for(0.02, Spread(0.2, 0.0, 1.0), 1, 0.95)
     3927
     """
-    few, many = 1, 2
-    while smallest_detectable(spread.error(many, num_repeats), level, power) > difference:
-        few, many = many, 2 * many
-    while many - few > 1:
-        middle = (few + many) // 2
-        is_enough = smallest_detectable(spread.error(middle, num_repeats), level, power) <= difference
-        few, many = (few, middle) if is_enough else (middle, many)
-    return many
+
+    def negative(num: int) -> float:
+        return -smallest_detectable(spread.error(num, num_repeats), level)
+
+    numbers = range(2, 1 << 40)
+    return numbers[bisect_left(numbers, -difference, key=negative)]
 
 
 def pass_rate(margin: float, error: Error, level: float) -> float:

@@ -350,9 +350,10 @@ def test_tasks_are_compared_by_themselves_and_corrected_together(tmp_path):
     assert [(row["task"], row["num_items"], row["difference"], row["first_only"]) for row in rows] == [
         ("a", 8, 0.75, 0),
         ("b", 6, 1.0, 0),
+        ("mean of 2 tasks", 14, 0.875, 0),
     ]
     [findings] = page_of(logs).lead.findings
-    assert [finding.partition(":")[0] for finding in findings.items] == ["a, acc", "b, acc"]
+    assert [finding.partition(":")[0] for finding in findings.items] == ["mean of 2 tasks, acc", "a, acc", "b, acc"]
 
 
 def test_a_bad_line_costs_its_item_in_both_systems_and_is_counted(logs, systems):
