@@ -79,7 +79,7 @@ def _means(logs: Inference, systems: pl.DataFrame) -> str:
         return ""
     given = {} if isinstance(logs.weights, str) else logs.weights
     weights = ", ".join(f"{task} counts {weight:g}" for task, weight in given.items()) or _WEIGHTS[str(logs.weights)]
-    return f" In the mean of tasks {weights}; what has one name in several tasks is one unit."
+    return f" In the mean of tasks {weights}; items of one name, that is no number, are one unit."
 
 
 def _doubts(logs: Inference, systems: pl.DataFrame) -> str:

@@ -1,5 +1,6 @@
 """The table of `compare` of two systems on the same items, or of several in pairs."""
 
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, NamedTuple
@@ -134,8 +135,9 @@ def _inferred(pairs: Sequence[Pair], weights: Sequence[float], inference: Infere
     )
     systems = [*zip(means, variances, repeats, strict=True)]
     are_shares = all(are_right_or_wrong(*system) for system in systems)
+    multiple = math.lcm(*np.unique(repeats).astype(int).tolist()) if are_shares else None
     units, level, mid_p = _units(items, inference), inference.level, inference.mid_p
-    paired = paired_items(*means, units, level, tasks=tasks, mid_p=mid_p, are_shares=are_shares)
+    paired = paired_items(*means, units, level, tasks=tasks, mid_p=mid_p, denominator=multiple)
     one, other = (noise_of(variance, counts, tasks.shares) for _, variance, counts in systems)
     noises = one, other, one.plus(other)
     if inference.question == "samples":
@@ -149,9 +151,11 @@ def _inferred(pairs: Sequence[Pair], weights: Sequence[float], inference: Infere
 
 
 def _units(items: pl.DataFrame, inference: Inference) -> Units:
-    """Clusters, or items by their names: one name in several tasks is one unit."""
-    named = pl.coalesce(pl.lit("cluster ") + pl.col("cluster"), pl.lit("item ") + pl.col("item"))
-    names = items.select(named if inference.cluster else "item").to_series()
+    """Clusters, or items by their names; one name in several tasks is one unit, but for numbers."""
+    in_task = pl.concat_str("task", pl.lit(" "), "item")
+    item = pl.when(pl.col("item").str.contains(r"^\d+$")).then(in_task).otherwise("item")
+    named = pl.coalesce(pl.lit("cluster ") + pl.col("cluster"), pl.lit("item ") + item)
+    names = items.select(named if inference.cluster else item).to_series()
     codes = names.cast(pl.Categorical).to_physical().cast(pl.Int64).to_numpy()
     return units_of(codes, f"value of {inference.cluster}" if inference.cluster else "item")
 
@@ -197,7 +201,7 @@ def _row(result: Result, inference: Inference) -> Systems:
     row = Systems(
         **result.keys,
         num_items=items.height,
-        num_clusters=result.units.num,
+        num_clusters=result.units.num if inference.question == "items" else items.height,
         question=inference.question,
         first_repeats=items["first_repeats"].mean(),
         second_repeats=items["second_repeats"].mean(),

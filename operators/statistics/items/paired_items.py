@@ -32,6 +32,9 @@ VERSION = "paired_items/3"
 _MIN_OF_TASK = 1.5
 """Units of one size that each task needs, for its mean to have a spread."""
 
+_MOST_CONVOLVED = 2_000_000
+"""Sums of signs whose chances are reckoned; of more, signs are drawn, or their sum is normal."""
+
 
 class Tasks(NamedTuple):
     """Which task each item is of.
@@ -74,7 +77,7 @@ def paired_items(
     *,
     tasks: Tasks | None = None,
     mid_p: bool = False,
-    are_shares: bool = False,
+    denominator: int | None = None,
 ) -> PairedItems:
     """How far two systems are apart on items like these, and whether that could be chance.
 
@@ -84,7 +87,8 @@ def paired_items(
         level: nominal coverage of the intervals.
         tasks: of the items, whose weighted means are compared; None: they are of one.
         mid_p: whether p is :func:`.flips.flip_p`'s mid-p.
-        are_shares: whether scores other than 0 and 1 are shares, of repeats that are 0 or 1.
+        denominator: of scores that are shares of repeats which are 0 or 1, a multiple of their numbers: the signs of
+            whole numbers have an exact p. None: scores other than 0 and 1 are no shares.
 
     >>> from tiltmeter.operators.statistics.units import each
     >>> first, second = np.array([1.0] * 7 + [0.0, 1.0]), np.array([0.0] * 7 + [1.0, 1.0])
@@ -94,10 +98,11 @@ def paired_items(
     """
     known = tasks or Tasks(np.zeros(first.size, dtype=np.int64), np.ones(1))
     are_right = bool(np.isin([first, second], (0.0, 1.0)).all())
-    of_means, of_differences = (LOGIT, FISHER) if are_right or are_shares else (LINEAR, LINEAR)
+    of_means, of_differences = (LOGIT, FISHER) if are_right or denominator else (LINEAR, LINEAR)
     means = [task_mean(side, known, units, level=level, scale=of_means) for side in (first, second)]
     difference = task_mean(second - first, known, units, level=level, scale=of_differences)
-    p, too_few = flips((second - first) * (known.shares * first.size), units, mid=mid_p)
+    multiple = denominator if denominator and denominator * first.size <= _MOST_CONVOLVED else 1
+    p, too_few = flips((second - first) * (known.shares * first.size * multiple), units, mid=mid_p)
     inferred = *means, difference._replace(p=p, too_few=difference.too_few or too_few)
     if not are_right:
         return PairedItems(*inferred, None, None, None)
