@@ -81,7 +81,7 @@ def test_items_of_several_tasks_vary_together():
 
 def test_a_task_with_one_cluster_has_no_interval():
     codes, units = np.repeat([0, 1], [20, 5]), units_of(np.minimum(np.arange(25), 20), "template")
-    result = task_mean(np.arange(25.0), Tasks(codes, np.full(2, 0.5)), units, level=0.95)
+    result = task_mean(np.arange(25.0), Tasks(codes, np.array([0.8, 0.2])), units, level=0.95)
     assert np.isnan(result.low)
     assert result.too_few.kind == "template of a task"
 
