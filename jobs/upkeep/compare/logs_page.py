@@ -40,9 +40,8 @@ def page_of_systems(logs: Inference, systems: pl.DataFrame) -> Body:
         logs: as they were asked for.
         systems: the table.
     """
-    shown = [name for name in ("task", "score", "first_system", "second_system") if _differs(systems, name)] or [
-        "score"
-    ]
+    names = ("task", "score", "first_system", "second_system")
+    shown = [name for name in names if name == "score" or systems[name].n_unique() > 1]
     interval = f"{percent(logs.level, 0)} interval over {'units' if logs.question == 'items' else 'repeats'}"
     caption = f"Scores of both systems; the difference with its {interval}.{_means(logs, systems)}"
     label, alt = pl.concat_str(shown, separator=", "), "Differences of systems, with their intervals."
@@ -69,10 +68,6 @@ def page_of_systems(logs: Inference, systems: pl.DataFrame) -> Body:
     )
 
 
-def _differs(systems: pl.DataFrame, name: str) -> bool:
-    return name == "score" or systems[name].n_unique() > 1
-
-
 def _means(logs: Inference, systems: pl.DataFrame) -> str:
     """How tasks are weighted, if there is a mean."""
     if systems.filter(_OF_TASKS).is_empty():
@@ -92,8 +87,8 @@ def _doubts(logs: Inference, systems: pl.DataFrame) -> str:
     return (
         f"{null} A system is said to be higher or lower where its interval excludes 0 and q, p corrected for "
         f"{plural(systems.height - means, 'score')}{apart} after Benjamini and Hochberg, is at most 0.05.{pairs} The "
-        "smallest detectable difference is what the interval of this comparison alone would leave 0 out for in 4 of 5 "
-        "cases, if scores spread as here."
+        "smallest detectable difference is the true one for which the interval of this comparison alone leaves out 0 "
+        "in 4 of 5 cases, if scores spread as here."
     )
 
 

@@ -21,7 +21,7 @@ from tiltmeter.operators.statistics.items.paired_items import PairedItems, Tasks
 from tiltmeter.operators.statistics.items.power import Error, smallest_detectable
 from tiltmeter.operators.statistics.items.repeats import Noise, are_right_or_wrong, noise_of, sampled_anew
 from tiltmeter.operators.statistics.multiplicity import benjamini_hochberg, holm
-from tiltmeter.operators.statistics.units import Inferred, Units, units_of
+from tiltmeter.operators.statistics.units import Units, units_of
 from tiltmeter.storage.errors import InputError
 
 _SINGLE = "no item has two repeats of each system, which logs.question=samples needs; set logs.question=items"
@@ -74,13 +74,9 @@ class Systems(OfPair, name="systems"):
     )
     smallest_detectable: float | None = doc("true difference that this comparison alone finds in 4 of 5 cases")
     noise_share: float | None = doc("share of the difference's variance that more repeats take away", show="percent")
-    first_only: int | None = doc(
-        "items that the first system alone gets right; null unless all scores are 0 or 1", "items"
-    )
+    first_only: int | None = doc("items that the first alone gets right; null unless all scores are 0 or 1", "items")
     second_only: int | None = doc("items that the second system alone gets right", "items")
-    mcnemar_p: float | None = doc(
-        "p, which is that of McNemar's exact test where all scores of a task are 0 or 1; null elsewhere"
-    )
+    mcnemar_p: float | None = doc("p where all scores of a task are 0 or 1, which is McNemar's test; null elsewhere")
 
 
 class Result(NamedTuple):
@@ -206,9 +202,9 @@ def _row(result: Result, inference: Inference) -> Systems:
         first_repeats=items["first_repeats"].mean(),
         second_repeats=items["second_repeats"].mean(),
         num_unscored=result.num_unscored,
-        first=_estimate(paired.first),
-        second=_estimate(paired.second),
-        difference=_estimate(difference),
+        first=Estimate(*paired.first[:3]),
+        second=Estimate(*paired.second[:3]),
+        difference=Estimate(*difference[:3]),
         p=difference.p,
         first_only=paired.first_only,
         second_only=paired.second_only,
@@ -222,7 +218,3 @@ def _row(result: Result, inference: Inference) -> Systems:
     if inference.question == "samples" and not noise.df:
         return row.fail("single_repeats", _SINGLE)
     return row.fail("too_few_units", difference.reason) if difference.too_few else row
-
-
-def _estimate(inferred: Inferred) -> Estimate:
-    return Estimate(inferred.value, inferred.low, inferred.high)

@@ -18,9 +18,7 @@ _NIGHTLY = 0.95
 """Of equal systems, that a gate of every nightly run has to pass."""
 
 _KEYS = ["task", "score", "first_system", "second_system", "correlation"]
-_COLUMNS = (
-    "num_items num_repeats sd smallest_detectable power? items_wanted? pass_rate? cluster_correlation? basis reason?"
-)
+_COLUMNS = "num_items num_repeats sd smallest_detectable power? items_wanted? pass_rate? cluster_correlation? reason?"
 _DOUBTS = (
     "Estimates from earlier logs are as good as the systems to be compared are like those. The smallest difference is "
     "that of one comparison, whose interval leaves 0 out in 4 of 5 cases; a test by signs of few units finds less."
@@ -30,17 +28,15 @@ _DOUBTS = (
 def page_of_items(plan: pl.DataFrame) -> Body:
     """What so many items would show, by the table `plan_items`."""
     names = " ".join(name for name in _KEYS if plan[name].n_unique() > 1)
-    planned = plan.filter(pl.col("is_planned").fill_null(True)).sort(
-        ~pl.col("task").str.starts_with("mean of "), maintain_order=True
-    )
-    groups = planned.partition_by(_KEYS, maintain_order=True)[:_MOST]
+    groups = plan.filter(pl.col("is_planned").fill_null(True)).partition_by(_KEYS, maintain_order=True)
     table = Show(PlanItems, "As many items as are planned, and others.", f"{names} {_COLUMNS}", most=200)
-    findings = Bullets([sentence for group in groups for sentence in _findings(group)])
+    findings = Bullets([sentence for group in groups[:_MOST] for sentence in _findings(group)])
+    bases = [f"Standard errors come from {basis}." for basis in plan["basis"].drop_nulls().unique(maintain_order=True)]
     question = Paragraph("Which difference of two systems would so many items and repeats show?")
     return Body(
         "What a comparison of two systems would show",
         {"job": "plan", "of": "compare"},
-        Lead([question], [findings], [Paragraph(_DOUBTS)]),
+        Lead([question], [findings], [Paragraph(" ".join([*bases, _DOUBTS]))]),
         [Section("items", "Items and repeats", table.blocks({"plan_items": plan}))],
     )
 

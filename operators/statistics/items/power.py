@@ -21,10 +21,7 @@ POWER = 0.8
 
 
 class Error(NamedTuple):
-    """Attributes:
-    sd: standard error of a difference.
-    df: its degrees of freedom.
-    """
+    """The standard error of a difference, and its degrees of freedom."""
 
     sd: float
     df: float
@@ -68,11 +65,7 @@ def spread_of(mean: Inferred, noise: Noise, num_items: int) -> Spread:
 
 
 def cluster_correlation(clustered: Spread, alone: Spread) -> float:
-    """rho, from the spread by clusters and that by items; NaN where items don't differ or each is a cluster.
-
-    >>> round(cluster_correlation(Spread(0.55, 0.0, 0.1), Spread(0.1, 0.0, 1.0)), 3)
-    0.5
-    """
+    """rho, from the spread by clusters and that by items; NaN where items don't differ or each is a cluster."""
     others = 1.0 / clustered.units_per_item - 1.0
     return (clustered.items / alone.items - 1.0) / others if alone.items > 0.0 and others > 0.0 else float("nan")
 
@@ -89,11 +82,7 @@ def smallest_detectable(error: Error, level: float, power: float = POWER) -> flo
 
 
 def power_of(difference: float, error: Error, level: float) -> float:
-    """The chance that a true difference is found, on either side.
-
-    >>> round(power_of(0.0629, Error(0.02, 9.0), 0.95), 2), round(power_of(0.0, Error(0.02, 9.0), 0.95), 2)
-    (0.8, 0.05)
-    """
+    """The chance that a true difference is found, on either side."""
     from scipy.special import stdtrit
     from scipy.stats import nct
 
