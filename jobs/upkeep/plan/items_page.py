@@ -49,11 +49,11 @@ def _findings(rows: pl.DataFrame) -> Iterator[str]:
     if few["sd"] is None:
         yield f"{start}: {few['reason']}."
         return
-    found = " and ".join(
+    smallest = " and ".join(
         f"{number(row['smallest_detectable'], 3)} with {plural(row['num_repeats'], 'repeat')}"
         for row in ([few, many] if rows.height > 1 else [few])
     )
-    yield f"{start}: {plural(few['num_items'], 'item')} find a difference of {found} in 4 of 5 cases."
+    yield f"{start}: {plural(few['num_items'], 'item')} find a difference of {smallest} in 4 of 5 cases."
     if (rate := many["pass_rate"]) is not None:
         wanted, repeats = number(many["wanted"], 3), plural(many["num_repeats"], "repeat")
         needed = f"{plural(many['items_wanted'], 'item')} find it in 4 of 5 cases"

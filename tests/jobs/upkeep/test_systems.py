@@ -1,5 +1,7 @@
 """The table of systems on the same items, and its page, from pairs that are made here."""
 
+import json
+
 import numpy as np
 import polars as pl
 import pytest
@@ -8,9 +10,7 @@ from scipy import stats
 from tiltmeter.jobs.upkeep.compare.logs_page import page_of_systems
 from tiltmeter.jobs.upkeep.compare.pairs import ITEMS, Pair
 from tiltmeter.jobs.upkeep.compare.systems import Inference, systems_table
-from tiltmeter.operators.statistics.items.paired_items import paired_items
 from tiltmeter.operators.statistics.multiplicity import benjamini_hochberg, holm
-from tiltmeter.operators.statistics.units import each
 from tiltmeter.storage.errors import InputError
 
 NUM = 60
@@ -124,8 +124,6 @@ def test_the_mean_of_tasks_is_a_row_with_the_weights_that_are_said(tasks, weight
     assert mean["num_clusters"] == mean["num_items"] == sum(30 * place for place in (1, 2, 3) if expected[place - 1])
     shares = np.array(expected) / sum(expected)
     spreads = [np.var(second - first, ddof=1) / len(first) for first, second, _ in tasks.values()]
-    known = paired_items(np.zeros(9), np.ones(9), each(9, "item"))
-    assert known.difference.value == 1.0
     sd = np.sqrt((shares**2 * spreads).sum())
     assert mean["smallest_detectable"] == pytest.approx(2.8 * sd, rel=0.03)
     assert [row["q"] for row in rows] == pytest.approx(benjamini_hochberg(np.array([row["p"] for row in rows])))
@@ -147,6 +145,27 @@ def test_items_of_one_name_in_several_tasks_are_one_unit(tasks):
 def test_a_task_that_no_log_has_cannot_be_weighted(tasks):
     with pytest.raises(InputError, match=r"logs.weights.algebar: the logs have no such task; did you mean algebra\?"):
         rows_of(pairs_of(tasks), weights={"algebar": 1.0})
+
+
+def test_the_command_takes_questions_weights_and_mid_p(run_here, tasks, tmp_path):
+    for side in (0, 1):
+        (tmp_path / f"system{side}").mkdir()
+        for task, made in tasks.items():
+            lines = [json.dumps({"doc_id": number, "acc": int(right)}) for number, right in enumerate(made[side])]
+            path = tmp_path / f"system{side}/samples_{task}_2026-11-22T10-00-00.000000.jsonl"
+            path.write_text("\n".join(lines))
+    logs = [f"logs.{name}='{tmp_path}/system{side}'" for side, name in enumerate(("first", "second"))]
+    rows, samples = (
+        run_here("job=compare", *logs, *more, f"run_dir={tmp_path}/run{len(more)}", f"store={tmp_path}/store").rows(
+            "systems"
+        )
+        for more in (["logs.weights=items", "logs.mid_p=true"], ["logs.question=samples"])
+    )
+    known = rows_of(pairs_of(tasks), weights="items", mid_p=True)
+    assert [row["task"] for row in rows] == [*tasks, "mean of 3 tasks"]
+    for name in ("difference", "p", "smallest_detectable"):
+        assert [row[name] for row in rows] == pytest.approx([row[name] for row in known])
+    assert {row["status"] for row in samples} == {"single_repeats"}
 
 
 # --- several systems ------------------------------------------------------------------------------------------------
