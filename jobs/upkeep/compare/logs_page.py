@@ -9,7 +9,7 @@ from tiltmeter.jobs.report.grids import Row
 from tiltmeter.jobs.report.html.elements import Bullets, Paragraph, Section
 from tiltmeter.jobs.report.lead import Lead
 from tiltmeter.jobs.report.page import Body
-from tiltmeter.jobs.report.views import Dots, Show
+from tiltmeter.jobs.report.views import Dots, Show, View
 from tiltmeter.jobs.report.wording import number, p_equals, percent, plural
 from tiltmeter.jobs.upkeep.compare.systems import Inference, Systems
 

@@ -133,12 +133,14 @@ def _inferred(pairs: Sequence[Pair], weights: Sequence[float], inference: Infere
     are_shares = all(are_right_or_wrong(*system) for system in systems)
     multiple = math.lcm(*np.unique(repeats).astype(int).tolist()) if are_shares else None
     units, level, mid_p = _units(items, inference), inference.level, inference.mid_p
-    paired = paired_items(*means, units, level, tasks=tasks, mid_p=mid_p, denominator=multiple)
+    paired = paired_items(means[0], means[1], units, level, tasks=tasks, mid_p=mid_p, denominator=multiple)
     one, other = (noise_of(variance, counts, tasks.shares) for _, variance, counts in systems)
     noises = one, other, one.plus(other)
     if inference.question == "samples":
-        anew = [sampled_anew(mean.value, noise, level) for mean, noise in zip(paired[:3], noises, strict=True)]
-        paired = PairedItems(*anew, paired.first_only, paired.second_only, None)
+        first, second, difference = (
+            sampled_anew(mean.value, noise, level) for mean, noise in zip(paired[:3], noises, strict=True)
+        )
+        paired = paired._replace(first=first, second=second, difference=difference, mcnemar_p=None)
     [pair, *more] = pairs
     task = f"mean of {len(pairs)} tasks" if more else pair.task
     keys = {"task": task, "score": pair.score, "first_system": pair.first, "second_system": pair.second}
@@ -199,8 +201,8 @@ def _row(result: Result, inference: Inference) -> Systems:
         num_items=items.height,
         num_clusters=result.units.num if inference.question == "items" else items.height,
         question=inference.question,
-        first_repeats=items["first_repeats"].mean(),
-        second_repeats=items["second_repeats"].mean(),
+        first_repeats=float(items["first_repeats"].to_numpy().mean()),
+        second_repeats=float(items["second_repeats"].to_numpy().mean()),
         num_unscored=result.num_unscored,
         first=Estimate(*paired.first[:3]),
         second=Estimate(*paired.second[:3]),

@@ -99,15 +99,15 @@ def paired_items(
     known = tasks or Tasks(np.zeros(first.size, dtype=np.int64), np.ones(1))
     are_right = bool(np.isin([first, second], (0.0, 1.0)).all())
     of_means, of_differences = (LOGIT, FISHER) if are_right or denominator else (LINEAR, LINEAR)
-    means = [task_mean(side, known, units, level=level, scale=of_means) for side in (first, second)]
+    one, other = (task_mean(side, known, units, level=level, scale=of_means) for side in (first, second))
     difference = task_mean(second - first, known, units, level=level, scale=of_differences)
     multiple = denominator if denominator and denominator * first.size <= _MOST_CONVOLVED else 1
     p, too_few = flips((second - first) * (known.shares * first.size * multiple), units, mid=mid_p)
-    inferred = *means, difference._replace(p=p, too_few=difference.too_few or too_few)
+    difference = difference._replace(p=p, too_few=difference.too_few or too_few)
     if not are_right:
-        return PairedItems(*inferred, None, None, None)
-    counts = int((first > second).sum()), int((second > first).sum())
-    return PairedItems(*inferred, *counts, p if known.weights.size == 1 else None)
+        return PairedItems(one, other, difference, None, None, None)
+    first_only, second_only = int((first > second).sum()), int((second > first).sum())
+    return PairedItems(one, other, difference, first_only, second_only, p if known.weights.size == 1 else None)
 
 
 def task_mean(
@@ -127,7 +127,7 @@ def task_mean(
         few = (
             TooFew(together, MIN_KISH, units.kind) if together < MIN_KISH else TooFew(1.0, 2, f"{units.kind} of a task")
         )
-        return Inferred(value, *[float("nan")] * 4, units.num, too_few=few)
+        return Inferred(value, np.nan, np.nan, np.nan, np.nan, units.num, too_few=few)
     deviations = np.bincount(cell, weights=values - means[tasks.codes])
     moves = tasks.weights[task] * deviations / sizes[task] / np.sqrt(1.0 - parts)
     variance = float(np.square(np.bincount(unit, weights=moves)).sum())

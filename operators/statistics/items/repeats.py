@@ -69,7 +69,7 @@ def sampled_anew(value: float, noise: Noise, level: float) -> Inferred:
     """
     if not noise.variance > 0.0:
         few = TooFew(0, 1, "item whose repeats differ" if noise.df else "item with two repeats of each system")
-        return Inferred(value, *[float("nan")] * 4, 0, too_few=few)
+        return Inferred(value, np.nan, np.nan, np.nan, np.nan, 0, too_few=few)
     low, high, _ = interval_ends(value, noise.variance, noise.df, noise.df + 1.0, level, LINEAR, "repeat")
     return Inferred(value, low, high, noise.variance, noise.df, 0, student_p(value, noise.variance, noise.df))
 
