@@ -47,7 +47,7 @@ def page_of_systems(logs: Inference, systems: pl.DataFrame) -> Body:
     label, alt = pl.concat_str(shown, separator=", "), "Differences of systems, with their intervals."
     dots = Dots(Systems, "difference", label, "second less first", alt, f"Second less first, with its {interval}.")
     unscored = "num_unscored" if systems["num_unscored"].sum() else ""
-    views = [
+    views: list[View] = [
         Show(Systems, caption, f"{' '.join(shown)} {_COLUMNS} {unscored}"),
         *([dots] if systems.height > 1 else []),
     ]
