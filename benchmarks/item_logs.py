@@ -12,7 +12,8 @@ import resource
 import time
 from pathlib import Path
 
-from tiltmeter.jobs.upkeep.compare.logs import Logs, find_logs, pairs_of
+from tiltmeter.jobs.upkeep.compare.log_settings import Logs
+from tiltmeter.jobs.upkeep.compare.logs import find_logs
 from tiltmeter.jobs.upkeep.compare.systems import systems_table
 
 
@@ -61,7 +62,7 @@ def main() -> None:
     print(f"{num_bytes / 1e9:.2f} GB, {num_bytes / settings.num_items / 2:.0f} bytes an item")
     moments, cpu = [time.monotonic()], [time.process_time()]
     logs = Logs(str(settings.folder / "first"), str(settings.folder / "second"), cluster=settings.cluster)
-    pairs = pairs_of(logs, find_logs(logs))
+    pairs = find_logs(logs).pairs
     for step in ("reading and pairing", "the table"):
         rows = systems_table(pairs, logs.cluster, logs.level).to_pylist() if step == "the table" else []
         moments.append(time.monotonic())

@@ -35,12 +35,14 @@ _AT_ONCE = 256
 _ROUNDING = 1e-9
 
 
-def flip_p(sums: NDArray[np.generic]) -> float:
+def flip_p(sums: NDArray[np.generic], *, mid: bool = False) -> float:
     """The two-sided p-value of sums by unit, as above: exact for whole numbers and for up to 12 units.
 
     Args:
         sums: ``[units]``, d_k. Numbers that are not whole are given 9,999 draws of signs, p = (b + 1) / (9,999 + 1),
             and of more than 4,096 units the normal tail of sum d / sqrt(sum d^2), the limit of both.
+        mid: whether of whole numbers what is as far out as the data counts half, P(>) + P(=) / 2: Lancaster's mid-p
+            (1961, *Significance tests in discrete distributions*), whose size is near its level and may exceed it.
 
     Returns:
         1 where no unit differs.
@@ -50,16 +52,17 @@ def flip_p(sums: NDArray[np.generic]) -> float:
     """
     differing = np.asarray(sums, dtype=np.float64)
     differing = differing[np.abs(differing) > _ROUNDING * max(1.0, float(np.abs(differing).max(initial=0.0)))]
-    if not differing.size or abs(differing.sum()) <= _ROUNDING:
+    if not differing.size or (abs(differing.sum()) <= _ROUNDING and not mid):
         return 1.0
     floor = 2.0 ** (1 - differing.size)
     whole = np.rint(differing)
     if np.abs(differing - whole).max() < _ROUNDING:
-        return max(_whole_p(whole.astype(np.int64)), floor)
+        reached, exceeded = _whole_tails(whole.astype(np.int64))
+        return max((reached + exceeded) / 2.0, floor / 2.0) if mid else max(reached, floor)
     return max(_drawn_p(differing), floor)
 
 
-def flips(values: NDArray[np.generic], units: Units) -> tuple[float, TooFew | None]:
+def flips(values: NDArray[np.generic], units: Units, *, mid: bool = False) -> tuple[float, TooFew | None]:
     """:func:`flip_p` of differences by item, first less second; NaN and why where fewer than six units differ.
 
     >>> from tiltmeter.operators.statistics.units import each
@@ -70,7 +73,7 @@ def flips(values: NDArray[np.generic], units: Units) -> tuple[float, TooFew | No
     differing = int(np.count_nonzero(np.abs(sums) > _ROUNDING))
     if differing < MIN_UNITS:
         return float("nan"), TooFew(differing, MIN_UNITS, f"{units.kind} that differs")
-    return flip_p(sums), None
+    return flip_p(sums, mid=mid), None
 
 
 def flips_max_t(values: NDArray[np.floating], units: Units) -> FloatArray:
@@ -81,6 +84,7 @@ def flips_max_t(values: NDArray[np.floating], units: Units) -> FloatArray:
         p_(j) = max_{i <= j} P(max_{l >= i} T_(l) of drawn signs >= T_(i))
 
     (Westfall and Young 1993, *Resampling-based multiple testing*, algorithm 4.1). Null of each: d and -d are as likely.
+    Of more than 4,096 units, those whose numbers are alike modulo 4,096 flip together.
 
     Args:
         values: ``[series, items]``; NaN, where an item has none, counts as no difference.
@@ -93,7 +97,9 @@ def flips_max_t(values: NDArray[np.floating], units: Units) -> FloatArray:
     >>> flips_max_t(np.array([[1.0] * 6, [1.0, -1.0] * 3, [0.0] * 6]), each(6, "text"))
     array([0.0625, 1.    ,    nan])
     """
-    sums = units.sums(np.nan_to_num(np.asarray(values, dtype=np.float64)))
+    num = min(units.num, _MOST_DRAWN)
+    grouped = Units(units.codes % _MOST_DRAWN, num, units.kind)
+    sums = grouped.sums(np.nan_to_num(np.asarray(values, dtype=np.float64)))
     differs = np.abs(sums) > _ROUNDING * np.maximum(1e-300, np.abs(sums).max(axis=1, keepdims=True))
     p_values = np.full(len(sums), np.nan)
     tested = np.flatnonzero(differs.sum(axis=1) >= MIN_UNITS)
@@ -101,7 +107,7 @@ def flips_max_t(values: NDArray[np.floating], units: Units) -> FloatArray:
     order = np.argsort(-np.abs(scaled.sum(axis=1)), kind="stable")
     scaled = scaled[order]
     reached = np.abs(scaled.sum(axis=1)) - _ROUNDING
-    num, exact = units.num, units.num <= _MOST_ENUMERATED
+    exact = num <= _MOST_ENUMERATED
     blocks = [_all_signs(num)] if exact else _signs(num, 0, num, _NUM_DRAWN)
     hits = np.zeros(len(scaled))
     for signs in blocks:
@@ -125,20 +131,25 @@ def _signs(num_units: int, seed: int, about: int, num_draws: int) -> Iterator[Fl
         yield np.asarray(2.0 * bits - 1.0)
 
 
-def _whole_p(sums: IntArray) -> float:
+def _whole_tails(sums: IntArray) -> tuple[float, float]:
+    """P of a sum as far from 0 as the observed one, and of one that is farther."""
     from scipy.special import bdtr
 
     unit = int(np.gcd.reduce(sums))
     sizes, counts = np.unique(np.abs(sums) // unit, return_counts=True)
     observed = abs(int(sums.sum())) // unit
     if sizes.size == 1:
-        num, size = int(counts[0]), int(sizes[0])
-        return min(1.0, 2.0 * float(bdtr((num - observed // size) // 2, num, 0.5)))
+        num = int(counts[0])
+        reached, exceeded = (
+            min(1.0, 2.0 * float(bdtr((num - least) // 2, num, 0.5))) for least in (observed, observed + 1)
+        )
+        return reached, exceeded if num > observed else 0.0
     chances = np.ones(1)
     for size, count in zip(sizes.tolist(), counts.tolist(), strict=True):
         chances = _convolved(chances, _binomial_steps(size, count))
     reach = (chances.size - 1) // 2
-    return min(1.0, 2.0 * float(chances[reach + observed :].sum()))
+    reached, exceeded = (min(1.0, 2.0 * float(chances[reach + least :].sum())) for least in (observed, observed + 1))
+    return reached, exceeded
 
 
 def _binomial_steps(size: int, count: int) -> FloatArray:

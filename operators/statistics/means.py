@@ -122,8 +122,8 @@ def contrast(
     spread = first.variance**2 / first.df + second.variance**2 / second.df
     together = kish(sides[0][0] / chosen[0].sum() + sides[1][0] / chosen[1].sum())
     df = min((first.variance + second.variance) ** 2 / spread if spread else _NAN, together - 1.0)
-    low, high, too_few = _ends(value, variance, df, together, level, scale, units.kind)
-    p = max(_student_p(value, variance, df), 2.0 ** (1 - min(total, 1074))) if variance > 0.0 else _NAN
+    low, high, too_few = interval_ends(value, variance, df, together, level, scale, units.kind)
+    p = max(student_p(value, variance, df), 2.0 ** (1 - min(total, 1074))) if variance > 0.0 else _NAN
     return Inferred(value, low, high, variance, df, total, p, too_few)
 
 
@@ -158,9 +158,9 @@ def influenced(
     sums = units.sums(influence)
     variance = float((np.square(sums) / (1.0 - sizes / sizes.sum())).sum()) / num**2
     variance, df = with_seeds(variance, effective - 1.0, seeds)
-    low, high, too_few = _ends(value, variance, df, effective, level, scale, units.kind)
+    low, high, too_few = interval_ends(value, variance, df, effective, level, scale, units.kind)
     differing = int(np.count_nonzero(units.sums(influence + value)))
-    p = max(_student_p(value, variance, df), 2.0 ** (1 - min(differing, 1074))) if variance > 0.0 else _NAN
+    p = max(student_p(value, variance, df), 2.0 ** (1 - min(differing, 1074))) if variance > 0.0 else _NAN
     return Inferred(value, low, high, variance, df, units.num, p, too_few)
 
 
@@ -312,8 +312,8 @@ def f1_difference(first: Counts, second: Counts, units: Units, *, level: float, 
     if np.isnan(result.variance):
         return result
     variance, df = with_seeds(*with_seeds(result.variance, result.df, one), other)
-    low, high, too_few = _ends(value, variance, df, units.num, level, LINEAR, units.kind)
-    p = _student_p(value, variance, df) if variance > 0.0 else _NAN
+    low, high, too_few = interval_ends(value, variance, df, units.num, level, LINEAR, units.kind)
+    p = student_p(value, variance, df) if variance > 0.0 else _NAN
     return Inferred(value, max(low, -1.0), min(high, 1.0), variance, df, units.num, p, too_few)
 
 
@@ -365,12 +365,12 @@ def judged_sample(
         return residual._replace(value=value)
     variance = (1.0 - part) * residual.variance + part * all_of_it.variance
     value = min(max(value, scale.low), scale.high)
-    low, high, too_few = _ends(value, variance, residual.df, residual.df + 1.0, level, scale, units.kind)
+    low, high, too_few = interval_ends(value, variance, residual.df, residual.df + 1.0, level, scale, units.kind)
     differing = int(np.count_nonzero(judged.sums(truth)))
     if differing < MIN_UNITS:
         lacking = TooFew(differing, MIN_UNITS, f"{units.kind} that differs")
         return Inferred(value, low, high, variance, residual.df, judged.num, _NAN, too_few or lacking)
-    p = max(_student_p(value, variance, residual.df), 2.0 ** (1 - min(differing, 1074)))
+    p = max(student_p(value, variance, residual.df), 2.0 ** (1 - min(differing, 1074)))
     return Inferred(value, low, high, variance, residual.df, judged.num, p, too_few)
 
 
@@ -381,10 +381,10 @@ def _best_weight(predicted: FloatArray, truth: FloatArray, units: Units) -> floa
     return float(np.clip(f @ y / squares, 0.0, 1.0)) if squares > 0.0 else 0.0
 
 
-def _ends(
+def interval_ends(
     value: float, variance: float, df: float, effective: float, level: float, scale: Scale, kind: str
 ) -> tuple[float, float, TooFew | None]:
-    """Of the interval; where nothing spreads there is one between two borders alone."""
+    """Ends of an interval by Student's t, or the score's; where nothing spreads there is one between borders alone."""
     from scipy.special import stdtrit
 
     if is_bounded(scale):
@@ -395,7 +395,8 @@ def _ends(
     return max(value - reach, scale.low), min(value + reach, scale.high), None
 
 
-def _student_p(value: float, variance: float, df: float) -> float:
+def student_p(value: float, variance: float, df: float) -> float:
+    """The two-sided p-value of a number whose null is 0."""
     from scipy.special import stdtr
 
     return float(2.0 * stdtr(df, -abs(value) / variance**0.5)) if variance > 0.0 else 1.0 if value == 0.0 else 0.0
@@ -408,11 +409,13 @@ __all__ = [
     "f1",
     "f1_difference",
     "influenced",
+    "interval_ends",
     "judged_sample",
     "mean",
     "paired",
     "ratio",
     "share",
     "share_of_counts",
+    "student_p",
     "with_seeds",
 ]

@@ -9,7 +9,7 @@ from pydantic import Field
 from tiltmeter.jobs.changes.detail import Detail
 from tiltmeter.jobs.runtime.config import CommonConfig
 from tiltmeter.jobs.runtime.settings.fields import Words, settings
-from tiltmeter.jobs.upkeep.compare.logs import Logs
+from tiltmeter.jobs.upkeep.compare.log_settings import Logs
 
 
 @settings

@@ -11,7 +11,7 @@ from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.job import Job
 from tiltmeter.jobs.runtime.table import schemas
 from tiltmeter.jobs.upkeep.compare.config import ComparisonRun
-from tiltmeter.jobs.upkeep.compare.logs import TwoLogs, find_logs, pairs_of
+from tiltmeter.jobs.upkeep.compare.logs import TwoLogs, find_logs
 from tiltmeter.jobs.upkeep.compare.logs_table import LogScores, logs_table
 from tiltmeter.jobs.upkeep.compare.systems import Systems, systems_table
 
@@ -50,7 +50,7 @@ def run(run: Run[ComparisonRun, TwoRuns | TwoLogs]) -> None:
     """Compare settings, inputs, versions and tables, or two systems; publish what differs."""
     if isinstance(run.sources, TwoLogs):
         logs = run.config.logs
-        run.directory.write_table("systems", systems_table(pairs_of(logs, run.sources), logs.cluster, logs.level))
+        run.directory.write_table("systems", systems_table(run.sources.pairs, logs))
         run.directory.write_table("logs", logs_table(run.sources.systems, run.sources.pairs))
         return
     comparison = Comparison(run.sources.before, run.sources.after, run.config.job)

@@ -1,16 +1,17 @@
 """Settings of logs of evaluation harnesses."""
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import pydantic
 from pydantic import ConfigDict, Field
 
 from tiltmeter.jobs.runtime.settings.fields import Words
+from tiltmeter.jobs.upkeep.compare.systems import Inference
 from tiltmeter.storage.item_logs import ScoreColumns
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid", coerce_numbers_to_str=True))
-class Logs:
+class Logs(Inference):
     """Logs of two or more systems; a column within others is named with dots, such as ``doc.template``."""
 
     first: Words = ()
@@ -19,7 +20,6 @@ class Logs:
     all_pairs: bool = False
     item: str | None = None
     score: tuple[str, ...] = ()
-    cluster: str | None = None
     repeat: str | None = None
     task: str | None = None
     only: dict[str, str] = Field(default_factory=dict)
@@ -27,7 +27,6 @@ class Logs:
     unscored: Literal["leave_out", "zero"] = "leave_out"
     match: Literal["item", "content"] | None = None
     missing: Literal["refuse", "leave_out"] = "refuse"
-    level: Annotated[float, Field(gt=0, lt=1)] = 0.95
 
     @pydantic.field_validator("first", "second", "score", mode="before")
     @classmethod

@@ -9,8 +9,6 @@ from tiltmeter.jobs.upkeep.compare.log_settings import Logs
 from tiltmeter.jobs.upkeep.compare.log_systems import System, read_system
 from tiltmeter.jobs.upkeep.compare.pairs import Pair
 
-__all__ = ["Logs", "TwoLogs", "find_logs", "pairs_of"]
-
 
 @dataclass(frozen=True)
 class TwoLogs:
@@ -33,8 +31,3 @@ def find_logs(logs: Logs) -> TwoLogs:
     paths = {"first": logs.first, "second": logs.second} | logs.others
     systems = [read_system(name, of_system, logs) for name, of_system in paths.items()]
     return TwoLogs(systems, pairs_between(systems, logs))
-
-
-def pairs_of(logs: Logs, files: TwoLogs) -> list[Pair]:  # noqa: ARG001
-    """What is compared: a pair for each task and score, of each system with the first or of all with each other."""
-    return [*files.pairs]

@@ -14,6 +14,9 @@ NO_UNITS = "does no units, so there is nothing to plan"
 NIGHT = "overnight"
 """The job that runs those of a list, each of which is planned."""
 
+COMPARED = "compare"
+"""The job whose items are planned, from earlier logs: it has no units."""
+
 
 @settings
 class PlanJob:
@@ -38,7 +41,7 @@ class PlanRun(CommonConfig):
             ConfigError: if counting its units would do what a plan must not.
         """
         if reason := why_not(config):
-            raise ConfigError(f"{_OF}={config.job.name}: {reason}; leave out release.key_file")
+            raise ConfigError(f"{_OF}={config.job.name}: {reason}")
         return cls(
             job=PlanJob(name="plan", planned=config.job.name),
             planned=config,
@@ -53,9 +56,12 @@ class PlanRun(CommonConfig):
 
 
 def why_not(config: CommonConfig) -> str:
-    """Why a job with units can't be planned; empty if it can."""
-    if config.job.name == "private_vectors" and config.release.key_file:  # type: ignore[attr-defined]
-        return "what a release does depends on its key, and is counted against its account, which a plan may not touch"
+    """Why a job with units, or of logs, can't be planned; empty if it can."""
+    settings: Any = config
+    if config.job.name == COMPARED and not settings.logs.is_set:
+        return "what two runs differ in needs no plan; set logs.first, and logs.second, of which items are planned"
+    if config.job.name == "private_vectors" and settings.release.key_file:
+        return "what a release does depends on its key and is counted against its account: leave out release.key_file"
     return ""
 
 
@@ -93,9 +99,12 @@ def read_command(words: Sequence[str]) -> Command:
     if name not in (known := names()):
         choices = meant(name, known) or f"; choose one of {', '.join(known)}"
         raise ConfigError(f"{_OF}={name}: there is no such job{choices}")
-    if name != NIGHT and not job(name).has_units:
+    if name not in (NIGHT, COMPARED) and not job(name).has_units:
         raise ConfigError(f"{_OF}={name}: {NO_UNITS}; plan a job that measures")
     rest = [word for word in words if _setting(word)[0] not in (_CHOICE, _OF)]
+    if name == COMPARED and not any(_setting(word)[0] == "logs.second" for word in rest):
+        # Of one log, a second system like the first is planned.
+        rest += [f"logs.second={word.partition('=')[2]}" for word in rest if _setting(word)[0] == "logs.first"]
     return Command([f"{_CHOICE}={name}", *rest], is_plan=True)
 
 

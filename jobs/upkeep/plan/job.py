@@ -17,14 +17,16 @@ from tiltmeter.jobs.runtime import context
 from tiltmeter.jobs.runtime.config import CommonConfig, recorded_settings
 from tiltmeter.jobs.runtime.job import Job
 from tiltmeter.jobs.runtime.table import tables_of
+from tiltmeter.jobs.upkeep.compare.logs import TwoLogs
 from tiltmeter.jobs.upkeep.overnight.child import words_of_night
 from tiltmeter.jobs.upkeep.overnight.config import JobList, ListedJob, OvernightRun, find_list
-from tiltmeter.jobs.upkeep.plan.config import NIGHT, NO_UNITS, PlanRun, read_command, why_not
+from tiltmeter.jobs.upkeep.plan.config import COMPARED, NIGHT, NO_UNITS, PlanRun, read_command, why_not
 from tiltmeter.jobs.upkeep.plan.counting import count_units
 from tiltmeter.jobs.upkeep.plan.detecting import difference_rows
 from tiltmeter.jobs.upkeep.plan.hours import Known, stage_rows
+from tiltmeter.jobs.upkeep.plan.items import item_rows
 from tiltmeter.jobs.upkeep.plan.rates import earlier_runs, first_rates
-from tiltmeter.jobs.upkeep.plan.tables import TABLES, Differences, OfJob, Plan
+from tiltmeter.jobs.upkeep.plan.tables import TABLES, Differences, OfJob, Plan, PlanItems
 from tiltmeter.storage.corpora.corpora import nothing_copied
 from tiltmeter.storage.errors import Refusal
 from tiltmeter.storage.files.filesystems import check_bucket
@@ -103,7 +105,7 @@ def _unplanned(name: str, status: str, reason: str) -> Plan:
     return Plan(name=name, stage="").fail(status, reason)
 
 
-Rows = Iterable[OfJob]
+Rows = Iterable[OfJob | PlanItems]
 
 
 def run(run: context.Run[PlanRun, PlannedSources]) -> None:
@@ -117,7 +119,8 @@ def run(run: context.Run[PlanRun, PlannedSources]) -> None:
     check_bucket(store.filesystem, store.path, store.name)
     plan = _planner(ReadOnlyStore(run.config.store))
     plans = [_or_reason(job, plan) for job in sources.jobs] if sources.listed else [*map(plan, sources.planned)]
-    for name, table in tables_of(chain.from_iterable(plans), [Plan, Differences]):
+    kinds = [PlanItems] if run.config.job.planned == COMPARED else [Plan, Differences]
+    for name, table in tables_of(chain.from_iterable(plans), kinds):
         run.directory.write_table(name, table)
     scratch = max((scratch_bytes(job.config, job.texts) for job in sources.planned), default=0.0)
     run.directory.record["planned"] = run.config.job.planned
@@ -139,6 +142,8 @@ def _planner(store: ReadOnlyStore) -> Callable[[PlannedJob], Rows]:
     registered, nodes_of = Registry(store).runs(), cache(nodes_before)
 
     def plan(planned: PlannedJob) -> Rows:
+        if isinstance(planned.sources, TwoLogs):
+            return item_rows(planned.config.logs, planned.sources)  # type: ignore[attr-defined]
         config, sources, name = planned.config, planned.sources, planned.config.job.name
         cluster = Prospect(config.cluster, partial(job(name).resources, config, sources), nodes_of)
         inputs = redacted_values(sources.record())

@@ -13,6 +13,7 @@ from tiltmeter.jobs.report.page import Body
 from tiltmeter.jobs.report.wording import DASH, listed, number, plural, verb
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.published import Frames
+from tiltmeter.jobs.upkeep.plan.items_page import page_of_items
 from tiltmeter.jobs.upkeep.plan.tables import Differences
 
 _MEGA, _GIGA, _HOUR = 1e6, 1e9, 3600.0
@@ -22,6 +23,8 @@ _TIMES = ((_HOUR, "hour"), (60.0, "minute"), (1.0, "second"))
 
 def page(run: Run[Any, Any], frames: Frames) -> Body:
     """What a job, or each of a list, would take."""
+    if "plan_items" in frames:
+        return page_of_items(frames["plan_items"])
     record, plan, differences = run.directory.record, frames["plan"], frames["plan_differences"]
     stages, max_hours = plan.filter(pl.col("stage") != ""), getattr(run.config.planned.job, "max_hours", None)
     unplanned = plan.filter(stage="").select("name", "status", "reason")

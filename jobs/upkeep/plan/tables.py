@@ -1,6 +1,7 @@
 """The tables of `plan`."""
 
 from tiltmeter.jobs.runtime.table import Table, doc, key, schemas
+from tiltmeter.jobs.upkeep.compare.systems import OfPair
 
 
 class OfJob(Table):
@@ -35,4 +36,19 @@ class Differences(OfJob, name="plan_differences"):
     basis: str = doc("runs that the standard deviations come from, or 'one standard deviation'")
 
 
-TABLES = schemas(Plan, Differences)
+class PlanItems(OfPair, name="plan_items"):
+    correlation: float | None = key("taken, of the items' means of two systems; null: both logs say", default=None)
+    num_items: int = key("that both systems would answer", "items")
+    num_repeats: int = key("of each item by each system", "repeats")
+    is_planned: bool = doc("whether there are as many items as are planned")
+    sd: float | None = doc("standard error of the difference of both means")
+    smallest_detectable: float | None = doc("true difference that is found in 4 of 5 cases, by the interval")
+    wanted: float | None = doc("difference or margin that logs.wanted says; null: none")
+    power: float | None = doc("chance that a true difference of that size is found", show="percent")
+    items_wanted: int | None = doc("with which it is found in 4 of 5 cases", "items")
+    pass_rate: float | None = doc("how often equal systems pass non-inferiority with it as the margin", show="percent")
+    cluster_correlation: float | None = doc("of the true differences in a cluster; null without clusters")
+    basis: str = doc("what the standard error comes from")
+
+
+TABLES = schemas(Plan, Differences, PlanItems)

@@ -17,11 +17,12 @@ from tiltmeter.jobs.changes.comparing import common_tables, compare
 from tiltmeter.jobs.changes.past_runs import past_run, run_under_way
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.draws import draws_of, with_draws
-from tiltmeter.jobs.upkeep.compare.logs import Logs, find_logs, pairs_of
+from tiltmeter.jobs.upkeep.compare.log_settings import Logs
+from tiltmeter.jobs.upkeep.compare.logs import find_logs
 from tiltmeter.jobs.upkeep.compare.logs_page import page_of_systems
 from tiltmeter.jobs.upkeep.compare.systems import systems_table
 from tiltmeter.jobs.upkeep.overnight.tables import Changes, Jobs
-from tiltmeter.operators.statistics.paired_items import paired_items
+from tiltmeter.operators.statistics.items.paired_items import paired_items
 from tiltmeter.operators.statistics.units import each, units_of
 from tiltmeter.storage.bad_records import collected
 from tiltmeter.storage.errors import InputError, StorageError
@@ -239,7 +240,7 @@ def systems():
 
 
 def compared_systems(settings):
-    return systems_table(pairs_of(settings, find_logs(settings)), settings.cluster, settings.level)
+    return systems_table(find_logs(settings).pairs, settings)
 
 
 def rows_of(settings):
@@ -350,9 +351,10 @@ def test_tasks_are_compared_by_themselves_and_corrected_together(tmp_path):
     assert [(row["task"], row["num_items"], row["difference"], row["first_only"]) for row in rows] == [
         ("a", 8, 0.75, 0),
         ("b", 6, 1.0, 0),
+        ("mean of 2 tasks", 14, 0.875, 0),
     ]
     [findings] = page_of(logs).lead.findings
-    assert [finding.partition(":")[0] for finding in findings.items] == ["a, acc", "b, acc"]
+    assert [finding.partition(":")[0] for finding in findings.items] == ["mean of 2 tasks, acc", "a, acc", "b, acc"]
 
 
 def test_a_bad_line_costs_its_item_in_both_systems_and_is_counted(logs, systems):

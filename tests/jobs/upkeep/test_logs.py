@@ -10,7 +10,8 @@ import pytest
 
 from tests.fixtures.page_models import check_text
 from tests.jobs.report.test_models import lines as shown_lines
-from tiltmeter.jobs.upkeep.compare.logs import Logs, find_logs, pairs_of
+from tiltmeter.jobs.upkeep.compare.log_settings import Logs
+from tiltmeter.jobs.upkeep.compare.logs import find_logs
 from tiltmeter.jobs.upkeep.compare.logs_table import logs_section, logs_table
 from tiltmeter.storage.bad_records import collected
 from tiltmeter.storage.errors import InputError
@@ -28,7 +29,7 @@ NUMBERS = {"C": 1.0, "I": 0.0, "P": 0.5}
 def found(first, second, **settings):
     logs = Logs(str(first), str(second), **settings)
     files = find_logs(logs)
-    return pairs_of(logs, files), pl.DataFrame(logs_table(files.systems, files.pairs))
+    return files.pairs, pl.DataFrame(logs_table(files.systems, files.pairs))
 
 
 def items_of(pair):

@@ -13,8 +13,8 @@ from scipy.stats import norm
 from tiltmeter.operators.statistics import means
 from tiltmeter.operators.statistics.flips import flip_p, flips
 from tiltmeter.operators.statistics.intervals import FISHER, LINEAR, LOGIT
+from tiltmeter.operators.statistics.items.paired_items import paired_items
 from tiltmeter.operators.statistics.means import Counts, paired
-from tiltmeter.operators.statistics.paired_items import paired_items
 from tiltmeter.operators.statistics.shares import clopper_pearson
 from tiltmeter.operators.statistics.text_intervals import score_interval
 from tiltmeter.operators.statistics.units import Units, each, kish, units_of
