@@ -11,8 +11,10 @@ from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.job import Job
 from tiltmeter.jobs.runtime.table import schemas
 from tiltmeter.jobs.upkeep.compare.config import ComparisonRun
+from tiltmeter.jobs.upkeep.compare.gates import Gates
 from tiltmeter.jobs.upkeep.compare.logs import TwoLogs, find_logs, pairs_of
 from tiltmeter.jobs.upkeep.compare.systems import Systems, systems_table
+from tiltmeter.jobs.upkeep.compare.verdicts import conclude, judge_gates
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,9 @@ def run(run: Run[ComparisonRun, TwoRuns | TwoLogs]) -> None:
     """Compare settings, inputs, versions and tables, or two systems; publish what differs."""
     if isinstance(run.sources, TwoLogs):
         logs = run.config.logs
-        run.directory.write_table("systems", systems_table(pairs_of(logs, run.sources), logs.cluster, logs.level))
+        pairs = pairs_of(logs, run.sources)
+        judge_gates(run, pairs)
+        run.directory.write_table("systems", systems_table(pairs, logs.cluster, logs.level))
         return
     comparison = Comparison(run.sources.before, run.sources.after, run.config.job)
     run.directory.write_table("changes", comparison.changes())
@@ -60,7 +64,8 @@ JOB = Job(
     ComparisonRun,
     find_sources,
     run,
-    schemas(Changes, Differences, Systems),
+    schemas(Changes, Differences, Systems, Gates),
     "tiltmeter.jobs.upkeep.compare.page:page",
+    check=conclude,
     has_units=False,
 )

@@ -11,13 +11,15 @@ from tiltmeter.jobs.report.lead import Lead
 from tiltmeter.jobs.report.page import Body
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.published import Frames
+from tiltmeter.jobs.upkeep.compare.gates_page import with_gates
 from tiltmeter.jobs.upkeep.compare.logs_page import page_of_systems
 
 
 def page(run: Run[Any, Any], frames: Frames) -> Body:
     """What changed from an earlier run to a later one, or how two systems differ."""
     if "systems" in frames:
-        return page_of_systems(run.config.logs, frames["systems"])
+        body = page_of_systems(run.config.logs, frames["systems"])
+        return with_gates(body, frames["gates"]) if "gates" in frames else body
     before, after, changes = run.sources.before, run.sources.after, frames["changes"]
     findings = change_findings(changes, len(common_tables(before, after)))
     judged = [Paragraph(sentence)] if (sentence := judgements(frames["differences"])) else []
