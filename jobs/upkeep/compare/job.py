@@ -52,7 +52,8 @@ def run(run: Run[ComparisonRun, TwoRuns | TwoLogs]) -> None:
     if isinstance(run.sources, TwoLogs):
         logs = run.config.logs
         pairs = pairs_of(logs, run.sources)
-        judge_gates(run, pairs)
+        if run.config.gates:
+            judge_gates(run, pairs)
         run.directory.write_table("systems", systems_table(pairs, logs.cluster, logs.level))
         return
     comparison = Comparison(run.sources.before, run.sources.after, run.config.job)

@@ -1,13 +1,12 @@
-"""What gates say of a night, by the evidence of the nights before it in the store's register."""
+"""What gates say of a night, by this night and by what the nights before it left in the store."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from tiltmeter.jobs.changes.wording import amount, with_interval
 from tiltmeter.jobs.runtime.config import ConfigError, asked, recorded_settings
@@ -23,12 +22,12 @@ from tiltmeter.jobs.upkeep.overnight.outcome import failure_of
 from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.statistics.gates.e_detector import evidence, log_e_values, nights_to_alarm, stake
 from tiltmeter.operators.statistics.gates.halves import halves, num_right, swapped
-from tiltmeter.operators.statistics.gates.margins import chance_if_equal, margin_p, too_few
+from tiltmeter.operators.statistics.gates.margins import margin_p, too_few
 from tiltmeter.operators.statistics.gates.nightly import Nights, one_sided_p, p_limit, share_of_years
 from tiltmeter.operators.statistics.intervals import LOGIT
 from tiltmeter.operators.statistics.means import mean
 from tiltmeter.operators.statistics.paired_items import paired_items
-from tiltmeter.operators.statistics.units import Units, units_of
+from tiltmeter.operators.statistics.units import TooFew, units_of
 from tiltmeter.storage.errors import choices
 from tiltmeter.storage.store.identity import digest, table_digest
 from tiltmeter.storage.store.ledger import Store, TableRef
@@ -37,24 +36,23 @@ from tiltmeter.storage.store.registry import Registry
 from tiltmeter.storage.store.runs import read_run_table
 
 _MOST_DRAWS = 5_000_000
-_AGAIN = " These are the logs of the last night again, which are no new night."
+_KEPT = ("squares", "num_squares", "items", "first_items")
+_AGAIN = " These are the logs of the last night again: no new night."
 
 
 def judge_gates(run: Run[Any, Any], pairs: Sequence[Pair]) -> None:
-    """Judge the gates of a comparison, publish the table ``gates``, and leave ``junit.xml``.
+    """Judge the gates of a comparison, as a run of its series, and publish the table ``gates``.
 
     Raises:
         ConfigError: for a gate that is about none of the pairs.
     """
     config, store = run.config, run.runner.store
-    if not config.gates:
-        return
     _check(config.gates, pairs)
     open_store(store)
-    settings = recorded_settings(config, store.name)
-    series, register = config.series or digest(asked(settings)), Registry(store)
-    last = register.last_succeeded(config.job.name, series)
-    run.runner.entry = register.enter(config.job.name, series, run_dir=str(run.directory.path), settings=settings)
+    settings, register = recorded_settings(config, store.name), Registry(store)
+    series = config.job.name, config.series or digest(asked(settings))
+    last = register.last_succeeded(*series)
+    run.runner.entry = register.enter(*series, run_dir=str(run.directory.path), settings=settings)
     work = JudgeGates(
         gates=config.gates,
         scores=tuple(_digest(pair.items) for pair in pairs),
@@ -63,33 +61,30 @@ def judge_gates(run: Run[Any, Any], pairs: Sequence[Pair]) -> None:
         pairs=tuple(pairs),
     )
     run.do([work], in_driver=True)
-    job = {"name": config.job.name, "job": config.job.name, "status": "ok", "seconds": 0.0}
-    run.directory.export_bytes("junit.xml", junit_xml([job], [vars(row) for row in _rows_of_night(run)]))
 
 
 def conclude(run: Run[Any, Any]) -> None:
-    """End with the gates that failed, once tables and page are there.
+    """Once tables and page are there: leave ``junit.xml``, and end with the gates that failed.
 
     Raises:
         LimitExceeded: if one did.
     """
-    if run.config.gates and (failure := failure_of([], [vars(row) for row in _rows_of_night(run)])):
-        raise failure
-
-
-def _rows_of_night(run: Run[Any, Any]) -> list[Any]:
-    return gates_of_comparison(run.config.job.name, read_run_table(run.directory.path, "gates").to_pylist())
+    if run.config.gates:
+        name = run.config.job.name
+        rows = [vars(row) for row in gates_of_comparison(name, read_run_table(run.directory.path, "gates").to_pylist())]
+        job = {"name": name, "job": name, "status": "ok", "seconds": 0.0}
+        run.directory.export_bytes("junit.xml", junit_xml([job], rows))
+        if failure := failure_of([], rows):
+            raise failure
 
 
 def _check(gates: Sequence[Gate], pairs: Sequence[Pair]) -> None:
+    known = [f"{pair.score} of {pair.second} in {pair.task}" for pair in pairs]
     for index, gate in enumerate(gates):
-        for name in ("score", "task", "second"):
-            known, word = sorted({getattr(pair, name) for pair in pairs}), getattr(gate, name)
-            if word not in (None, *known):
-                there = f"there are {choices(word, known)}"
-                raise ConfigError(f"gates[{index}].{name}={word}: the logs have no such {name}; {there}")
         if not _about(gate, pairs):
-            raise ConfigError(f"gates[{index}]: no task has its score; leave out task or second, or set another score")
+            of, task = f" of {gate.second}" if gate.second else "", f" in {gate.task}" if gate.task else ""
+            there = choices(f"{gate.score}{of}{task}", known)
+            raise ConfigError(f"gates[{index}].score={gate.score}: the logs have none{of}{task}; there are {there}")
 
 
 def _about(gate: Gate, pairs: Sequence[Pair]) -> list[Pair]:
@@ -97,14 +92,16 @@ def _about(gate: Gate, pairs: Sequence[Pair]) -> list[Pair]:
     return [pair for pair in pairs if all(getattr(gate, name) in (None, getattr(pair, name)) for name in names)]
 
 
-class JudgeGates(Work, unit="gates/1", stage="judge gates", makes=[Gates]):
-    """The gates of a night.
+def _digest(items: pl.DataFrame) -> str:
+    table = items.sort("item").to_arrow()
+    kinds = [
+        (field.name, pa.string() if pa.types.is_large_string(field.type) else field.type) for field in table.schema
+    ]
+    return table_digest(table.cast(pa.schema(kinds)))
 
-    Attributes:
-        scores: digests of the items of each pair.
-        coverage: of the intervals.
-        before: the table of the last night of the series.
-    """
+
+class JudgeGates(Work, unit="gates/1", stage="judge gates", makes=[Gates]):
+    """The gates of a night: ``scores`` are digests of the pairs, ``before`` is the table of the last night."""
 
     gates: tuple[Gate, ...]
     scores: tuple[str, ...]
@@ -126,203 +123,156 @@ def _key(row: Gates) -> tuple[str, ...]:
     return row.task, row.score, row.second, row.fails_if
 
 
-# --- one gate -------------------------------------------------------------------------------------------------------
-
-
-class _Night(NamedTuple):
-    """What a gate looks at.
-
-    Attributes:
-        sums: of differences, by unit; those of units of the largest size are at most that size.
-        allowance: of the mean of items.
-        scale: mean of units of the largest size, of 1 for every item.
-    """
-
-    gate: Gate
-    units: Units
-    sums: FloatArray
-    sizes: NDArray[np.int64]
-    allowance: float
-    level: float
-
-    @property
-    def scale(self) -> float:
-        return float(self.sizes.mean() / self.sizes.max())
-
-    def p(self, sums: FloatArray) -> FloatArray:
-        """One-sided, of sums like these."""
-        if self.gate.margin is None:
-            return one_sided_p(sums, self.sizes, self.allowance)
-        p = margin_p(sums, self.sizes, self.gate.margin)
-        return np.maximum(p, margin_p(-sums, self.sizes, self.gate.margin)) if self.gate.kind == "equivalent" else p
-
-    def log_e(self, sums: FloatArray, size: float) -> FloatArray:
-        """Of the e-detector."""
-        return log_e_values(sums / self.sizes.max(), size, self.allowance * self.scale)
-
-    def stake(self, row: Gates) -> float:
-        """By the nights that a row has seen."""
-        return stake((self.gate.fall or 0.0) * self.scale, row.squares, row.num_squares, self.allowance * self.scale)
-
-
 def judged(row: Gates, gate: Gate, pair: Pair, last: Gates | None, coverage: float) -> Gates:
     """The row of a gate with its verdict.
 
     Args:
         row: with its keys, level and nights.
-        last: of the last night of the series.
+        last: of the last night of the series; None: there is none.
+        coverage: of its interval.
     """
-    digests = [_digest(pair.items), _digest(pair.items[[*_FIRST]])]
-    if last and last.items == digests[0]:
+    items, first = _digest(pair.items), _digest(pair.items.select("item", pl.selectors.starts_with("first")))
+    if last and last.items == items:
         return replace(last, sentence=last.sentence.removesuffix(_AGAIN) + _AGAIN)
-    is_anew = last is None or last.night >= row.nights
-    row.night, row.squares, row.num_squares = (
-        (0, 0.0, 0) if last is None else (last.night, last.squares, last.num_squares)
-    )
-    row.evidence = 0.0 if last is None or is_anew or last.verdict == "failed" else last.evidence
-    row.items, row.first_items = (last.items, last.first_items) if last else ("", "")
-    if reason := _unfit(gate, pair, digests[1] == row.first_items):
+    row.night, row.squares, row.num_squares, row.items, row.first_items = 0, 0.0, 0, "", ""
+    row.evidence, row.p, is_same = 0.0, 1.0, False
+    if last:
+        row.squares, row.num_squares, row.items, row.first_items = (getattr(last, name) for name in _KEPT)
+        is_same = last.first_items == first
+        if last.night < row.nights:
+            row.night, row.p, row.evidence = last.night, last.p, 0.0 if last.verdict == "failed" else last.evidence
+    if reason := _unfit(gate, pair, is_same):
         row.verdict, row.sentence = "not_judged", f"{row.task}, {row.score}: can't be judged: {reason}."
         return row
-    row.night, (row.items, row.first_items) = 1 if is_anew else row.night + 1, digests
-    night = _night(row, gate, pair)
-    _infer(row, night, pair, coverage)
-    row.verdict = _verdict(row, night, None if is_anew or last is None else last.p)
-    row.sentence = _sentence(row, night)
-    return row
-
-
-def _digest(items: pl.DataFrame) -> str:
-    table = items.sort("item").to_arrow()
-    kinds = [
-        (field.name, pa.string() if pa.types.is_large_string(field.type) else field.type) for field in table.schema
-    ]
-    return table_digest(table.cast(pa.schema(kinds)))
-
-
-_FIRST = ("item", "first", "first_variance", "first_repeats")
+    row.night, row.items, row.first_items = row.night + 1, items, first
+    return _Night(row, gate, pair).judge(coverage)
 
 
 def _unfit(gate: Gate, pair: Pair, is_same: bool) -> str:
-    """Why a night can't be judged; empty where it can."""
-    first, second = (pair.items[name].to_numpy() for name in ("first", "second"))
-    if min(first.min(), second.min()) < 0.0 or max(first.max(), second.max()) > 1.0:
-        return "its scores are not all between 0 and 1"
-    if pair.items["cluster"].n_unique() == 1 and pair.items["cluster"].null_count() == 0:
-        return "all items are one cluster; set another logs.cluster"
-    if gate.is_absolute or gate.judged_by == "single" or gate.baseline == "exact":
-        return ""
-    if gate.baseline == "stored" and pair.items["first_repeats"].min() < 2:  # type: ignore[operator]
-        return (
-            "its stored baseline is a single run, whose noise nights add up; log 2 repeats or more, or rerun it nightly"
-        )
-    if gate.baseline == "rerun" and is_same and (first != second).any():
-        stored = (
-            "log it with 2 repeats or more and set baseline: stored, or baseline: exact if it answers alike each time"
-        )
-        return (
-            f"its first system has the scores of the last night, as a stored run would; rerun it nightly, or {stored}"
-        )
+    """Why a night can't be judged; empty where it can. ``is_same``: whether the first system's scores are known."""
+    scores, clusters = pair.items.select("first", "second").to_numpy(), pair.items["cluster"]
+    if not (scores >= 0.0).all() or not (scores <= 1.0).all():
+        return "not all of its scores lie between 0 and 1"
+    if pair.items.height < 2 or (clusters.n_unique() == 1 and not clusters.null_count()):
+        return "all of its items are one unit; log more items, or set another logs.cluster"
+    if gate.baseline == "stored" and gate.adds_nights and not (pair.items["first_repeats"] >= 2).all():
+        return "its baseline is a single stored run, whose noise adds up over nights; log 2 repeats, or baseline: rerun"
+    if gate.baseline == "rerun" and gate.adds_nights and is_same and (scores[:, 0] != scores[:, 1]).any():
+        instead = "store 2 repeats and set baseline: stored, or baseline: exact if it always answers alike"
+        return f"its first system's log has the scores of the last night, as a stored one; run it anew, {instead}"
     return ""
 
 
-def _night(row: Gates, gate: Gate, pair: Pair) -> _Night:
-    units = units_of(pair.items["cluster"].to_list(), "cluster")
-    first, second = (pair.items[name].to_numpy() for name in ("first", "second"))
-    sign = -1.0 if gate.kind == "at_most" else 1.0
-    differences = sign * (second - gate.limit) if gate.limit is not None else second - first
-    level, allowance = row.level, 0.0
-    if gate.baseline == "stored" and not gate.is_absolute and gate.judged_by != "single":
-        level, allowance = level / 2.0, _allowance(pair, units, level)
-    return _Night(gate, units, units.sums(differences), units.sizes, allowance, level)
+class _Night:
+    """A gate on a night.
 
+    Attributes:
+        sums, sizes: of differences, and how many items that are, by unit.
+        level: of its rule; of a stored baseline the other half is for the allowance.
+        scale: mean of units, as shares of the largest one, where every item is 1.
+    """
 
-def _allowance(pair: Pair, units: Units, level: float) -> float:
-    """z sd of the stored mean, as if repeats of one cluster shared all of their noise."""
-    from scipy.special import ndtri
-
-    spreads = (pair.items["first_variance"] / pair.items["first_repeats"]).sqrt().to_numpy()
-    return float(-ndtri(level / 2.0) * np.sqrt(np.square(units.sums(spreads)).sum()) / spreads.size)
-
-
-def _infer(row: Gates, night: _Night, pair: Pair, coverage: float) -> None:
-    """The numbers of a night."""
-    first, second = (pair.items[name].to_numpy() for name in ("first", "second"))
-    inferred = (
-        mean(second, night.units, level=coverage, scale=LOGIT)
-        if night.gate.is_absolute
-        else paired_items(first, second, night.units, coverage).difference
-    )
-    row.value, row.num_units = Estimate(inferred.value, inferred.low, inferred.high), night.units.num
-    row.allowance, row.p = night.allowance, float(night.p(night.sums))
-    if night.gate.judged_by == "e_detector":
-        row.stake, row.threshold = night.stake(row), row.nights / night.level
-        row.evidence = float(evidence(night.log_e(night.sums, row.stake)[None], row.evidence)[0])
-    row.squares += float(np.square(night.sums / night.sizes.max()).sum())
-    row.num_squares += night.units.num
-    if night.gate.fall:
-        fall, square = night.gate.fall * night.scale, (1.0 + row.squares) / (1.0 + row.num_squares)
-        sizes = night.stake(row), square, night.units.num, night.allowance * night.scale
-        row.nights_to_catch = nights_to_alarm(row.threshold, fall, *sizes)
-    row.false_alarms, row.false_alarms_of = _false_alarms(row, night, pair)
-
-
-def _false_alarms(row: Gates, night: _Night, pair: Pair) -> tuple[float, str]:
-    if night.gate.is_absolute:
-        return float("nan"), "nothing: without a baseline no two systems are equal"
-    repeats = pair.items["first_repeats"].to_numpy()
-    right = num_right(pair.items["first"].to_numpy(), pair.items["first_variance"].to_numpy(), repeats)
-    num = int(np.clip(_MOST_DRAWS // repeats.size, 20, 1000))
-    rng = np.random.default_rng(int(row.items[:8], 16))
-    if right is None:
-        sums, source = swapped(night.sums, num, rng), "swaps of labels, which tell of symmetry alone"
-    else:
-        sums, source = night.units.sums(halves(right, repeats, num, rng)), "halves of the first system's repeats"
-    if night.gate.is_decision:
-        return float((night.p(sums) > row.level).mean()), f"decisions on {num:,} {source}"
-    nights = Nights(night.p(sums), night.log_e(sums, night.stake(row)))
-    share = share_of_years(night.gate.judged_by, night.level, row.nights, nights, rng)
-    return share, f"1,000 times {plural(row.nights, 'night')} of {num:,} {source}"
-
-
-def _verdict(row: Gates, night: _Night, last_p: float | None) -> str:
-    rule = night.gate.judged_by
-    if night.gate.is_decision:
-        few = too_few(night.sums, night.sizes, night.units.kind)
-        return "too_few" if few else "passed" if row.p <= row.level else "failed"
-    if rule == "e_detector":
-        return "failed" if row.evidence >= row.threshold else "passed"
-    limit = float(p_limit(rule, night.level, row.nights, row.night))
-    ps = [row.p, 1.0 if last_p is None else last_p] if rule == "confirm" else [row.p]
-    return "failed" if max(ps) <= limit else "passed"
-
-
-def _sentence(row: Gates, night: _Night) -> str:
-    gate, value = night.gate, row.value
-    what = f"{row.second} has {with_interval(value.value, value.low, value.high)}"
-    if not gate.is_absolute:
-        what = f"{row.second} less first is {with_interval(value.value, value.low, value.high)}"
-    notes = [f"{_reckoning(row, night)}, of level {amount(row.level)}"]
-    if row.nights_to_catch and np.isfinite(row.nights_to_catch):
-        notes.append(f"a fall by {amount(gate.fall)} takes about {plural(round(row.nights_to_catch), 'night')}")
-    if row.allowance:
-        notes.append(f"the stored baseline may be off by {amount(row.allowance)}")
-    if night.sizes.max() == 1:
-        notes.append("items are taken as independent given the night")
-    if row.verdict == "failed" and gate.judged_by == "e_detector":
-        notes.append("the evidence begins anew")
-    return f"{row.task}, {row.score}: {row.verdict.replace('_', ' ')}: {what}; {'; '.join(notes)}."
-
-
-def _reckoning(row: Gates, night: _Night) -> str:
-    gate, place, p = night.gate, f"night {row.night} of {row.nights}", amount(row.p)
-    if gate.margin is not None:
-        chance = chance_if_equal(
-            float(night.sums @ night.sums / night.sizes.sum()), int(night.sizes.sum()), gate.margin, row.level
+    def __init__(self, row: Gates, gate: Gate, pair: Pair) -> None:
+        self.row, self.gate, self.pair = row, gate, pair
+        self.units = units_of(pair.items["cluster"].to_list(), "cluster")
+        self.first, self.second = (pair.items[name].to_numpy() for name in ("first", "second"))
+        differences = self.second - (self.first if gate.limit is None else gate.limit)
+        self.sizes, self.sums = (
+            self.units.sizes,
+            self.units.sums(-differences if gate.kind == "at_most" else differences),
         )
-        few = too_few(night.sums, night.sizes, night.units.kind)
-        return few.reason if few else f"p of that margin is {p}, and an equal system has {chance:.0%} to pass"
-    if gate.judged_by == "e_detector":
-        return f"evidence {amount(row.evidence)} of {row.threshold:,.0f} on {place}"
-    limit = amount(float(p_limit(gate.judged_by, night.level, row.nights, row.night)))
-    return f"p is {p} against {limit} on {place}{', and two nights in a row fail' * (gate.judged_by == 'confirm')}"
+        self.scale, self.level, row.allowance = float(self.sizes.mean() / self.sizes.max()), row.level, 0.0
+        if gate.baseline == "stored" and gate.adds_nights:
+            self.level, row.allowance = row.level / 2.0, self._allowance(row.level / 2.0)
+
+    def _allowance(self, level: float) -> float:
+        """z sd of the stored mean, as if the repeats of a cluster shared all of their noise."""
+        from scipy.special import ndtri
+
+        spreads = (self.pair.items["first_variance"] / self.pair.items["first_repeats"]).sqrt().to_numpy()
+        return float(-ndtri(level) * np.linalg.norm(self.units.sums(spreads)) / spreads.size)
+
+    def judge(self, coverage: float) -> Gates:
+        """The row with its verdict, and what the next night goes on by."""
+        row, gate, last_p = self.row, self.gate, self.row.p
+        row.p, row.num_units = float(self._p(self.sums)), self.units.num
+        inferred = paired_items(self.first, self.second, self.units, coverage).difference
+        if gate.is_absolute:
+            inferred = mean(self.second, self.units, level=coverage, scale=LOGIT)
+        row.value = Estimate(inferred.value, inferred.low, inferred.high)
+        if gate.judged_by == "e_detector":
+            row.threshold, row.stake = row.nights / self.level, self._stake()
+            row.evidence = float(evidence(self._log_e(self.sums, row.stake)[None], row.evidence)[0])
+            has_failed = row.evidence >= row.threshold
+        elif gate.margin is not None:
+            has_failed = row.p > row.level
+        else:
+            limit = float(p_limit(gate.judged_by, self.level, row.nights, row.night))
+            has_failed = row.p <= limit and (gate.judged_by != "confirm" or last_p <= limit)
+        few = too_few(self.sums, self.sizes) if gate.margin is not None else None
+        row.verdict = "too_few" if few else "failed" if has_failed else "passed"
+        row.squares += float(np.square(self.sums / self.sizes.max()).sum())
+        row.num_squares += self.units.num
+        if gate.fall:
+            square, allowance = (1.0 + row.squares) / (1.0 + row.num_squares), row.allowance * self.scale
+            size = self._stake(), square, self.units.num, allowance
+            row.nights_to_catch = nights_to_alarm(row.threshold, gate.fall * self.scale, *size)
+        row.false_alarms, row.false_alarms_of = self._false_alarms()
+        row.sentence = f"{row.task}, {row.score}: {row.verdict.replace('_', ' ')}: {'; '.join(self._notes(few))}."
+        return row
+
+    def _p(self, sums: FloatArray) -> FloatArray:
+        margin = self.gate.margin
+        if margin is None:
+            return one_sided_p(sums, self.sizes, self.row.allowance)
+        p = margin_p(sums, self.sizes, margin)
+        return np.maximum(p, margin_p(-sums, self.sizes, margin)) if self.gate.kind == "equivalent" else p
+
+    def _log_e(self, sums: FloatArray, size: float) -> FloatArray:
+        return log_e_values(sums / self.sizes.max(), size, self.row.allowance * self.scale)
+
+    def _stake(self) -> float:
+        """By the nights that the row has."""
+        fall = (self.gate.fall or 0.0) * self.scale
+        return stake(fall, self.row.squares, self.row.num_squares, self.row.allowance * self.scale)
+
+    def _false_alarms(self) -> tuple[float, str]:
+        row, gate, items = self.row, self.gate, self.pair.items
+        if gate.is_absolute:
+            return np.nan, "nothing: no two systems are compared"
+        num = int(np.clip(_MOST_DRAWS // items.height, 20, 1000))
+        rng = np.random.default_rng(int(row.items[:8], 16))
+        repeats = items["first_repeats"].to_numpy()
+        right = num_right(self.first, items["first_variance"].to_numpy(), repeats)
+        if right is None:
+            sums, source = swapped(self.sums, num, rng), "swaps of both labels, which tell of symmetry alone"
+        else:
+            sums, source = self.units.sums(halves(right, repeats, num, rng)), "halves of the first system's repeats"
+        if gate.margin is not None:
+            return float((self._p(sums) > row.level).mean()), f"decisions that are no pass, on {num:,} {source}"
+        nights = Nights(self._p(sums), self._log_e(sums, self._stake()))
+        share = share_of_years(gate.judged_by, self.level, row.nights, nights, rng)
+        return share, f"1,000 times {plural(row.nights, 'night')} drawn of {num:,} {source}"
+
+    def _notes(self, few: TooFew | None) -> Iterator[str]:
+        row, gate, value = self.row, self.gate, self.row.value
+        what = f"{row.second} is" if gate.is_absolute else f"{row.second} less first is"
+        yield f"{what} {with_interval(value.value, value.low, value.high)}"
+        place = f"on night {row.night} of {row.nights}"
+        if few:
+            yield few.reason
+        elif gate.judged_by == "e_detector":
+            yield f"evidence {amount(row.evidence)} of {amount(round(row.threshold))} {place}"
+        else:
+            limit = amount(float(p_limit(gate.judged_by, self.level, row.nights, row.night)))
+            twice = ", twice in a row" if gate.judged_by == "confirm" else ""
+            yield f"p = {amount(row.p)}, and {'passes at' if gate.margin else 'fails at'} {limit}{twice}, {place}"
+        yield f"level {amount(row.level)}"
+        if np.isfinite(row.nights_to_catch or np.nan):
+            yield f"a fall by {amount(gate.fall)} takes about {plural(max(1, round(row.nights_to_catch)), 'night')}"
+        if row.allowance:
+            yield f"the stored baseline may be off by {amount(row.allowance)}"
+        if self.sizes.max() == 1:
+            yield "items are taken as independent given the night"
+        if row.verdict == "failed" and gate.judged_by == "e_detector":
+            yield "the evidence begins anew"

@@ -7,7 +7,8 @@ stake s that is fixed before the night, the e-value of "the mean of E D_i is at 
     R_t = e_t (R_{t-1} + 1),  R_0 = 0     alarm when R_t >= T / a
 
 (R_t + T - t) / T is a non-negative supermartingale that begins at 1, so without a fall the chance of an alarm within T
-nights is at most a (Ville 1939). Of a fall by d the evidence grows fastest with s = d / mean(D^2).
+nights is at most a (Ville 1939). Of a fall by d the evidence grows fastest with s = d / mean(D^2), and by about
+num (s (d - g) - s^2 mean(D^2) / 2) a night on the logarithmic scale.
 """
 
 import math
@@ -22,13 +23,7 @@ _MAX_LOG, _MAX_EVIDENCE = 600.0, 1e300
 
 
 def stake(fall: float, squares: float, num: int, allowance: float = 0.0) -> float:
-    """The stake against a fall, from units of earlier nights and one more of the largest square that there can be.
-
-    Args:
-        fall: to catch, of the mean of units.
-        squares: sum of D^2 over the units of earlier nights.
-        num: how many units that are.
-        allowance: g.
+    """s against a fall d, by the sum of D^2 of the units of earlier nights, and one more unit of the largest square.
 
     >>> stake(0.02, 0.0, 0), round(stake(0.02, 239.0, 999), 4), stake(0.02, 2.0, 999)
     (0.02, 0.0833, 0.5)
@@ -37,27 +32,21 @@ def stake(fall: float, squares: float, num: int, allowance: float = 0.0) -> floa
 
 
 def log_e_values(differences: NDArray[np.floating], size: float, allowance: float = 0.0) -> FloatArray:
-    """log e of nights, ``[..., units]`` to ``[...]``.
-
-    Args:
-        differences: D, within [-1, 1].
-        size: of the stake, below 1 / (1 + allowance) unless no unit reaches 1.
-        allowance: g.
+    """log e of nights with the stake ``size``, ``[..., units]`` to ``[...]``.
 
     >>> float(np.exp(log_e_values(np.array([-1.0, -1.0, 1.0, 0.0]), 0.5)))
     1.125
     """
-    return np.asarray(np.log1p(-size * (np.asarray(differences) + allowance)).sum(axis=-1), dtype=np.float64)
+    return np.asarray(np.log1p(-size * (differences + allowance)).sum(axis=-1), dtype=np.float64)
 
 
 def evidence(log_e: NDArray[np.floating], before: float = 0.0) -> FloatArray:
-    """R of nights, ``[..., nights]``, after the evidence ``before`` them.
+    """R of nights, ``[..., nights]``, where it was ``before`` them.
 
     >>> evidence(np.log([2.0, 0.5, 4.0])).tolist()
     [2.0, 1.5, 10.0]
     """
-    result = np.empty(np.shape(log_e))
-    last = np.full(result.shape[:-1], before)
+    result, last = np.empty(log_e.shape), np.full(log_e.shape[:-1], before)
     for night in range(result.shape[-1]):
         last = np.minimum(np.exp(np.minimum(log_e[..., night], _MAX_LOG)) * (last + 1.0), _MAX_EVIDENCE)
         result[..., night] = last
@@ -67,17 +56,9 @@ def evidence(log_e: NDArray[np.floating], before: float = 0.0) -> FloatArray:
 def nights_to_alarm(
     threshold: float, fall: float, size: float, square: float, num: int, allowance: float = 0.0
 ) -> float:
-    """About how many nights with a fall take the evidence to its threshold; infinite where it does not grow.
+    """About how many nights with a fall take R to its threshold; infinite where it does not grow.
 
-    The logarithm of e grows by num (s (d - g) - s^2 mean(D^2) / 2) a night, to second order in s.
-
-    Args:
-        threshold: T / a.
-        fall, size, allowance: d, s and g.
-        square: mean of D^2.
-        num: units of a night.
-
-    >>> round(nights_to_alarm(7300, 0.02, 0.02 / 0.24, 0.24, 1000), 1)
+    >>> round(nights_to_alarm(7300, 0.02, size=0.02 / 0.24, square=0.24, num=1000), 1)
     10.7
     """
     growth = num * (size * (fall - allowance) - size**2 * square / 2.0)
