@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from tiltmeter.operators.compute.arrays import FloatArray
 
 MAX_STAKE = 0.5
-_MAX_LOG, _MAX_EVIDENCE = 600.0, 1e300
+_MAX_LOG, _MAX_EVIDENCE = 300.0, 1e150
 
 
 def stake(fall: float, squares: float, num: int, allowance: float = 0.0) -> float:

@@ -173,6 +173,7 @@ MOVES = (
     "bias, since yesterday: 1 of 9 judged numbers moved; 2 without draws left their interval (by chance one in six)."
 )
 """What is said of the first."""
+PLACE = "bias: see runs/bias"
 
 
 @pytest.fixture
@@ -243,7 +244,7 @@ def test_the_outcome_is_plain_json(gates, tmp_path):
 def test_the_text_says_each_thing_once_and_a_command_reads_it_with_the_outcome(reader, gates, tmp_path):
     assert sentences(NIGHT[:1], []) == ["All jobs succeeded.", MOVES]
     moved = "bias: tests: d of model en, word a went from 1 to 9."
-    assert sentences(NIGHT[:1], gates[:2]) == ["1 of 2 gates failed.", moved, MOVES]
+    assert sentences(NIGHT[:1], gates[:2]) == ["1 of 2 gates failed.", moved, PLACE, MOVES]
     gates[0] |= {"half_widths": math.inf, "before": math.nan, "after": 1.0}  # of which JSON has the last
     notify(reader.command, sentences(NIGHT, gates), outcome(tmp_path, NIGHT, gates))
     [message] = reader.messages()
@@ -254,6 +255,7 @@ def test_the_text_says_each_thing_once_and_a_command_reads_it_with_the_outcome(r
         "lost refused: no file",
         "second line",
         moved,
+        PLACE,
         MOVES,
         "lost: 3 records left out: no JSON; first in a.csv, line 7.",
     ]
