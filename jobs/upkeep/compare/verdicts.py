@@ -258,15 +258,15 @@ class _Night:
         row, gate, value = self.row, self.gate, self.row.value
         what = f"{row.second} is" if gate.is_absolute else f"{row.second} less first is"
         yield f"{what} {with_interval(value.value, value.low, value.high)}"
-        place = f"on night {row.night} of {row.nights}"
+        place = "" if row.nights == 1 else f" on night {row.night} of {row.nights}"
         if few:
             yield few.reason
         elif gate.judged_by == "e_detector":
-            yield f"evidence {amount(row.evidence)} of {amount(round(row.threshold))} {place}"
+            yield f"evidence {amount(row.evidence)} of {amount(round(row.threshold))}{place}"
         else:
             limit = amount(float(p_limit(gate.judged_by, self.level, row.nights, row.night)))
             twice = ", twice in a row" if gate.judged_by == "confirm" else ""
-            yield f"p = {amount(row.p)}, and {'passes at' if gate.margin else 'fails at'} {limit}{twice}, {place}"
+            yield f"p = {amount(row.p)}, and {'passes at' if gate.margin else 'fails at'} {limit}{twice}{place}"
         yield f"level {amount(row.level)}"
         if np.isfinite(row.nights_to_catch or np.nan):
             yield f"a fall by {amount(gate.fall)} takes about {plural(max(1, round(row.nights_to_catch)), 'night')}"

@@ -116,8 +116,8 @@ def _verdicts(
         baseline = past if gate.baseline == "last" else _baseline(run.runner.store, listed, gate.baseline)
         limit = limits if gate.baseline == "last" else None
         rows += verdicts([gate], listed.name, job(listed.job).tables, baseline, ended.status, limit, read)
-    own = _table(ended, "gates") if ended.status == "ok" and listed.job == "compare" else None
-    return [*rows, *(gates_of_comparison(listed.name, own.to_pylist()) if own else [])]
+    table = _table(ended, "gates") if ended.status == "ok" and listed.job == "compare" else None
+    return [*rows, *(gates_of_comparison(listed.name, table.to_pylist()) if table else [])]
 
 
 def _table(ended: Ended, name: str) -> pa.Table | None:

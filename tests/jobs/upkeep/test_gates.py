@@ -322,7 +322,7 @@ LIMIT = "{score: acc, kind: at_least, limit: 0.5, rule: single, level: 0.01}"
 
 def test_nights_of_a_series_add_up_and_a_gate_that_fails_ends_the_command_after_all_is_written(nights, capsys):
     told, codes = [], []
-    for night, fall in enumerate([0.0, 0.12, 0.12, 0.0]):
+    for night, fall in enumerate([0.0, 0.08, 0.08, 0.0]):
         code, run = nights(night, GATE, LIMIT, fall=fall)
         codes.append(code)
         told += [f"\n# night {night}: {code}, {run.record['status']}"]
@@ -370,3 +370,55 @@ def test_a_gate_on_no_score_ends_before_a_table_is_written(nights):
         "gates[0].score=acc: the logs have none in arc; there are acc of second in items"
         in run.record["error"]["error"]
     )
+
+
+# --- nights of jobs -------------------------------------------------------------------------------------------------
+
+
+def test_a_comparison_is_a_job_of_a_night_with_its_gates_and_its_history(configured, outcome_of, tmp_path):
+    """On the second night a system has fallen, and a bound on a number of its own has been crossed for sure."""
+    logs = " ".join(f"logs.{side}={tmp_path}/{side}.jsonl" for side in ("first", "second"))
+    gate = "'gates=[{score: acc, rule: single}]'"
+    (tmp_path / "night.yaml").write_text(f"reading: >-\n  job=compare {logs} {gate}")
+    bounds = (
+        "fail_if=[{name: reading, table: systems, column: difference, at_least: -0.1, sure: true}, "
+        "{table: systems, column: second, at_least: 0.3, at_most: 0.9}]"
+    )
+    ended = []
+    for night, fall in enumerate([0.0, 0.4]):
+        rng = np.random.default_rng(night)
+        for side, chance in (("first", 0.8), ("second", 0.8 - fall)):
+            answers = [{"doc_id": place, "acc": float(rng.random() < chance)} for place in range(200)]
+            (tmp_path / f"{side}.jsonl").write_text("\n".join(map(json.dumps, answers)))
+        command = ["job=overnight", f"jobs={tmp_path}/night.yaml", f"store={tmp_path}/store", bounds]
+        config, code = configured(*command, f"run_dir={tmp_path}/{night}"), 0
+        try:
+            with exit_status():
+                execute(config)
+        except SystemExit as stopped:
+            code = stopped.code
+        ended.append((code, outcome_of(tmp_path / str(night))))
+    (first, quiet), (second, fallen) = ended
+    assert (first, second) == (0, 3)
+    assert [row["status"] for row in fallen.rows("jobs")] == ["ok"]
+    assert {row["verdict"] for row in quiet.rows("gates")} == {"passed"}
+    surely, within, own = fallen.rows("gates")
+    assert [row["verdict"] for row in (surely, within, own)] == ["failed", "passed", "failed"]
+    [system] = outcome_of(tmp_path / "1/runs/reading").rows("systems")
+    assert system["difference_high"] < -0.1
+    assert (surely["after"], surely["num_failed"], surely["num_compared"]) == (system["difference"], 1, 1)
+    assert surely["fails_if"] == "a number lies with all of its interval below −0.1"
+    assert surely["sentence"].startswith("systems: difference of task items, score acc is −0.")
+    [gate] = outcome_of(tmp_path / "1/runs/reading").rows("gates")
+    assert (own["sentence"], own["fails_if"], own["column"]) == (
+        *(gate["sentence"], "falls by single"),
+        "acc of second in items",
+    )
+    junit = JUnitXml.fromfile(str(fallen.path / "exports/junit.xml"))
+    assert (junit.failures, junit.errors) == (2, 0)
+    assert "acc of second in items: fails if it falls by single" in {case.name for suite in junit for case in suite}
+    assert own["sentence"] in (fallen.path / "report.html").read_text()
+    [reading] = fallen.rows("jobs")
+    changes = [row["item"] for row in fallen.rows("changes", name="reading", kind="input")]
+    assert reading["compared_with"]
+    assert len(changes) == 2

@@ -510,3 +510,29 @@ def test_a_script_mails_the_text(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     notify(f"sh {tmp_path}/mail.sh", ["one", "two"], {})
     assert (tmp_path / "sent").read_text() == "['-s', 'night', 'team@example.org'] one\ntwo\n"
+
+
+# --- baselines, and bounds of numbers themselves --------------------------------------------------------------------
+
+PASSED = "{table: associations, column: score, difference: 0.2, baseline: passed}"
+
+
+def test_a_failed_night_is_no_baseline_and_drift_is_judged_from_the_last_that_passed(nights):
+    gates = f"fail_if=[{PASSED}, {{table: associations, column: score, difference: 0.2}}]"
+    found = []
+    for number, value in enumerate([1.0, 1.5, 1.5, 1.1, 1.25, 1.4], start=1):
+        code, night = nights.run(number, {"one": scores({"w": value}, 0)}, gates)
+        found.append((code, *(row["verdict"] for row in night.rows("gates"))))
+    assert found == [
+        (0, "not_compared", "not_compared"),
+        (3, "failed", "failed"),
+        (3, "failed", "passed"),
+        (3, "passed", "failed"),
+        (3, "failed", "passed"),
+        (3, "failed", "passed"),
+    ]
+    rows = night.rows("gates")
+    assert rows[0]["fails_if"] == "a number moves by more than 0.2 since the last run that passed"
+    assert rows[0]["before"] == 1.0
+    assert "Beside it setting seed was 1 and is 6 now." in rows[0]["sentence"]
+    assert nights.run(1, {"one": scores({"w": 1.0}, 0)}, f"fail_if=[{PASSED}]")[0] == 0
