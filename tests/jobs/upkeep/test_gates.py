@@ -375,50 +375,55 @@ def test_a_gate_on_no_score_ends_before_a_table_is_written(nights):
 # --- nights of jobs -------------------------------------------------------------------------------------------------
 
 
-def test_a_comparison_is_a_job_of_a_night_with_its_gates_and_its_history(configured, outcome_of, tmp_path):
-    """On the second night a system has fallen, and a bound on a number of its own has been crossed for sure."""
+@pytest.fixture
+def reading(configured, outcome_of, tmp_path):
+    """Runs a night whose job compares logs by a gate of its own; gives its exit status and what it left."""
     logs = " ".join(f"logs.{side}={tmp_path}/{side}.jsonl" for side in ("first", "second"))
-    gate = "'gates=[{score: acc, rule: single}]'"
-    (tmp_path / "night.yaml").write_text(f"reading: >-\n  job=compare {logs} {gate}")
-    bounds = (
-        "fail_if=[{name: reading, table: systems, column: difference, at_least: -0.1, sure: true}, "
-        "{table: systems, column: second, at_least: 0.3, at_most: 0.9}]"
-    )
-    ended = []
-    for night, fall in enumerate([0.0, 0.4]):
+    line = f"reading: >-\n  job=compare {logs} 'gates=[{{score: acc, rule: single}}]'"
+
+    def run(night, fall, *gates):
+        (tmp_path / "night.yaml").write_text(line)
         rng = np.random.default_rng(night)
         for side, chance in (("first", 0.8), ("second", 0.8 - fall)):
             answers = [{"doc_id": place, "acc": float(rng.random() < chance)} for place in range(200)]
             (tmp_path / f"{side}.jsonl").write_text("\n".join(map(json.dumps, answers)))
-        command = ["job=overnight", f"jobs={tmp_path}/night.yaml", f"store={tmp_path}/store", bounds]
-        config, code = configured(*command, f"run_dir={tmp_path}/{night}"), 0
+        command = ["job=overnight", f"jobs={tmp_path}/night.yaml", f"store={tmp_path}/store"]
+        config, code = configured(*command, f"fail_if=[{', '.join(gates)}]", f"run_dir={tmp_path}/{night}"), 0
         try:
             with exit_status():
                 execute(config)
         except SystemExit as stopped:
             code = stopped.code
-        ended.append((code, outcome_of(tmp_path / str(night))))
-    (first, quiet), (second, fallen) = ended
-    assert (first, second) == (0, 3)
-    assert [row["status"] for row in fallen.rows("jobs")] == ["ok"]
-    assert {row["verdict"] for row in quiet.rows("gates")} == {"passed"}
-    surely, within, own = fallen.rows("gates")
-    assert [row["verdict"] for row in (surely, within, own)] == ["failed", "passed", "failed"]
-    [system] = outcome_of(tmp_path / "1/runs/reading").rows("systems")
+        return code, outcome_of(tmp_path / str(night))
+
+    return run
+
+
+def test_a_comparison_is_a_job_of_a_night_with_its_gates(reading):
+    """Its system has fallen, and a bound on a number of its own is crossed for sure."""
+    surely = "{name: reading, table: systems, column: difference, at_least: -0.1, sure: true}"
+    code, night = reading(1, 0.4, surely, "{table: systems, column: second, at_least: 0.3, at_most: 0.9}")
+    assert (code, night.rows("jobs")[0]["status"]) == (3, "ok")
+    surely, within, judged_itself = night.rows("gates")
+    assert [row["verdict"] for row in (surely, within, judged_itself)] == ["failed", "passed", "failed"]
+    job = replace(night, path=night.path / "runs/reading")
+    [system], [gate] = job.rows("systems"), job.rows("gates")
     assert system["difference_high"] < -0.1
     assert (surely["after"], surely["num_failed"], surely["num_compared"]) == (system["difference"], 1, 1)
     assert surely["fails_if"] == "a number lies with all of its interval below −0.1"
     assert surely["sentence"].startswith("systems: difference of task items, score acc is −0.")
-    [gate] = outcome_of(tmp_path / "1/runs/reading").rows("gates")
-    assert (own["sentence"], own["fails_if"], own["column"]) == (
-        *(gate["sentence"], "falls by single"),
-        "acc of second in items",
-    )
-    junit = JUnitXml.fromfile(str(fallen.path / "exports/junit.xml"))
+    assert judged_itself["sentence"] == gate["sentence"]
+    assert (judged_itself["fails_if"], judged_itself["column"]) == ("falls by single", "acc of second in items")
+    junit = JUnitXml.fromfile(str(night.path / "exports/junit.xml"))
     assert (junit.failures, junit.errors) == (2, 0)
     assert "acc of second in items: fails if it falls by single" in {case.name for suite in junit for case in suite}
-    assert own["sentence"] in (fallen.path / "report.html").read_text()
-    [reading] = fallen.rows("jobs")
-    changes = [row["item"] for row in fallen.rows("changes", name="reading", kind="input")]
-    assert reading["compared_with"]
-    assert len(changes) == 2
+    assert gate["sentence"] in (night.path / "report.html").read_text()
+
+
+@pytest.mark.slow
+def test_a_comparison_is_compared_with_that_of_the_last_night_slow(reading):
+    assert reading(1, 0.0)[0] == 0
+    _, night = reading(2, 0.0)
+    [row] = night.rows("jobs")
+    assert row["compared_with"] is not None
+    assert len(night.rows("changes", kind="input")) == 2
