@@ -47,7 +47,7 @@ def evidence(log_e: NDArray[np.floating], before: float = 0.0) -> FloatArray:
     [2.0, 1.5, 10.0]
     """
     result, last = np.empty(log_e.shape), np.full(log_e.shape[:-1], before)
-    for night in range(result.shape[-1]):
+    for night in range(log_e.shape[-1]):
         last = np.minimum(np.exp(np.minimum(log_e[..., night], _MAX_LOG)) * (last + 1.0), _MAX_EVIDENCE)
         result[..., night] = last
     return result

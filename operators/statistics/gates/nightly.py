@@ -44,7 +44,8 @@ def one_sided_p(sums: FloatArray, sizes: NDArray[np.integer], allowance: float =
     spread = np.sqrt((np.square(sums - mean[..., None] * sizes) / (1.0 - sizes / total)).sum(axis=-1)) / total
     with np.errstate(divide="ignore", invalid="ignore"):
         distance = np.nan_to_num((mean + allowance) / spread, nan=np.inf)
-    return np.maximum(stdtr(kish(sizes) - 1.0, distance), 0.5 ** np.count_nonzero(sums, axis=-1).astype(np.float64))
+    least = 0.5 ** np.count_nonzero(sums, axis=-1).astype(np.float64)
+    return np.asarray(np.maximum(stdtr(kish(sizes) - 1.0, distance), least), dtype=np.float64)
 
 
 def p_limit(rule: Rule, level: float, nights: int, night: NDArray[np.integer] | int) -> FloatArray:
