@@ -82,9 +82,9 @@ def _check(gates: Sequence[Gate], pairs: Sequence[Pair]) -> None:
     known = [f"{pair.score} of {pair.second} in {pair.task}" for pair in pairs]
     for index, gate in enumerate(gates):
         if not _about(gate, pairs):
-            of, task = f" of {gate.second}" if gate.second else "", f" in {gate.task}" if gate.task else ""
-            there = choices(f"{gate.score}{of}{task}", known)
-            raise ConfigError(f"gates[{index}].score={gate.score}: the logs have none{of}{task}; there are {there}")
+            place = f"{f' of {gate.second}' if gate.second else ''}{f' in {gate.task}' if gate.task else ''}"
+            there = choices(f"{gate.score}{place}", known)
+            raise ConfigError(f"gates[{index}].score={gate.score}: the logs have none{place}; there are {there}")
 
 
 def _about(gate: Gate, pairs: Sequence[Pair]) -> list[Pair]:
