@@ -80,11 +80,16 @@ def conclude(run: Run[Any, Any]) -> None:
 
 def _check(gates: Sequence[Gate], pairs: Sequence[Pair]) -> None:
     known = [f"{pair.score} of {pair.second} in {pair.task}" for pair in pairs]
+    places: dict[tuple[str, ...], int] = {}
     for index, gate in enumerate(gates):
         if not _about(gate, pairs):
             place = f"{f' of {gate.second}' if gate.second else ''}{f' in {gate.task}' if gate.task else ''}"
             there = choices(f"{gate.score}{place}", known)
             raise ConfigError(f"gates[{index}].score={gate.score}: the logs have none{place}; there are {there}")
+        for pair in _about(gate, pairs):
+            other = places.setdefault((pair.task, pair.score, pair.second, gate.fails_if), index)
+            if other != index:
+                raise ConfigError(f"gates[{index}]: says what gates[{other}] says; leave one of them out")
 
 
 def _about(gate: Gate, pairs: Sequence[Pair]) -> list[Pair]:
@@ -209,6 +214,8 @@ class _Night:
         else:
             limit = float(p_limit(gate.judged_by, self.level, row.nights, row.night))
             has_failed = row.p <= limit and (gate.judged_by != "confirm" or last_p <= limit)
+        if gate.judged_by != "e_detector":
+            row.evidence = np.nan
         few = too_few(self.sums, self.sizes) if gate.margin is not None else None
         row.verdict = "too_few" if few else "failed" if has_failed else "passed"
         row.squares += float(np.square(self.sums / self.sizes.max()).sum())
@@ -269,7 +276,8 @@ class _Night:
             yield f"p = {amount(row.p)}, and {'passes at' if gate.margin else 'fails at'} {limit}{twice}{place}"
         yield f"level {amount(row.level)}"
         if np.isfinite(row.nights_to_catch or np.nan):
-            yield f"a fall by {amount(gate.fall)} takes about {plural(max(1, round(row.nights_to_catch)), 'night')}"
+            way = "rise" if gate.kind == "at_most" else "fall"
+            yield f"a {way} by {amount(gate.fall)} takes about {plural(max(1, round(row.nights_to_catch)), 'night')}"
         if row.allowance:
             yield f"the stored baseline may be off by {amount(row.allowance)}"
         if self.sizes.max() == 1:

@@ -16,6 +16,7 @@ from tests.fixtures.page_models import check_text
 from tiltmeter.jobs.app import exit_status
 from tiltmeter.jobs.command import execute
 from tiltmeter.jobs.runtime.config import ConfigError
+from tiltmeter.jobs.runtime.table import table_from
 from tiltmeter.jobs.upkeep.compare.gates import Gate, Gates
 from tiltmeter.jobs.upkeep.compare.pairs import ITEMS, Pair
 from tiltmeter.jobs.upkeep.compare.verdicts import _check, judged
@@ -100,7 +101,7 @@ def test_two_low_nights_in_a_row_fail_a_gate_that_confirms():
         found.append(last.verdict)
         assert (last.p <= (0.05 / 100) ** 0.5) == bool(fall)
     assert found == ["passed", "passed", "passed", "passed", "failed"]
-    assert last.evidence == 0.0
+    assert np.isnan(last.evidence)
 
 
 def test_a_gate_that_spends_its_level_asks_more_of_each_night():
@@ -187,6 +188,8 @@ def test_a_baseline_that_is_to_be_rerun_and_was_not_is_refused_and_costs_no_nigh
 def test_what_can_not_be_judged_says_why(pair, reason):
     row = ask(FALL, pair)
     assert (row.verdict, row.value) == ("not_judged", None)
+    [written] = table_from([row], Gates).to_pylist()
+    assert (written["value"], written["value_low"], written["night"], written["evidence"]) == (None, None, 0, 0.0)
     assert row.sentence.startswith(f"arc, acc: can't be judged: {reason}")
 
 
@@ -278,7 +281,7 @@ def test_a_gate_that_makes_no_sense_is_refused(settings, message):
 
 def test_a_gate_on_what_the_logs_have_not_is_refused_with_what_they_have():
     pairs = [drawn(1), drawn(2)._replace(task="boolq", second="large")]
-    _check([FALL, Gate("acc", task="boolq", fall=0.1), Gate("acc", second="large", fall=0.1)], pairs)
+    _check([FALL, Gate("acc", task="boolq", fall=0.1), Gate("acc", second="large", fall=0.2)], pairs)
     there = "there are acc of second in arc, acc of large in boolq"
     for gate, wrong in (
         (Gate("accc", fall=0.1), "gates[1].score=accc: the logs have none"),
@@ -287,6 +290,8 @@ def test_a_gate_on_what_the_logs_have_not_is_refused_with_what_they_have():
     ):
         with pytest.raises(ConfigError, match=re.escape(f"{wrong}; {there}")):
             _check([FALL, gate], pairs)
+    with pytest.raises(ConfigError, match=re.escape("gates[1]: says what gates[0] says; leave one of them out")):
+        _check([FALL, replace(FALL, task="arc", level=0.01)], pairs)
 
 
 # --- the command ----------------------------------------------------------------------------------------------------
