@@ -273,7 +273,7 @@ class _Night:
         else:
             limit = amount(float(p_limit(gate.judged_by, self.level, row.nights, row.night)))
             twice = ", twice in a row" if gate.judged_by == "confirm" else ""
-            yield f"p = {amount(row.p)}, and {'passes at' if gate.margin else 'fails at'} {limit}{twice}{place}"
+            yield f"p = {amount(row.p)}, and {'passes at' if gate.margin else 'fails at'} {limit} or less{twice}{place}"
         yield f"level {amount(row.level)}"
         if np.isfinite(row.nights_to_catch or np.nan):
             way = "rise" if gate.kind == "at_most" else "fall"
