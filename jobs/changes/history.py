@@ -11,7 +11,7 @@ import pyarrow as pa
 from tiltmeter.jobs.changes.comparing import Comparison, common_tables
 from tiltmeter.jobs.changes.detail import Detail
 from tiltmeter.jobs.changes.differences import Limits
-from tiltmeter.jobs.changes.past_runs import PastRun, run_under_way
+from tiltmeter.jobs.changes.past_runs import OF_NIGHTS, PastRun, run_under_way
 from tiltmeter.jobs.changes.sections import changes_since
 from tiltmeter.jobs.changes.tables import Changes
 from tiltmeter.jobs.report.html.elements import Section
@@ -63,13 +63,14 @@ def since(before: PastRun, run: PastRun) -> History:
 
 
 def as_past_run(store: Store, registered: RegisteredRun) -> PastRun:
-    """A registered run as a comparison sees it: its tables that are units of the store, which are read from there."""
+    """A registered run as a comparison sees it: its tables that are units of the store, and tell of no runs."""
     record = _of_units(registered.record, registered.tables)
     return PastRun(registered.run_dir, record, registered.settings, partial(registered.read, store))
 
 
 def _of_units(record: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
-    return {**record, "tables": {name: table for name, table in record["tables"].items() if name in names}}
+    kept = {name: table for name, table in record["tables"].items() if name in names and name not in OF_NIGHTS}
+    return {**record, "tables": kept}
 
 
 def changes_of_run(run: Run[Any, Any]) -> list[Section]:

@@ -90,10 +90,12 @@ class Gates(Table, name="gates", has_status=False):
     value: Estimate = doc("second less first, or of a limit the second system's mean", interval="its interval")
     allowance: float = doc("what a stored baseline may be off by; a fall by that much is no alarm")
     stake: float = doc("lambda of the e-detector, fixed by the nights before")
-    p: float = doc("one-sided, of the night: its score has not fallen; of a margin: it has fallen by that")
+    p: float = doc(
+        "one-sided, of the night: its score has not fallen; of a margin: it has fallen by that", show="p_value"
+    )
     evidence: float = doc("R of the e-detector after this night")
-    threshold: float = doc("of the evidence, at which the gate fails")
-    nights_to_catch: float = doc("about how many nights with the fall to catch until it fails", "nights")
+    threshold: float = doc("of the evidence, at which the gate fails", digits=0)
+    nights_to_catch: float = doc("about how many nights with the fall to catch until it fails", "nights", digits=0)
     false_alarms: float = doc(
         "share of false alarms on these logs, of runs that differ by chance alone", show="percent"
     )
