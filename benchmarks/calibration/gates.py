@@ -30,7 +30,7 @@ def _pair(rng: np.random.Generator, units: int, size: int, repeats: int, fall: f
 
 
 def _row(gate: Gate, pair: Pair) -> dict[str, object]:
-    row = Gates(task=pair.task, score=pair.score, second=pair.second, fails_if=gate.fails_if)
+    row = Gates(task=pair.task, score=pair.score, first=pair.first, second=pair.second, fails_if=gate.fails_if)
     row.level, row.nights = gate.level, 1
     return dict(table_from([judged(row, gate, pair, None, 0.95)], Gates).to_pylist()[0])
 

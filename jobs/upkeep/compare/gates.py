@@ -79,6 +79,7 @@ class Gates(Table, name="gates", has_status=False):
 
     task: str = key("that the items are of")
     score: str = key("that is judged")
+    first: str = key("the system that it is compared with")
     second: str = key("the system that is judged")
     fails_if: str = key("what of its score fails it, by which rule, and against which baseline")
     verdict: str = doc("passed; failed; too_few that differ to show what it asks; or not_judged")

@@ -14,7 +14,7 @@ _CAPTION = (
     "limit, and never by the interval of one night. False alarms: how often it would fail here if nothing differed."
 )
 _COLUMNS = (
-    "task score second fails_if verdict night level value p allowance? evidence? threshold? nights_to_catch? "
+    "task score first second fails_if verdict night level value p allowance? evidence? threshold? nights_to_catch? "
     "false_alarms? false_alarms_of"
 )
 

@@ -36,6 +36,7 @@ from tiltmeter.storage.store.registry import Registry
 from tiltmeter.storage.store.runs import read_run_table
 
 _MOST_DRAWS = 5_000_000
+_SYSTEMS = ("task", "score", "first", "second")
 _KEPT = ("squares", "num_squares", "items", "first_items")
 _AGAIN = " These are the logs of the last night again: no new night."
 
@@ -87,7 +88,7 @@ def _check(gates: Sequence[Gate], pairs: Sequence[Pair]) -> None:
             there = choices(f"{gate.score}{place}", known)
             raise ConfigError(f"gates[{index}].score={gate.score}: the logs have none{place}; there are {there}")
         for pair in _about(gate, pairs):
-            other = places.setdefault((pair.task, pair.score, pair.second, gate.fails_if), index)
+            other = places.setdefault((*(getattr(pair, name) for name in _SYSTEMS), gate.fails_if), index)
             if other != index:
                 raise ConfigError(f"gates[{index}]: says what gates[{other}] says; leave one of them out")
 
@@ -119,13 +120,13 @@ class JudgeGates(Work, unit="gates/1", stage="judge gates", makes=[Gates]):
         before = {_key(row): row for row in Gates.read(store, self.before)} if self.before else {}
         both = [(gate, pair) for gate in self.gates for pair in _about(gate, self.pairs)]
         for gate, pair in both:
-            row = Gates(task=pair.task, score=pair.score, second=pair.second, fails_if=gate.fails_if)
+            row = Gates(**{name: getattr(pair, name) for name in _SYSTEMS}, fails_if=gate.fails_if)
             row.level, row.nights = gate.level / len(both), 1 if gate.judged_by == "single" else gate.nights
             yield judged(row, gate, pair, before.get(_key(row)), self.coverage)
 
 
 def _key(row: Gates) -> tuple[str, ...]:
-    return row.task, row.score, row.second, row.fails_if
+    return *(getattr(row, name) for name in _SYSTEMS), row.fails_if
 
 
 def judged(row: Gates, gate: Gate, pair: Pair, last: Gates | None, coverage: float) -> Gates:
@@ -263,7 +264,7 @@ class _Night:
 
     def _notes(self, few: TooFew | None) -> Iterator[str]:
         row, gate, value = self.row, self.gate, self.row.value
-        what = f"{row.second} is" if gate.is_absolute else f"{row.second} less first is"
+        what = f"{row.second} is" if gate.is_absolute else f"{row.second} less {row.first} is"
         yield f"{what} {with_interval(value.value, value.low, value.high)}"
         place = "" if row.nights == 1 else f" on night {row.night} of {row.nights}"
         if few:

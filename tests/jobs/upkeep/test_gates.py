@@ -45,7 +45,7 @@ def drawn(night, fall=0.0, num=400, right=0.8):
 
 
 def ask(gate, pair, last=None, level=None):
-    row = Gates(task=pair.task, score=pair.score, second=pair.second, fails_if=gate.fails_if)
+    row = Gates(task=pair.task, score=pair.score, first=pair.first, second=pair.second, fails_if=gate.fails_if)
     row.level, row.nights = level or gate.level, 1 if gate.judged_by == "single" else gate.nights
     return judged(row, gate, pair, last, 0.95)
 
