@@ -377,6 +377,28 @@ def test_a_gate_on_no_score_ends_before_a_table_is_written(nights):
     )
 
 
+def test_every_kind_and_rule_stand_in_one_file(nights):
+    gates = [
+        "{score: acc, kind: non_inferior, margin: 0.3}",
+        "{score: acc, kind: equivalent, margin: 0.001}",
+        "{score: acc, kind: at_most, limit: 0.95, fall: 0.1, rule: e_detector}",
+        "{score: acc, rule: confirm, baseline: exact, task: items, second: second}",
+        "{score: acc, rule: spending, baseline: stored}",
+    ]
+    code, run = nights(1, *gates)
+    verdicts = {row["fails_if"]: row["verdict"] for row in run.rows("gates")}
+    assert verdicts == {
+        "is not shown to be less than 0.3 worse by single": "passed",
+        "is not shown to be within 0.001 by single": "failed",
+        "lies above 0.95 by e_detector, fall to catch 0.1": "passed",
+        "falls by confirm, baseline exact": "passed",
+        "falls by spending, baseline stored": "not_judged",
+    }
+    assert code == 3
+    junit = JUnitXml.fromfile(str(run.path / "exports/junit.xml"))
+    assert (junit.tests, junit.failures) == (6, 2)
+
+
 # --- nights of jobs -------------------------------------------------------------------------------------------------
 
 
