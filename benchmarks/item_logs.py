@@ -64,7 +64,7 @@ def main() -> None:
     logs = Logs(str(settings.folder / "first"), str(settings.folder / "second"), cluster=settings.cluster)
     pairs = find_logs(logs).pairs
     for step in ("reading and pairing", "the table"):
-        rows = systems_table(pairs, logs.cluster, logs.level).to_pylist() if step == "the table" else []
+        rows = systems_table(pairs, logs).to_pylist() if step == "the table" else []
         moments.append(time.monotonic())
         cpu.append(time.process_time())
         print(f"{step}: {moments[-1] - moments[-2]:.1f} s, {cpu[-1] - cpu[-2]:.1f} s of processors")

@@ -19,7 +19,7 @@ from tiltmeter.storage.store.runs import RunDirectory, read_run_table
 _NIGHT = "overnight"
 """The job whose runs hold those of other jobs."""
 
-_OF_NIGHTS = ("changes", "differences", "gates")
+OF_NIGHTS = ("changes", "differences", "gates")
 
 _PLAIN_NAME = re.compile(r"\w+")
 
@@ -103,7 +103,7 @@ def _night(run: PastRun, path: Path) -> PastRun:
         return jobs[job].read(table) if job else run.read(name)
 
     # What moved since the nights before them tells nothing of what changed from one to the other.
-    entries = {name: entry for name, entry in run.tables.items() if name not in _OF_NIGHTS}
+    entries = {name: entry for name, entry in run.tables.items() if name not in OF_NIGHTS}
     record = {"inputs": {**run.record.get("inputs", {}), **inputs}, "tables": entries | tables}
     settings = {name: job.settings for name, job in jobs.items()}
     return replace(run, record={**run.record, **record}, settings={**run.settings, **settings}, read=read)

@@ -54,6 +54,7 @@ class RegisteredRun:
         settings: the resolved config, without credentials.
         record: what ``run.json`` said last.
         tables: what each published table is made of, in this order.
+        has_passed: whether a night has judged it, and all of its gates passed.
     """
 
     key: str
@@ -64,6 +65,7 @@ class RegisteredRun:
     status: Status = "running"
     record: Mapping[str, Any] = field(default_factory=dict)
     tables: Mapping[str, Sequence[TableRef]] = field(default_factory=dict)
+    has_passed: bool = False
 
     @property
     def job(self) -> str:
@@ -122,10 +124,16 @@ class Registry:
         rows = ((name, self._read(name)) for name in sorted(names, key=lambda name: name.split("/")[2], reverse=True))
         return [self._run(name, row) for name, row in rows if row]
 
-    def last_succeeded(self, job: str, series: str, before: datetime | None = None) -> RegisteredRun | None:
-        """The latest run of a series that succeeded, of those that started before a moment."""
+    def last_succeeded(
+        self, job: str, series: str, before: datetime | None = None, *, passed: bool = False
+    ) -> RegisteredRun | None:
+        """The latest run of a series that succeeded, and whose gates passed if asked; of those before a moment."""
         past = (run for run in self.runs(job, series) if before is None or run.started < before)
-        return next((run for run in past if run.status == "succeeded"), None)
+        return next((run for run in past if run.status == "succeeded" and (run.has_passed or not passed)), None)
+
+    def note_gates(self, run: RegisteredRun, *, passed: bool) -> None:
+        """Note whether all gates passed that a night has of a run."""
+        self._write(f"{run.key}/run.json", _to_json(dataclasses.replace(run, has_passed=passed)))
 
     def units(self, run: RegisteredRun) -> set[str]:
         """The places of all units that a run named."""

@@ -38,8 +38,8 @@ VARIABLE = "TILTMETER_GOLDEN"
 TOLERANCE, AGREEMENT = 1e-3, 1e-5
 """Of the size of a column, what a run may differ by from what is recorded, and two recordings from each other."""
 PLACES = ("cluster", "exports", "run_dir", "series", "store")
-ADDED = ("canonical",)
-"""Settings that came later, and are no part of what a run is known by where they are null."""
+ADDED = ("canonical", "gates")
+"""Settings that came later, and are no part of what a run is known by where they are null or empty."""
 OF_MACHINES = ("plan",)
 """Jobs whose tables say what this machine would do."""
 OF_OTHERS = ("account", "changes")
@@ -135,7 +135,7 @@ def _tables(run_dir: Path) -> tuple[str, dict[str, dict[str, str]]] | None:
     settings = yaml.load((run_dir / "config.yaml").read_bytes(), yaml.CSafeLoader)
     # What goes to databases changes no table; what `corpus_export` exports are its tables.
     aside = [*PLACES, *(["export"] if record["job"] == "entity_resolution" else [])]
-    known = {k: v for k, v in settings.items() if k not in aside and not (k in ADDED and v is None)}
+    known = {k: v for k, v in settings.items() if k not in aside and not (k in ADDED and not v)}
     key = _checksum(json.dumps(_named(known), sort_keys=True))
     tables = {}
     for name in sorted(table for table, about in record["tables"].items() if about):

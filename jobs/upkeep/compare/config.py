@@ -9,6 +9,7 @@ from pydantic import Field
 from tiltmeter.jobs.changes.detail import Detail
 from tiltmeter.jobs.runtime.config import CommonConfig
 from tiltmeter.jobs.runtime.settings.fields import Words, settings
+from tiltmeter.jobs.upkeep.compare.gates import Gate
 from tiltmeter.jobs.upkeep.compare.log_settings import Logs
 
 
@@ -27,6 +28,7 @@ class ComparisonRun(CommonConfig):
     job: CompareJob
     runs: Annotated[Words, Field(examples=[["nights/1", "nights/2"]])]
     logs: Logs
+    gates: Annotated[tuple[Gate, ...], Field(examples=[[{"score": "acc", "fall": 0.02}]])]
 
     @property
     def places(self) -> list[Path]:
@@ -46,6 +48,8 @@ class ComparisonRun(CommonConfig):
         if self.logs.is_set and not (self.logs.first and self.logs.second):
             lacking = "second" if self.logs.first else "first"
             raise ValueError(f"logs.{lacking}: is not set; two systems are compared, each by its files")
+        if self.gates and self.runs:
+            raise ValueError("gates: judge logs.first and logs.second, not runs; leave them out, or see job=overnight")
         return self
 
     @pydantic.field_validator("runs")

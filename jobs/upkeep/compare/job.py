@@ -11,9 +11,11 @@ from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.job import Job
 from tiltmeter.jobs.runtime.table import schemas
 from tiltmeter.jobs.upkeep.compare.config import ComparisonRun
+from tiltmeter.jobs.upkeep.compare.gates import Gates
 from tiltmeter.jobs.upkeep.compare.logs import TwoLogs, find_logs
 from tiltmeter.jobs.upkeep.compare.logs_table import LogScores, logs_table
 from tiltmeter.jobs.upkeep.compare.systems import Systems, systems_table
+from tiltmeter.jobs.upkeep.compare.verdicts import conclude, judge_gates
 
 
 @dataclass(frozen=True)
@@ -50,8 +52,11 @@ def run(run: Run[ComparisonRun, TwoRuns | TwoLogs]) -> None:
     """Compare settings, inputs, versions and tables, or two systems; publish what differs."""
     if isinstance(run.sources, TwoLogs):
         logs = run.config.logs
-        run.directory.write_table("systems", systems_table(run.sources.pairs, logs))
-        run.directory.write_table("logs", logs_table(run.sources.systems, run.sources.pairs))
+        pairs = run.sources.pairs
+        if run.config.gates:
+            judge_gates(run, pairs)
+        run.directory.write_table("systems", systems_table(pairs, logs))
+        run.directory.write_table("logs", logs_table(run.sources.systems, pairs))
         return
     comparison = Comparison(run.sources.before, run.sources.after, run.config.job)
     run.directory.write_table("changes", comparison.changes())
@@ -62,7 +67,8 @@ JOB = Job(
     ComparisonRun,
     find_sources,
     run,
-    schemas(Changes, Differences, Systems, LogScores),
+    schemas(Changes, Differences, Systems, LogScores, Gates),
     "tiltmeter.jobs.upkeep.compare.page:page",
+    check=conclude,
     has_units=False,
 )

@@ -12,6 +12,7 @@ from tiltmeter.jobs.report.lead import Lead
 from tiltmeter.jobs.report.page import Body
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.published import Frames
+from tiltmeter.jobs.upkeep.compare.gates_page import with_gates
 from tiltmeter.jobs.upkeep.compare.logs_page import page_of_systems
 from tiltmeter.jobs.upkeep.compare.logs_table import logs_section
 
@@ -20,7 +21,8 @@ def page(run: Run[Any, Any], frames: Frames) -> Body:
     """What changed from an earlier run to a later one, or how two systems differ."""
     if "systems" in frames:
         body = page_of_systems(run.config.logs, frames["systems"])
-        return replace(body, sections=[*body.sections, logs_section(frames["logs"], run.config.logs.unscored)])
+        body = replace(body, sections=[*body.sections, logs_section(frames["logs"], run.config.logs.unscored)])
+        return with_gates(body, frames["gates"]) if "gates" in frames else body
     before, after, changes = run.sources.before, run.sources.after, frames["changes"]
     findings = change_findings(changes, len(common_tables(before, after)))
     judged = [Paragraph(sentence)] if (sentence := judgements(frames["differences"])) else []

@@ -25,7 +25,6 @@ from tiltmeter.storage.files.yaml_text import check_yaml
 from tiltmeter.storage.store.registry import is_series
 
 _RESERVED = ("run_dir", "series", "store")
-_NOT_NIGHTLY = ("compare", "overnight")
 
 
 @settings
@@ -164,7 +163,7 @@ def _listed(key: Any, line: Any, name: str, folders: Sequence[str]) -> ListedJob
     job = ListedJob(key, tuple(_settings(words, where, folders)))
     if reserved := next((key for key in _RESERVED if job.sets(key)), None):
         raise ConfigError(f"{where}: {reserved} is set by the night; leave it out")
-    if job.job in _NOT_NIGHTLY:
+    if job.job == "overnight":
         raise ConfigError(f"{where}: job={job.job} can't be one of a night; leave it out")
     return job
 

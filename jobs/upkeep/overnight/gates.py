@@ -1,6 +1,7 @@
-"""Gates of a night: numbers that may move only so far."""
+"""Gates of a night: numbers that may move, or lie, only so far."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import polars as pl
@@ -9,25 +10,30 @@ import pydantic
 from pydantic import ConfigDict, Field
 
 from tiltmeter.jobs.catalogue import job as catalogue_job
+from tiltmeter.jobs.changes.circumstances import circumstances
 from tiltmeter.jobs.changes.differences import Limits
 from tiltmeter.jobs.changes.history import History
 from tiltmeter.jobs.changes.matching import UnmatchableError
 from tiltmeter.jobs.changes.moves import moves
 from tiltmeter.jobs.changes.numbers import differ_by_rounding
-from tiltmeter.jobs.changes.wording import amount
+from tiltmeter.jobs.changes.past_runs import PastRun
+from tiltmeter.jobs.changes.wording import amount, row_name
 from tiltmeter.jobs.runtime.columns import interval_columns
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.wording import plural
 from tiltmeter.jobs.upkeep.overnight.tables import Gates
 from tiltmeter.storage.errors import choices
+from tiltmeter.storage.store.tables import key_columns
 
+_MOST_CHANGES = 3
 _Word = Annotated[str, Field(min_length=1)]
+_Number = Annotated[float, Field(allow_inf_nan=False)]
 _Size = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class Gate:
-    """The numbers of a column, and how far they may move from one night to the next.
+    """The numbers of a column, and how far they may move since an earlier run, or may lie.
 
     Attributes:
         table, column: where the numbers stand.
@@ -37,6 +43,9 @@ class Gate:
             moves beyond its interval.
         direction: which moves count.
         in_these_texts: whether one does, too, that moved in these texts, whatever others like them would say.
+        baseline: what they move from: the ``last`` run, the last that ``passed``, or a run directory.
+        at_least, at_most: a number fails that lies below or above, whatever it was.
+        sure: whether its whole interval must lie there.
     """
 
     table: _Word
@@ -46,6 +55,10 @@ class Gate:
     half_widths: _Size | None = None
     direction: Literal["either", "up", "down"] = "either"
     in_these_texts: bool = False
+    baseline: _Word = "last"
+    at_least: _Number | None = None
+    at_most: _Number | None = None
+    sure: bool = False
 
     @pydantic.model_validator(mode="after")
     def _one_limit(self) -> "Gate":
@@ -53,12 +66,23 @@ class Gate:
             raise ValueError("has both difference and half_widths: set one of them, or two gates")
         if self.in_these_texts and (self.difference, self.half_widths) != (None, None):
             raise ValueError("has in_these_texts beside difference or half_widths: leave it out, or set two gates")
+        moving = {"difference", "half_widths", "direction", "in_these_texts", "baseline"}
+        others = [name for name in moving if getattr(self, name) != getattr(Gate, name)]
+        if self.is_bound and others:
+            raise ValueError(f"has {min(others)} beside at_least or at_most, which bound a number itself: leave it out")
+        if self.sure and not self.is_bound:
+            raise ValueError("has sure without at_least or at_most: leave it out, or set one of them")
         return self
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether it bounds numbers themselves, and not their moves."""
+        return (self.at_least, self.at_most) != (None, None)
 
     @property
     def needs_interval(self) -> bool:
         """Whether it judges a number by its interval."""
-        return self.difference is None
+        return self.sure if self.is_bound else self.difference is None
 
     @property
     def limit(self) -> str:
@@ -67,6 +91,15 @@ class Gate:
         >>> Gate("tests", "d", half_widths=2.0, direction="up").limit, Gate("tests", "d").limit
         ('moves up by more than 2 half-widths', 'moves beyond its interval')
         """
+        if self.is_bound:
+            sides = {"below": self.at_least, "above": self.at_most}
+            limits = [f"{side} {amount(limit)}" for side, limit in sides.items() if limit is not None]
+            return f"lies {'with all of its interval ' if self.sure else ''}{' or '.join(limits)}"
+        since = {"last": "", "passed": " since the last run that passed"}.get(self.baseline, f" since {self.baseline}")
+        return f"{self._move}{since}"
+
+    @property
+    def _move(self) -> str:
         way = "" if self.direction == "either" else f" {self.direction}"
         if self.difference is not None:
             return f"moves{way} by more than {amount(self.difference)}"
@@ -117,6 +150,8 @@ def check_gates(gates: Sequence[Gate], jobs: Mapping[str, str]) -> None:
             raise ConfigError(f"{place}.table={gate.table}: no such table is published; there are {there}")
         for schema in publishing:
             _check_column(place, gate, schema)
+        if gate.baseline not in ("last", "passed") and not Path(gate.baseline, "run.json").is_file():
+            raise ConfigError(f"{place}.baseline={gate.baseline}: must be last, passed or a run directory")
     _check_distinct(gates, jobs)
 
 
@@ -137,10 +172,8 @@ def _check_column(place: str, gate: Gate, schema: pa.Schema) -> None:
     judged = interval_columns(numbers)
     if gate.needs_interval and gate.column not in judged:
         with_one = f" (these have one: {', '.join(judged)})" if judged else ""
-        raise ConfigError(
-            f"{place}.column={gate.column}: has no interval in {gate.table}{with_one}; "
-            f"say how far it may move with {place}.difference=<number>"
-        )
+        instead = "leave out sure" if gate.sure else f"say how far it may move with {place}.difference=<number>"
+        raise ConfigError(f"{place}.column={gate.column}: has no interval in {gate.table}{with_one}; {instead}")
 
 
 def _is_number(field: pa.Field) -> bool:
@@ -154,6 +187,7 @@ def verdicts(
     history: History,
     status: str,
     limits: Limits | None = None,
+    read: Callable[[str], pa.Table | None] = lambda _: None,
 ) -> list[Gates]:
     """What the gates say of a job: rows of the table ``gates``.
 
@@ -167,21 +201,59 @@ def verdicts(
         history: it and the last run that succeeded before it.
         status: how the job ended; one that did not succeed is not judged.
         limits: of numbers of the night that moved; None: by the numbers of each gate.
+        read: gives a table of the job, or None, for gates that bound its numbers.
     """
     rows = []
     for gate in gates:
         if gate.name in (None, name) and gate.table in tables:
             row = Gates(name=name, table=gate.table, column=gate.column, fails_if=f"a number {gate.limit}")
             row.verdict, row.sentence = "not_compared", f"the job {status}"
-            if status == "ok":
+            if status == "ok" and gate.is_bound:
+                _judge_bound(row, gate, read(gate.table))
+            elif status == "ok":
                 _judge(row, gate, history, limits)
             rows.append(row)
     return rows
 
 
+def gates_of_comparison(name: str, rows: Iterable[Mapping[str, Any]]) -> list[Gates]:
+    """Rows of the table ``gates`` of ``compare`` as those of a night; what is no pass has failed."""
+    return [
+        Gates(
+            name=name,
+            table="systems",
+            column=f"{row['score']} of {row['second']} in {row['task']}",
+            fails_if=row["fails_if"],
+            verdict="passed" if row["verdict"] == "passed" else "failed",
+            sentence=row["sentence"],
+        )
+        for row in rows
+    ]
+
+
+def _judge_bound(row: Gates, gate: Gate, table: pa.Table | None) -> None:
+    if table is None:
+        row.verdict, row.sentence = "failed", f"can't be judged: the run has no table {gate.table}"
+        return
+    numbers = pl.DataFrame(table).filter(pl.col(gate.column).cast(pl.Float64).is_finite())
+    low, high = interval_columns(numbers.columns)[gate.column] if gate.sure else (gate.column, gate.column)
+    below = pl.lit(0.0) if gate.at_least is None else gate.at_least - pl.col(high)
+    above = pl.lit(0.0) if gate.at_most is None else pl.col(low) - gate.at_most
+    by = numbers.with_columns(by=pl.max_horizontal(below, above)).filter(pl.col("by") > 0.0).sort("by", descending=True)
+    row.num_failed, row.num_compared = by.height, numbers.height
+    row.verdict, row.sentence = ("passed", "") if numbers.height else ("failed", "can't be judged: no row has a number")
+    if by.height:
+        worst, keys = by.row(0, named=True), key_columns(table.schema)
+        row.verdict, row.row, row.after = "failed", row_name({name: worst[name] for name in keys}), worst[gate.column]
+        others = f", the furthest of {plural(by.height, 'number')}" if by.height > 1 else ""
+        row.sentence = f"{gate.table}: {gate.column} of {row.row} is {amount(row.after)} and {gate.limit}{others}."
+
+
 def _judge(row: Gates, gate: Gate, history: History, limits: Limits | None) -> None:
     if history.runs is None:
-        row.sentence = "there is no earlier run to compare with"
+        row.sentence = (
+            f"there is no earlier run {'whose gates passed' if gate.baseline == 'passed' else 'to compare with'}"
+        )
         return
     try:
         moved = moves(*history.runs, gate.table, gate.column, limits)
@@ -204,7 +276,16 @@ def _judge(row: Gates, gate: Gate, history: History, limits: Limits | None) -> N
         ", and had no interval" if gate.needs_interval and worst["beyond"] is None and not worst["is_gone"] else ""
     )
     row.verdict, row.row = "failed", moved.row(worst)
-    row.sentence = f"{gate.table}: {gate.column} of {row.row} {_move(worst)}{unknown}{others}."
+    row.sentence = f"{gate.table}: {gate.column} of {row.row} {_move(worst)}{unknown}{others}.{_changed(history.runs)}"
+
+
+def _changed(runs: tuple[PastRun, PastRun]) -> str:
+    """Which inputs, versions and settings differ, inputs first."""
+    kinds = ("input", "version", "setting")
+    changed = sorted(circumstances(*runs), key=lambda change: kinds.index(change.kind))
+    others = f" and {plural(len(changed) - _MOST_CHANGES, 'other change')}" if len(changed) > _MOST_CHANGES else ""
+    listed = "; ".join(change.sentence.removesuffix(".") for change in changed[:_MOST_CHANGES])
+    return f" Beside it {listed}{others}." if changed else ""
 
 
 def _move(number: Mapping[str, Any]) -> str:

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -9,14 +11,15 @@ import pyarrow.compute as pc
 from tiltmeter.cluster.interrupts import interruption
 from tiltmeter.jobs.catalogue import job
 from tiltmeter.jobs.changes.differences import Limits, corrected, limits_of
-from tiltmeter.jobs.changes.history import History, as_past_run, history
+from tiltmeter.jobs.changes.history import History, as_past_run, history, since
+from tiltmeter.jobs.changes.past_runs import past_run
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.job import Job
 from tiltmeter.jobs.runtime.table import table_from
 from tiltmeter.jobs.runtime.wording import left_out_sentences, plural
 from tiltmeter.jobs.upkeep.overnight.child import INTERRUPTED, Ended, run_job
 from tiltmeter.jobs.upkeep.overnight.config import JobList, ListedJob, OvernightRun, find_jobs
-from tiltmeter.jobs.upkeep.overnight.gates import verdicts
+from tiltmeter.jobs.upkeep.overnight.gates import gates_of_comparison, verdicts
 from tiltmeter.jobs.upkeep.overnight.junit import junit_xml
 from tiltmeter.jobs.upkeep.overnight.notifying import NotificationFailed, notify
 from tiltmeter.jobs.upkeep.overnight.outcome import as_json, failure_of, moves, outcome, sentences
@@ -42,7 +45,9 @@ def run(run: Run[OvernightRun, JobList]) -> None:
     for listed, ended, past in nights:
         changed = past.changes(limits)
         rows.append(_row(listed, ended, past, changed))
-        gates += _verdicts(run, listed, ended, past, limits)
+        verdicts_of_job = _verdicts(run, listed, ended, past, limits)
+        gates += verdicts_of_job
+        _note(run, listed, ended, verdicts_of_job)
         changes.append(_named(listed, changed, Changes))
         _print_changes(run, rows[-1])
     ended_jobs, judged = table_from(rows, Jobs), table_from(gates, Gates, pa.Table.from_pylist)
@@ -104,9 +109,36 @@ def _since_last_time(store: Store, listed: ListedJob) -> History:
 def _verdicts(
     run: Run[OvernightRun, JobList], listed: ListedJob, ended: Ended, past: History, limits: Limits
 ) -> list[Gates]:
-    if not run.config.fail_if:
-        return []
-    return verdicts(run.config.fail_if, listed.name, job(listed.job).tables, past, ended.status, limits)
+    """Of each gate by its own baseline, and those that the job has of its own."""
+    rows: list[Gates] = []
+    read = partial(_table, ended)
+    for gate in run.config.fail_if:
+        baseline = past if gate.baseline == "last" else _baseline(run.runner.store, listed, gate.baseline)
+        limit = limits if gate.baseline == "last" else None
+        rows += verdicts([gate], listed.name, job(listed.job).tables, baseline, ended.status, limit, read)
+    table = _table(ended, "gates") if ended.status == "ok" and listed.job == "compare" else None
+    return [*rows, *(gates_of_comparison(listed.name, table.to_pylist()) if table else [])]
+
+
+def _table(ended: Ended, name: str) -> pa.Table | None:
+    return read_run_table(ended.run_dir, name) if ended.record["tables"].get(name) else None
+
+
+def _baseline(store: Store, listed: ListedJob, baseline: str) -> History:
+    last = Registry(store).last_succeeded(listed.job, listed.name)
+    if last is None:
+        return History()
+    if baseline == "passed":
+        return history(store, last, as_past_run(store, last), passed=True)
+    of_night = Path(baseline, "runs", listed.name)
+    return since(past_run(of_night if of_night.is_dir() else Path(baseline)), as_past_run(store, last))
+
+
+def _note(run: Run[OvernightRun, JobList], listed: ListedJob, ended: Ended, rows: Sequence[Gates]) -> None:
+    registry = Registry(run.runner.store)
+    last = registry.last_succeeded(listed.job, listed.name) if run.config.fail_if and ended.status == "ok" else None
+    if last:
+        registry.note_gates(last, passed=all(row.verdict != "failed" for row in rows))
 
 
 def _row(listed: ListedJob, ended: Ended, past: History, changes: pa.Table) -> Jobs:

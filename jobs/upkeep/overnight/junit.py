@@ -41,7 +41,11 @@ def _ended(job: Mapping[str, Any]) -> TestCase:
 
 
 def _judged(gate: Mapping[str, Any]) -> TestCase:
-    case = TestCase(f"no number of {gate['column']} {gate['fails_if'].removeprefix('a number ')}", _place(gate), 0.0)
+    says = gate["fails_if"].removeprefix("a number ")
+    name = (
+        f"no number of {gate['column']} {says}" if says != gate["fails_if"] else f"{gate['column']}: fails if it {says}"
+    )
+    case = TestCase(name, _place(gate), 0.0)
     kinds = {"failed": Failure, "not_compared": Skipped}
     if gate["verdict"] in kinds:
         case.result = [_outcome(kinds[gate["verdict"]], gate["sentence"], gate["verdict"])]

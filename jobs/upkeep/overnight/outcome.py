@@ -44,11 +44,13 @@ def sentences(jobs: Rows, gates: Rows) -> list[str]:
     failure = failure_of(jobs, gates)
     compared = [row for row in jobs if row["num_judged"] or row["num_beyond"]]
     moved = [f"{row['name']}, since {row['compared_with']}: {moves(row)}." for row in compared]
+    run_dirs = {row["name"]: row["run_dir"] for row in jobs}
     failed = [f"{row['name']}: {row['sentence']}" for row in gates if row["verdict"] == "failed"]
+    places = {row["name"]: f"{row['name']}: see {run_dirs[row['name']]}" for row in gates if row["verdict"] == "failed"}
     reasons = [f"{row['name']} {row['status']}: {row['reason']}" for row in jobs if row["status"] != "ok"]
     left_out = [f"{row['name']}: {line}." for row in jobs for line in row["left_out"].splitlines()]
     headline = str(failure).partition(": ")[0] if failed and not reasons else str(failure or "all jobs succeeded")
-    return [f"{headline[0].upper()}{headline[1:]}.", *reasons, *failed, *moved, *left_out]
+    return [f"{headline[0].upper()}{headline[1:]}.", *reasons, *failed, *places.values(), *moved, *left_out]
 
 
 def outcome(path: Path, jobs: Rows, gates: Rows) -> dict[str, Any]:

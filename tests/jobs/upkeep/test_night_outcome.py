@@ -173,6 +173,7 @@ MOVES = (
     "bias, since yesterday: 1 of 9 judged numbers moved; 2 without draws left their interval (by chance one in six)."
 )
 """What is said of the first."""
+PLACE = "bias: see runs/bias"
 
 
 @pytest.fixture
@@ -243,7 +244,7 @@ def test_the_outcome_is_plain_json(gates, tmp_path):
 def test_the_text_says_each_thing_once_and_a_command_reads_it_with_the_outcome(reader, gates, tmp_path):
     assert sentences(NIGHT[:1], []) == ["All jobs succeeded.", MOVES]
     moved = "bias: tests: d of model en, word a went from 1 to 9."
-    assert sentences(NIGHT[:1], gates[:2]) == ["1 of 2 gates failed.", moved, MOVES]
+    assert sentences(NIGHT[:1], gates[:2]) == ["1 of 2 gates failed.", moved, PLACE, MOVES]
     gates[0] |= {"half_widths": math.inf, "before": math.nan, "after": 1.0}  # of which JSON has the last
     notify(reader.command, sentences(NIGHT, gates), outcome(tmp_path, NIGHT, gates))
     [message] = reader.messages()
@@ -254,6 +255,7 @@ def test_the_text_says_each_thing_once_and_a_command_reads_it_with_the_outcome(r
         "lost refused: no file",
         "second line",
         moved,
+        PLACE,
         MOVES,
         "lost: 3 records left out: no JSON; first in a.csv, line 7.",
     ]
@@ -508,3 +510,101 @@ def test_a_script_mails_the_text(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     notify(f"sh {tmp_path}/mail.sh", ["one", "two"], {})
     assert (tmp_path / "sent").read_text() == "['-s', 'night', 'team@example.org'] one\ntwo\n"
+
+
+# --- baselines, and bounds of numbers themselves --------------------------------------------------------------------
+
+PASSED = "{table: associations, column: score, difference: 0.2, baseline: passed}"
+
+
+def test_a_failed_night_is_no_baseline_and_drift_is_judged_from_the_last_that_passed(nights):
+    gates = f"fail_if=[{PASSED}, {{table: associations, column: score, difference: 0.2}}]"
+    found = []
+    for number, value in enumerate([1.0, 1.5, 1.5, 1.1, 1.25, 1.4], start=1):
+        code, night = nights.run(number, {"one": scores({"w": value}, 0)}, gates)
+        found.append((code, *(row["verdict"] for row in night.rows("gates"))))
+    assert found == [
+        (0, "not_compared", "not_compared"),
+        (3, "failed", "failed"),
+        (3, "failed", "passed"),
+        (3, "passed", "failed"),
+        (3, "failed", "passed"),
+        (3, "failed", "passed"),
+    ]
+    rows = night.rows("gates")
+    assert rows[0]["fails_if"] == "a number moves by more than 0.2 since the last run that passed"
+    assert rows[0]["before"] == 1.0
+    assert "Beside it setting seed was 1 and is 6 now." in rows[0]["sentence"]
+    assert nights.run(1, {"one": scores({"w": 1.0}, 0)}, f"fail_if=[{PASSED}]")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("gate", "verdict", "sentence"),
+    [
+        (
+            {"at_least": 1.5},
+            "failed",
+            "tests: d of model en, word b is 0.5 and lies below 1.5, the furthest of 2 numbers.",
+        ),
+        ({"at_least": 0.5}, "passed", ""),
+        ({"at_most": 0.9}, "failed", "tests: d of model en, word a is 1 and lies above 0.9."),
+        ({"at_least": 1.5, "sure": True}, "passed", ""),
+        (
+            {"at_least": 2.5, "sure": True},
+            "failed",
+            "lies with all of its interval below 2.5, the furthest of 2 numbers.",
+        ),
+        ({"at_least": 0.0, "at_most": 0.7, "sure": True}, "passed", ""),
+    ],
+)
+def test_numbers_themselves_are_bounded_on_a_first_night_too(history, gate, verdict, sentence):
+    """Their intervals are from 0 to 2; a null is none of them."""
+    table = history.table({"a": {}, "b": {"d": 0.5}, "c": {"d": None}})
+    bound = Gate("tests", "d", **gate)
+    [row] = verdicts([bound], "bias", {"tests": table.schema}, History(), "ok", read={"tests": table}.get)
+    assert (row.verdict, row.num_compared) == (verdict, 2)
+    assert row.sentence.endswith(sentence)
+    [row] = verdicts([bound], "bias", {"tests": table.schema}, History(), "ok")
+    assert (row.verdict, row.sentence) == ("failed", "can't be judged: the run has no table tests")
+    nothing = history.table({"c": {"d": None}})
+    [row] = verdicts([bound], "bias", {"tests": table.schema}, History(), "ok", read={"tests": nothing}.get)
+    assert (row.verdict, row.sentence) == ("failed", "can't be judged: no row has a number")
+
+
+@pytest.mark.parametrize(
+    ("gate", "message"),
+    [
+        ({"at_least": 1.0, "baseline": "passed"}, "has baseline beside at_least or at_most"),
+        ({"at_most": 1.0, "difference": 2.0}, "has difference beside at_least or at_most"),
+        ({"sure": True}, "has sure without at_least or at_most"),
+    ],
+)
+def test_a_bound_stands_alone(gate, message):
+    with pytest.raises(ValueError, match=message):
+        Gate("tests", "d", **gate)
+
+
+def test_a_baseline_is_a_word_or_a_run_directory(tmp_path):
+    jobs = {"bias": "psychophysics"}
+    gate = Gate("psychometrics", "pse", baseline=str(tmp_path))
+    with pytest.raises(ConfigError, match=r"^fail_if\[0\].baseline=.*: must be last, passed or a run directory"):
+        check_gates([gate], jobs)
+    (tmp_path / "run.json").touch()
+    check_gates([gate], jobs)
+    with pytest.raises(ConfigError, match=r"flip_sd: has no interval .*; leave out sure$"):
+        check_gates([Gate("psychometrics", "flip_sd", at_most=1.0, sure=True)], jobs)
+
+
+def test_what_else_changed_is_said_inputs_first():
+    settings = {"seed": 1, "level": 0.9, "window": 5, "workers": 3}
+    runs = [
+        replace(past({"tests": ONE}, settings), record=past({"tests": ONE}).record | {"inputs": {"list": "a"}}),
+        past(
+            {"tests": rows({"a": {"d": 9.0}})},
+            {name: value + 1 for name, value in settings.items()},
+            inputs={"list": "b"},
+        ),
+    ]
+    [row] = verdicts([D], "bias", {"tests": SCHEMA}, History("then", tuple(runs), compare(*runs), 1), "ok")
+    assert "from 1 to 9. Beside it input list " in row.sentence
+    assert row.sentence.endswith("setting level was 0.9 and is 1.9 now and 2 other changes.")
