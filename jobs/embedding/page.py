@@ -21,8 +21,9 @@ from tiltmeter.jobs.embedding.sections import (
     training,
     word_lists,
 )
+from tiltmeter.jobs.embedding.slice_differences.tables import slice_difference_sections, slice_sentences
 from tiltmeter.jobs.embedding.sources import Sources
-from tiltmeter.jobs.report.html.elements import Block, Paragraph, Section
+from tiltmeter.jobs.report.html.elements import Block, Bullets, Paragraph, Section
 from tiltmeter.jobs.report.intervals import TRAINED_AGAIN, NamedSides, on_intervals, on_shifts
 from tiltmeter.jobs.report.lead import Lead
 from tiltmeter.jobs.report.page import Body, MakePage
@@ -76,8 +77,13 @@ def page_of(title: str, question: str, *parts: Callable[[Frames], Sequence[Measu
         return Body(
             f"{title}: {_named(_models(config, frames, measures))}",
             _facts(config),
-            Lead(asked, [*findings], _doubts(config, frames, measures)),
-            [*slice_sections(frames, compared), *sections, *_corpus_sections(config, frames)],
+            Lead(asked, [*findings, *_on_slices(frames)], _doubts(config, frames, measures)),
+            [
+                *slice_sections(frames, compared),
+                *slice_difference_sections(frames),
+                *sections,
+                *_corpus_sections(config, frames),
+            ],
         )
 
     return page
@@ -89,6 +95,10 @@ page = page_of(
     "again?",
 )
 """Of `bootstrap`."""
+
+
+def _on_slices(frames: Frames) -> list[Block]:
+    return [Bullets(sentences)] if (sentences := slice_sentences(frames)) else []
 
 
 def _named(models: Sequence[str]) -> str:
