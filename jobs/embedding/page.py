@@ -74,10 +74,11 @@ def page_of(title: str, question: str, *parts: Callable[[Frames], Sequence[Measu
         sections = chain.from_iterable(measure.sections for measure in measures)
         compared = [numbers for measure in measures for numbers in measure.compared]
         asked = [Paragraph(question), Paragraph(_origin(config.embedding, frames)), *terms]
+        on_slices = [Bullets(sentences)] if (sentences := slice_sentences(frames)) else []
         return Body(
             f"{title}: {_named(_models(config, frames, measures))}",
             _facts(config),
-            Lead(asked, [*findings, *_on_slices(frames)], _doubts(config, frames, measures)),
+            Lead(asked, [*findings, *on_slices], _doubts(config, frames, measures)),
             [
                 *slice_sections(frames, compared),
                 *slice_difference_sections(frames),
@@ -95,10 +96,6 @@ page = page_of(
     "again?",
 )
 """Of `bootstrap`."""
-
-
-def _on_slices(frames: Frames) -> list[Block]:
-    return [Bullets(sentences)] if (sentences := slice_sentences(frames)) else []
 
 
 def _named(models: Sequence[str]) -> str:

@@ -16,20 +16,14 @@ from numpy.typing import NDArray
 from tiltmeter.operators.compute.arrays import FloatArray
 from tiltmeter.operators.statistics.differences import Difference, paired_difference
 
-VERSION = "contrasts/1"
-
 
 def against_others(num: int) -> FloatArray:
-    """``[parts, parts]``, weights by which each of at least 2 parts is held against the mean of the others, by rows.
-
-    >>> against_others(3).tolist()
-    [[1.0, -0.5, -0.5], [-0.5, 1.0, -0.5], [-0.5, -0.5, 1.0]]
-    """
+    """``[parts, parts]``: weights of each of at least 2 parts against the mean of the others."""
     return np.where(np.eye(num) > 0.0, 1.0, -1.0 / (num - 1))
 
 
 def slope(places: NDArray[np.floating]) -> FloatArray:
-    """``[parts]``, weights that give the slope of least squares over places of which at least two differ.
+    """``[parts]``: weights of the slope of least squares over places of which at least two differ.
 
     >>> slope(np.array([1990.0, 2000.0, 2010.0])).tolist()
     [-0.05, 0.0, 0.05]
@@ -38,24 +32,22 @@ def slope(places: NDArray[np.floating]) -> FloatArray:
     return np.asarray(apart / (apart @ apart))
 
 
-def contrast(
+def contrasts(
     values: NDArray[np.floating], draws: NDArray[np.floating], weights: NDArray[np.floating]
 ) -> tuple[FloatArray, Difference]:
-    """A contrast of numbers, with its interval at 95 % and p.
+    """Contrasts of a number, and how each is judged, at 95 %.
 
     Args:
-        values: ``[numbers, parts]``.
-        draws: ``[numbers, parts, draws]``, replicas; one in which a part has no finite value is left out.
-        weights: ``[parts]``, which sum to 0.
+        values: ``[parts]``, finite.
+        draws: ``[parts, draws]``, of replicas; a contrast leaves those out in which a part of it has no finite value.
+        weights: ``[contrasts, parts]``; those of a contrast sum to 0.
 
-    Returns:
-        The contrast, and how it was judged, ``[numbers]``.
-
-    >>> value, judged = contrast(np.array([[1.0, 2.0]]), np.array([[[1.0, 5, 9], [2, 6, 10.5]]]), np.array([-1.0, 1.0]))
+    >>> value, judged = contrasts(np.array([1.0, 2]), np.array([[1.0, 5, 9], [2, 6, 10.5]]), np.array([[-1.0, 1]]))
     >>> value.tolist(), judged.p.round(3).tolist()
     ([1.0], [0.073])
     """
     with np.errstate(invalid="ignore"):  # infinity less itself is no number
-        value = values @ weights
-        drawn = np.einsum("nkr,k->nr", draws, weights)
+        parts = np.where(weights[..., np.newaxis] == 0.0, 0.0, weights[..., np.newaxis] * draws)
+        drawn = parts.sum(axis=1)
+    value = np.asarray(weights @ values)
     return value, paired_difference(value, np.zeros_like(drawn), drawn)

@@ -1,15 +1,14 @@
 """Tables of what differs between slices of one corpus, and their section of a page."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import polars as pl
 
-from tiltmeter.jobs.report.html.elements import Block, Paragraph, Section
+from tiltmeter.jobs.report.html.elements import Paragraph, Section
 from tiltmeter.jobs.report.views import Draw, Show, section, shown
-from tiltmeter.jobs.report.wording import p_value, plural
+from tiltmeter.jobs.report.wording import SIGNIFICANCE, p_value, plural
 from tiltmeter.jobs.runtime.table import Estimate, Table, doc, key, schemas
 
-_LEVEL = 0.05
 _MOST_SHOWN = 20
 _INTERVAL = "the interval of the {} at 95 %, by the draws that slices share"
 
@@ -62,58 +61,39 @@ TABLES = schemas(SliceDifferences, SliceTrends)
 
 def slice_sentences(frames: Mapping[str, pl.DataFrame]) -> list[str]:
     """How many differences and slopes chance does not explain, of how many that were tested."""
-    kinds = {SliceDifferences: "difference between slices", SliceTrends: "slope over slices"}
-    return [
-        _sentence(rows, kind)
-        for table, kind in kinds.items()
-        if not (rows := frames.get(table.table_name, pl.DataFrame())).is_empty()
-    ]
+    kinds = {SliceDifferences: ("difference", "between slices"), SliceTrends: ("slope", "over slices")}
+    tables = {kind: frames[kind.table_name] for kind in kinds if kind.table_name in frames}
+    return [_sentence(rows, *kinds[kind]) for kind, rows in tables.items() if rows.height]
 
 
-def _sentence(rows: pl.DataFrame, kind: str) -> str:
-    num = rows.filter(pl.col("q") <= _LEVEL).height
-    noun, _, rest = kind.partition(" ")
-    least = f"; the smallest q is {p_value(min(rows['q']))}" if not num else ""
-    return (
-        f"Of {plural(rows.height, noun)} {rest}, {num:,} {'has' if num == 1 else 'have'} q ≤ {_LEVEL} after correction "
-        f"for all of them{least}."
-    )
+def _sentence(rows: pl.DataFrame, noun: str, rest: str) -> str:
+    num = rows.filter(pl.col("q") <= SIGNIFICANCE).height
+    least = "" if num else f"; the smallest q is {p_value(min(rows['q']))}"
+    has = f"{num:,} {'has' if num == 1 else 'have'} q ≤ {SIGNIFICANCE}"
+    return f"Of {plural(rows.height, noun)} {rest}, {has} after correction for all of them{least}."
 
 
 def slice_difference_sections(frames: Mapping[str, pl.DataFrame]) -> list[Section]:
     """What differs between slices and what rises or falls over them; none without the tables."""
-    return list(
-        shown([section("within", "Differences between slices", Draw(SliceDifferences, _read), *_SHOWN)], frames)
-    )
-
-
-def _read(rows: pl.DataFrame) -> Sequence[Block]:
-    return [Paragraph(_HOW)] if rows.height else []
+    filled = {name: frames[name] for name in TABLES if name in frames and frames[name].height}
+    return list(shown([section("within", "Differences between slices", *_SHOWN)], filled))
 
 
 def _surest(rows: pl.DataFrame) -> pl.DataFrame:
-    return rows.sort("q", "p", nulls_last=True, maintain_order=True).with_columns(
-        pl.col("first").fill_null("mean of the others")
-    )
+    return rows.sort("q", "p", maintain_order=True).with_columns(pl.col("first").fill_null("mean of the others"))
 
 
 _HOW = (
     "A difference is judged replica by replica: its interval is for other documents like those of each slice. The "
     "correction is over all numbers of a table; of those with q ≤ 0.05, one in twenty is expected to be chance."
 )
+_DIFFERENCES = "Differences, second less first, with their intervals; those with the smallest q first."
+_TRENDS = (
+    "Slopes over ordered slices, for each 1 of their place, with their intervals; those with the smallest q first."
+)
+_COLUMNS = "table column row first second first_value second_value difference p q"
 _SHOWN = (
-    Show(
-        SliceDifferences,
-        "Differences, second less first, with their intervals; those with the smallest q first.",
-        "table column row first second first_value second_value difference p q",
-        _surest,
-        most=_MOST_SHOWN,
-    ),
-    Show(
-        SliceTrends,
-        "Slopes over ordered slices, for each 1 of their place, with their intervals; those with the smallest q first.",
-        "table column row first last num_slices slope p q",
-        _surest,
-        most=_MOST_SHOWN,
-    ),
+    Draw(SliceDifferences, lambda _: [Paragraph(_HOW)]),
+    Show(SliceDifferences, _DIFFERENCES, _COLUMNS, _surest, most=_MOST_SHOWN),
+    Show(SliceTrends, _TRENDS, "table column row first last num_slices slope p q", _surest, most=_MOST_SHOWN),
 )

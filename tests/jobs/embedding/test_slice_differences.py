@@ -22,7 +22,7 @@ from tiltmeter.jobs.embedding.slice_differences.tables import (
 from tiltmeter.jobs.embedding.tables import CorpusSlices
 from tiltmeter.jobs.runtime.draws import DRAWS, row_key
 from tiltmeter.jobs.runtime.table import table_from
-from tiltmeter.operators.statistics.contrasts import against_others, contrast, slope
+from tiltmeter.operators.statistics.contrasts import against_others, contrasts, slope
 
 SIDES = {"target_x": ["rose", "tulip", "daisy"], "target_y": ["ant", "wasp", "moth"]}
 SIDES |= {"attribute_a": ["love", "peace", "joy"], "attribute_b": ["hatred", "war", "pain"]}
@@ -125,6 +125,7 @@ def test_the_planted_rise_is_found_and_the_page_says_how_much_was_tested(decades
     for sentence, frame, kind in zip(slice_sentences(frames), frames.values(), kinds, strict=True):
         num = frame.filter(pl.col("q") <= 0.05).height
         have = "has" if num == 1 else "have"
+        assert num
         assert sentence == f"Of {frame.height} {kind}, {num} {have} q ≤ 0.05 after correction for all of them."
         assert sentence in page
     assert '<section id="within">' in page
@@ -203,7 +204,7 @@ def test_of_slices_that_differ_by_chance_one_number_in_twenty_is_below_its_level
 
 
 @pytest.mark.parametrize(
-    ("num", "pairs", "others", "trends"), [(2, 1, 0, 0), (3, 3, 3, 1), (8, 28, 8, 1), (9, 0, 9, 1)]
+    ("num", "pairs", "others", "trends"), [(2, 1, 0, 0), (3, 3, 3, 1), (6, 15, 6, 1), (7, 0, 7, 1)]
 )
 def test_many_slices_are_held_against_the_others_alone(num, pairs, others, trends):
     tables = compared(*made_up(1, num))
@@ -258,9 +259,9 @@ def test_numbers_without_draws_or_with_one_alone_are_left_out():
 def test_shared_documents_move_no_difference():
     """What both slices share moves both draws by the same; the slope of what all share is none."""
     rng = np.random.default_rng(1)
-    shared = rng.standard_normal((1, 1, 50)) + np.zeros((1, 3, 1))
-    value, sure = contrast(np.array([[1.0, 2.0, 3.0]]), shared, slope(np.arange(3.0)))
-    assert value[0] == pytest.approx(1.0)
+    shared = rng.standard_normal(50) + np.zeros((3, 1))
+    [value], sure = contrasts(np.array([1.0, 2.0, 3.0]), shared, slope(np.arange(3.0))[np.newaxis])
+    assert value == pytest.approx(1.0)
     assert sure.p[0] == 1.0  # no draw differs from its partners, so that none shows the slope
     weights = against_others(4)
     assert weights.sum(axis=1) == pytest.approx(np.zeros(4))
