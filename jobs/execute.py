@@ -23,13 +23,14 @@ from tiltmeter.jobs.report import terminal
 from tiltmeter.jobs.report.figures import check_figures
 from tiltmeter.jobs.report.lead import first_sentence
 from tiltmeter.jobs.report.page import write_report
+from tiltmeter.jobs.report.trackers import check_trackers, send_to_trackers
 from tiltmeter.jobs.runtime import draws
 from tiltmeter.jobs.runtime.config import CommonConfig, ConfigError, asked, recorded_settings
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.job import Job
 from tiltmeter.jobs.runtime.provenance import RECORDED_PACKAGES, peak_memory_bytes, provenance
 from tiltmeter.storage.bad_records import collected
-from tiltmeter.storage.errors import LimitExceeded, StorageError
+from tiltmeter.storage.errors import LimitExceeded, StorageError, WorkFailed
 from tiltmeter.storage.files.redaction import redacted_text, redacted_values
 from tiltmeter.storage.store.identity import digest
 from tiltmeter.storage.store.ledger import Store
@@ -50,6 +51,7 @@ def execute(job: Job[Any, Any], config: CommonConfig) -> Path:
     """
     if config.exports.figures:
         check_figures()
+    check_trackers(config.exports)
     store = Store(config.store)
     with collected() as bad:
         sources = job.find_sources(config)
@@ -65,7 +67,7 @@ def execute(job: Job[Any, Any], config: CommonConfig) -> Path:
         workers = Workers(config.cluster, store, requests, RECORDED_PACKAGES, note)
         run = Run(config, sources, Runner(store, workers, Display(console), entry), directory, console)
         directory.begin(job.tables, job=config.job.name, seed=config.seed, **facts)
-        with _outcome_printed(run), _recorded(run):
+        with _sent(run, settings), _outcome_printed(run), _recorded(run):
             directory.write_text("config.yaml", _yaml(settings))
             directory.record["inputs"] = redacted_values(sources.record())
             run.leave_out(bad)
@@ -111,6 +113,20 @@ def _note_cluster(directory: RunDirectory, console: Console, cluster: "Preflight
 def _entered(config: CommonConfig, store: Store, directory: RunDirectory, settings: dict[str, Any]) -> Entry:
     series = config.series or digest(asked(settings))
     return Registry(store).enter(config.job.name, series, run_dir=str(directory.path), settings=settings)
+
+
+@contextmanager
+def _sent(run: Run[Any, Any], settings: dict[str, Any]) -> Iterator[None]:
+    """Send a run that succeeded to the trackers that are asked for, whatever limit its results exceed."""
+    try:
+        yield
+    except LimitExceeded as error:
+        try:
+            send_to_trackers(run, settings)
+        except WorkFailed as also:
+            raise LimitExceeded(f"{error} {also}") from also
+        raise
+    send_to_trackers(run, settings)
 
 
 @contextmanager
