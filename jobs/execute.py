@@ -30,7 +30,7 @@ from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.job import Job
 from tiltmeter.jobs.runtime.provenance import RECORDED_PACKAGES, peak_memory_bytes, provenance
 from tiltmeter.storage.bad_records import collected
-from tiltmeter.storage.errors import LimitExceeded, StorageError, WorkFailed
+from tiltmeter.storage.errors import LimitExceeded, StorageError
 from tiltmeter.storage.files.redaction import redacted_text, redacted_values
 from tiltmeter.storage.store.identity import digest
 from tiltmeter.storage.store.ledger import Store
@@ -67,7 +67,7 @@ def execute(job: Job[Any, Any], config: CommonConfig) -> Path:
         workers = Workers(config.cluster, store, requests, RECORDED_PACKAGES, note)
         run = Run(config, sources, Runner(store, workers, Display(console), entry), directory, console)
         directory.begin(job.tables, job=config.job.name, seed=config.seed, **facts)
-        with _sent(run, settings), _outcome_printed(run), _recorded(run):
+        with _outcome_printed(run), _recorded(run):
             directory.write_text("config.yaml", _yaml(settings))
             directory.record["inputs"] = redacted_values(sources.record())
             run.leave_out(bad)
@@ -116,20 +116,6 @@ def _entered(config: CommonConfig, store: Store, directory: RunDirectory, settin
 
 
 @contextmanager
-def _sent(run: Run[Any, Any], settings: dict[str, Any]) -> Iterator[None]:
-    """Send a run that succeeded to the trackers that are asked for, whatever limit its results exceed."""
-    try:
-        yield
-    except LimitExceeded as error:
-        try:
-            send_to_trackers(run, settings)
-        except WorkFailed as also:
-            raise LimitExceeded(f"{error} {also}") from also
-        raise
-    send_to_trackers(run, settings)
-
-
-@contextmanager
 def _outcome_printed(run: Run[Any, Any]) -> Iterator[None]:
     """Say at the end what has been published, also by a run of which some units failed."""
     try:
@@ -174,6 +160,8 @@ def _end(run: Run[Any, Any], status: Status, started: float) -> None:
     run.directory.write_record(status=status, **_account(run.runner, started))
     if run.runner.entry:
         run.runner.entry.end(status, run.directory.record, run.published)
+    if status == "succeeded":
+        send_to_trackers(run, recorded_settings(run.config, run.runner.store.name))
 
 
 def _failure(failure: Failure) -> dict[str, str]:

@@ -33,7 +33,7 @@ def run(run: Run[AssociationRun, Sources]) -> None:
     embedding = run.config.embedding
     if isinstance(embedding, TemplateEmbedding | ContextEmbedding) and embedding.published:
         measure_sentences(run, embedding, models, config)
-    compare_slices(run)
+    compare_slices(run, RANKINGS)
 
 
 def needs(config: AssociationConfig, tests: Sequence[str] | None) -> Needs:

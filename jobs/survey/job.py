@@ -44,7 +44,7 @@ def run(run: Run[SurveyRun, Sources]) -> None:
     run.publish_all(_measured(run, models))
     rank_models(run, models, take_measures(run, models, run.config.job), run.config.job)
     generate_analogies(run, models)
-    compare_slices(run)
+    compare_slices(run, RANKINGS)
 
 
 def _measured(run: Run[SurveyRun, Sources], models: Sequence[Model]) -> dict[str, list[TableRef]]:

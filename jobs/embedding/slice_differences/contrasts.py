@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -74,8 +74,7 @@ class CompareSlices(Work, unit="slice_differences/1", stage="compare slices", ma
             key = json.loads(draw["key"])
             of = by_name.get(key.pop("model", None))
             value = values.get((draw["table"], draw["key"]), {}).get(draw["column"])
-            # A number of two slices is none of either.
-            if of is not None and value is not None and by_name.keys().isdisjoint(map(str, key.values())):
+            if of is not None and value is not None:
                 number = _Number(of.whole, draw["table"], draw["column"], row_key(key))
                 numbers[number].append(_Known(of, value, draw["values"], draw["scheme"]))
         order = list(by_name)
@@ -137,10 +136,15 @@ def _paired_by(known: Sequence[_Known]) -> str:
     return str(first["paired_by"]) if is_shared else "unpaired"
 
 
-def compare_slices(run: Run[Any, Any]) -> None:
-    """Publish what differs between slices of a corpus, if the run has any, by the tables that it has published."""
+def compare_slices(run: Run[Any, Any], left_out: Collection[str] = ()) -> None:
+    """Publish what differs between slices of a corpus, if the run has any, by the tables that it has published.
+
+    Args:
+        left_out: tables whose numbers are about several models, such as ranks.
+    """
     slices = run.published.get(CorpusSlices.table_name, [])
-    numbers = [(name, ref) for name, refs in run.published.items() for ref in refs if "model" in ref.columns]
+    known = [(name, ref) for name, refs in run.published.items() for ref in refs if name not in left_out]
+    numbers = [(name, ref) for name, ref in known if "model" in ref.columns]
     if slices and numbers:
         names, refs = zip(*numbers, strict=True)
         draws = list(run.runner.draws.values())

@@ -52,7 +52,13 @@ def decades(run_here, word_lists, word_sets, write_lines, one_corpus, tmp_path_f
     lists = word_lists("en", associations={"flowers": word_sets(**SIDES)}, wefats=None)
     corpus = [*one_corpus("en", write_lines(folder / "all.jsonl", documents())), "corpus.name=all"]
     settings = [*corpus, "corpus.slices=year", "corpus.slice_by=decade", *TRAINING, *lists]
-    settings += ["job=association", "job.similarities=[cosine]", "job.statistics=[mean]", "measures=[rnd]"]
+    settings += [
+        "job=association",
+        "job.similarities=[cosine]",
+        "job.statistics=[mean]",
+        "measures=[rnd]",
+        "exports.summary=true",
+    ]
     return run_here(*settings, f"store={folder}/store"), [*settings, f"store={folder}/store"]
 
 
@@ -63,7 +69,7 @@ def known(run):
         key = json.loads(draw["key"])
         [row] = run.rows(draw["table"], **key)
         model = key.pop("model", None)
-        if model and "rank_pairs" not in draw["table"]:  # which are of two slices
+        if model and "rank" not in draw["table"]:  # where a slice has no number of its own
             numbers.setdefault((draw["table"], draw["column"], row_key(key)), {})[model] = (
                 row[draw["column"]],
                 draw["values"],
