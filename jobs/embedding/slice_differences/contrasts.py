@@ -16,7 +16,7 @@ from tiltmeter.jobs.runtime.draws import ORDER, row_key
 from tiltmeter.jobs.runtime.table import Estimate
 from tiltmeter.jobs.runtime.work import Work
 from tiltmeter.operators.compute.arrays import FloatArray
-from tiltmeter.operators.statistics.contrasts import against_others, contrasts, slope
+from tiltmeter.operators.statistics.designs.contrasts import against_others, contrasts, slope
 from tiltmeter.operators.statistics.multiplicity import benjamini_hochberg
 from tiltmeter.storage.store.ledger import Store, TableRef
 from tiltmeter.storage.store.tables import key_columns
@@ -72,11 +72,11 @@ class CompareSlices(Work, unit="slice_differences/1", stage="compare slices", ma
         numbers: dict[_Number, list[_Known]] = defaultdict(list)
         for draw in (row for ref in self.draws for row in store.read(ref).to_pylist()):
             key = json.loads(draw["key"])
-            of = by_name.get(key.pop("model", None))
+            cut = by_name.get(key.pop("model", None))
             value = values.get((draw["table"], draw["key"]), {}).get(draw["column"])
-            if of is not None and value is not None:
-                number = _Number(of.whole, draw["table"], draw["column"], row_key(key))
-                numbers[number].append(_Known(of, value, draw["values"], draw["scheme"]))
+            if cut is not None and value is not None:
+                number = _Number(cut.whole, draw["table"], draw["column"], row_key(key))
+                numbers[number].append(_Known(cut, value, draw["values"], draw["scheme"]))
         order = list(by_name)
         return {name: sorted(known, key=lambda one: order.index(one.slice.corpus)) for name, known in numbers.items()}
 

@@ -6,23 +6,18 @@ from itertools import combinations
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 import pytest
 from scipy import stats
 
-from benchmarks.calibration.registry import Held, Ref
-from tiltmeter.jobs.association.tables import Associations
-from tiltmeter.jobs.embedding.slice_differences.contrasts import CompareSlices
+from benchmarks.calibration.slices import SCHEME, compared
 from tiltmeter.jobs.embedding.slice_differences.tables import (
     SliceDifferences,
     SliceTrends,
     slice_difference_sections,
     slice_sentences,
 )
-from tiltmeter.jobs.embedding.tables import CorpusSlices
-from tiltmeter.jobs.runtime.draws import DRAWS, row_key
-from tiltmeter.jobs.runtime.table import table_from
-from tiltmeter.operators.statistics.contrasts import against_others, contrasts, slope
+from tiltmeter.jobs.runtime.draws import row_key
+from tiltmeter.operators.statistics.designs.contrasts import against_others, contrasts, slope
 
 SIDES = {"target_x": ["rose", "tulip", "daisy"], "target_y": ["ant", "wasp", "moth"]}
 SIDES |= {"attribute_a": ["love", "peace", "joy"], "attribute_b": ["hatred", "war", "pain"]}
@@ -153,37 +148,6 @@ def test_a_corpus_that_is_not_cut_has_no_such_tables(decades, run_here):
 
 
 # --- numbers that are planted ---------------------------------------------------------------------------------------
-
-SCHEME = '{"paired_by": "replicas", "seed": 0}'
-
-
-def compared(values, draws, places=None, schemes=None):
-    """The tables of numbers ``d`` of tests, as ``[tests, slices]``, with draws ``[tests, slices, draws]``."""
-    num = np.shape(values)[1]
-    names = [f"a/{at:02d}" for at in range(num)]
-    places, schemes = places or [float(at) for at in range(num)], schemes or [SCHEME] * num
-    same = {"language": "en", "whole": "a", "field": "f"}
-    slices = [
-        CorpusSlices(corpus=name, value=name[2:], place=place, **same)
-        for name, place in zip(names, places, strict=True)
-    ]
-    slices.append(CorpusSlices(corpus="a", **same).fail("in_no_slice", "documents without the field"))
-    numbers, drawn = [], []
-    for test, (of_test, draws_of_test) in enumerate(zip(values, draws, strict=True)):
-        for name, value, its_draws, scheme in zip(names, of_test, draws_of_test, schemes, strict=True):
-            row = Associations(model=name, language="en", test=f"t{test}", similarity="cosine", statistic="mean")
-            row.absolute_effect_size = None if np.isnan(value) else value
-            numbers.append(row)
-            key = {"model": name, "language": "en", "test": f"t{test}", "similarity": "cosine", "statistic": "mean"}
-            drawn.append({"table": "associations", "key": row_key(key), "column": "absolute_effect_size"})
-            drawn[-1] |= {"scheme": scheme, "values": list(its_draws)}
-    held = {
-        "slices": table_from(slices, CorpusSlices),
-        "numbers": table_from(numbers, Associations),
-        "draws": pa.Table.from_pylist(drawn, DRAWS),
-    }
-    work = CompareSlices(names=["associations"], **{name: [Ref(name)] for name in held})
-    return {name: pl.DataFrame(table) for name, table in work.tables(Held(held))}
 
 
 def made_up(num_tests, num_slices, slope=0.0, num_draws=16, seed=0):
