@@ -73,9 +73,13 @@ def _slices(repetition: int, num: int, documents: int, replicas: int, rise: floa
     differences, trends = (rows.to_dicts() for rows in _dealt(rng, num, documents, replicas, 0.0).values())
     pair, rest, trend = differences[0], differences[-1], trends[0]
     outcome: dict[str, Outcome] = {
-        **{"pair": pair["p"], "p": rest["p"], "q": min(row["q"] for row in differences)},
-        **{"difference": holds(rest, "difference", 0.0), "slope": holds(trend, "slope", 0.0)},
-        **{"p of a slope": trend["p"], "q of slopes": min(row["q"] for row in trends)},
+        "pair": pair["p"],
+        "p": rest["p"],
+        "q": min(row["q"] for row in differences),
+        "difference": holds(rest, "difference", 0.0),
+        "slope": holds(trend, "slope", 0.0),
+        "p of a slope": trend["p"],
+        "q of slopes": min(row["q"] for row in trends),
     }
     differences, trends = (rows.to_dicts() for rows in _dealt(rng, num, documents, replicas, rise).values())
     return outcome | {"power": differences[-1]["p"], "power of a slope": trends[0]["p"]}
