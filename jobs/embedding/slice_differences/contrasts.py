@@ -61,7 +61,8 @@ class CompareSlices(Work, unit="slice_differences/1", stage="compare slices", ma
         made = [row for number, known in self._numbers(store).items() for row in _rows(number, known)]
         for kind in self.makes:
             rows = [row for row in made if isinstance(row, kind) and np.isfinite(row.p)]
-            for row, row.q in zip(rows, benjamini_hochberg(np.array([row.p for row in rows])), strict=True):
+            for row, q in zip(rows, benjamini_hochberg(np.array([row.p for row in rows])), strict=True):
+                row.q = q
                 yield row
 
     def _numbers(self, store: Store) -> dict[_Number, list[_Known]]:
@@ -149,4 +150,4 @@ def compare_slices(run: Run[Any, Any], left_out: Collection[str] = ()) -> None:
         names, refs = zip(*numbers, strict=True)
         draws = list(run.runner.draws.values())
         work = CompareSlices(group="slice differences", names=names, slices=slices, numbers=refs, draws=draws)
-        run.do([work], in_driver=True)
+        run.do([work], in_driver=True, complete=False)

@@ -16,6 +16,7 @@ from tiltmeter.jobs.embedding.slice_differences.tables import (
     slice_difference_sections,
     slice_sentences,
 )
+from tiltmeter.jobs.report.wording import p_value
 from tiltmeter.jobs.runtime.draws import row_key
 from tiltmeter.operators.statistics.designs.contrasts import against_others, contrasts, slope
 
@@ -201,6 +202,9 @@ def test_a_slice_without_a_number_leaves_the_others_and_a_draw_without_one_its_p
     rows = tables["slice_differences"]
     t0, t1 = (rows.filter(pl.col("row").str.starts_with(f"test t{test}")) for test in (0, 1))
     assert "a/01" not in {*t0["first"], *t0["second"]}
+    pair = t1.filter(first="a/00", second="a/02").row(0, named=True)
+    assert (pair["first_value"], pair["second_value"]) == pytest.approx((values[1, 0], values[1, 2]))
+    assert pair["difference"] == pytest.approx(values[1, 2] - values[1, 0])
     rest = t0.filter(pl.col("first").is_null(), second="a/00")
     assert rest["first_value"][0] == pytest.approx(values[0, 2:].mean())
     assert {*t0["num_draws"]} == {16}
@@ -217,6 +221,21 @@ def test_draws_of_other_kinds_are_not_called_paired_and_longer_ones_are_cut():
     assert compared(values, draws, schemes=orders)["slice_differences"]["paired_by"].to_list() == ["replicas"]
     shorter = [[draws[0, 0], draws[0, 1, :9]]]
     assert compared(values, shorter)["slice_differences"]["num_draws"].to_list() == [9]
+
+
+def test_what_is_corrected_is_each_table_and_the_page_says_what_chance_may_explain():
+    tables = compared(*made_up(3, 3, seed=3))
+    for rows in tables.values():
+        assert rows["q"].to_list() == pytest.approx(list(stats.false_discovery_control(rows["p"])))
+    kinds = {"slice_differences": "18 differences between", "slice_trends": "3 slopes over"}
+    for said, (name, kind) in zip(slice_sentences(tables), kinds.items(), strict=True):
+        least = p_value(tables[name]["q"].min())
+        assert said == f"Of {kind} slices, 0 have q ≤ 0.05 after correction for all of them; the smallest q is {least}."
+    rising = compared(*made_up(1, 3, slope=9.0))
+    assert slice_sentences(rising)[1] == "Of 1 slope over slices, 1 has q ≤ 0.05 after correction for all of them."
+    [section] = slice_difference_sections(rising)
+    _, grid, _ = section.blocks
+    assert grid.rows[0][3] in ("a/00", "mean of the others")
 
 
 def test_numbers_without_draws_or_with_one_alone_are_left_out():
