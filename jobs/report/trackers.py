@@ -1,6 +1,7 @@
 """A finished run sent to MLflow or Weights & Biases: settings, numbers with intervals, the page and the tables."""
 
 import importlib
+import math
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -168,6 +169,6 @@ def _numbers(directory: RunDirectory) -> Iterator[tuple[str, float]]:
         for row in rows.iter_rows(named=True):
             of_row = " ".join(str(row[key]) for key in keys if row[key] is not None)
             label = f"{name}/{column}{'/' if of_row else ''}{of_row}"[:_LONGEST_NAME]
-            for ending, value in zip(("", *ENDS), (row[column], *(row[end] for end in ends)), strict=True):
-                if value is not None and abs(value) < float("inf"):
-                    yield f"{label}_{ending}".rstrip("_"), float(value)
+            for metric, source in zip((label, *(f"{label}_{end}" for end in ENDS)), (column, *ends), strict=True):
+                if row[source] is not None and math.isfinite(row[source]):
+                    yield metric, float(row[source])
