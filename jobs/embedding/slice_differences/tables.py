@@ -85,7 +85,7 @@ def _surest(rows: pl.DataFrame) -> pl.DataFrame:
 
 _HOW = (
     "A difference is judged replica by replica: its interval is for other documents like those of each slice. The "
-    "correction is over all numbers of a table; of those with q ≤ 0.05, one in twenty is expected to be chance."
+    "correction is over all numbers of a table; of those with q ≤ 0.05, one in twenty at most is expected to be chance."
 )
 _DIFFERENCES = "Differences, second less first, with their intervals; those with the smallest q first."
 _TRENDS = (
