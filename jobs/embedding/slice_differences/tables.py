@@ -61,9 +61,8 @@ TABLES = schemas(SliceDifferences, SliceTrends)
 
 def slice_sentences(frames: Mapping[str, pl.DataFrame]) -> list[str]:
     """How many differences and slopes chance does not explain, of how many that were tested."""
-    kinds = {SliceDifferences: ("difference", "between slices"), SliceTrends: ("slope", "over slices")}
-    tables = {kind: frames[kind.table_name] for kind in kinds if kind.table_name in frames}
-    return [_sentence(rows, *kinds[kind]) for kind, rows in tables.items() if rows.height]
+    kinds = {"slice_differences": ("difference", "between slices"), "slice_trends": ("slope", "over slices")}
+    return [_sentence(frames[name], *kind) for name, kind in kinds.items() if name in frames and frames[name].height]
 
 
 def _sentence(rows: pl.DataFrame, noun: str, rest: str) -> str:
