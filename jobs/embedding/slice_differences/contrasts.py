@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from tiltmeter.jobs.embedding.slice_differences.tables import OfSlices, SliceDifferences, SliceTrends
+from tiltmeter.jobs.embedding.slice_differences.tables import SliceDifferences, SliceTrends
 from tiltmeter.jobs.embedding.tables import CorpusSlices
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.draws import ORDER, row_key
@@ -25,6 +25,7 @@ _MOST_IN_PAIRS = 6
 """Slices that are held against each other two by two; of more, each is held against the others and has its trend."""
 
 _LEAST_FOR_TREND = 3
+_Row = SliceDifferences | SliceTrends
 
 
 class _Number(NamedTuple):
@@ -57,7 +58,7 @@ class CompareSlices(Work, unit="slice_differences/1", stage="compare slices", ma
     numbers: Sequence[TableRef]
     draws: Sequence[TableRef]
 
-    def rows(self, store: Store) -> Iterator[OfSlices]:
+    def rows(self, store: Store) -> Iterator[_Row]:
         made = [row for number, known in self._numbers(store).items() for row in _rows(number, known)]
         for kind in self.makes:
             rows = [row for row in made if isinstance(row, kind) and np.isfinite(row.p)]
@@ -94,7 +95,7 @@ class CompareSlices(Work, unit="slice_differences/1", stage="compare slices", ma
         return values
 
 
-def _rows(number: _Number, known: Sequence[_Known]) -> Iterator[OfSlices]:
+def _rows(number: _Number, known: Sequence[_Known]) -> Iterator[_Row]:
     """Of one number, but for ``q``."""
     if len(known) < 2:
         return
