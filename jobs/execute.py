@@ -23,6 +23,7 @@ from tiltmeter.jobs.report import terminal
 from tiltmeter.jobs.report.figures import check_figures
 from tiltmeter.jobs.report.lead import first_sentence
 from tiltmeter.jobs.report.page import write_report
+from tiltmeter.jobs.report.trackers import check_trackers, send_to_trackers
 from tiltmeter.jobs.runtime import draws
 from tiltmeter.jobs.runtime.config import CommonConfig, ConfigError, asked, recorded_settings
 from tiltmeter.jobs.runtime.context import Run
@@ -50,6 +51,7 @@ def execute(job: Job[Any, Any], config: CommonConfig) -> Path:
     """
     if config.exports.figures:
         check_figures()
+    check_trackers(config.exports)
     store = Store(config.store)
     with collected() as bad:
         sources = job.find_sources(config)
@@ -158,6 +160,8 @@ def _end(run: Run[Any, Any], status: Status, started: float) -> None:
     run.directory.write_record(status=status, **_account(run.runner, started))
     if run.runner.entry:
         run.runner.entry.end(status, run.directory.record, run.published)
+    if status == "succeeded":
+        send_to_trackers(run, recorded_settings(run.config, run.runner.store.name))
 
 
 def _failure(failure: Failure) -> dict[str, str]:

@@ -15,6 +15,8 @@ from tiltmeter.jobs.embedding import tables as embedding
 from tiltmeter.jobs.embedding.encoders.settings import ContextEmbedding, TemplateEmbedding
 from tiltmeter.jobs.embedding.models import Needs, find_models
 from tiltmeter.jobs.embedding.resources import embedding_requests
+from tiltmeter.jobs.embedding.slice_differences.contrasts import compare_slices
+from tiltmeter.jobs.embedding.slice_differences.tables import TABLES as SLICE_DIFFERENCES
 from tiltmeter.jobs.embedding.sources import Sources
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.job import Job
@@ -31,6 +33,7 @@ def run(run: Run[AssociationRun, Sources]) -> None:
     embedding = run.config.embedding
     if isinstance(embedding, TemplateEmbedding | ContextEmbedding) and embedding.published:
         measure_sentences(run, embedding, models, config)
+    compare_slices(run, RANKINGS)
 
 
 def needs(config: AssociationConfig, tests: Sequence[str] | None) -> Needs:
@@ -47,7 +50,7 @@ JOB = Job(
     AssociationRun,
     find_sources,
     run,
-    embedding.TABLES | TABLES | RANKINGS,
+    embedding.TABLES | SLICE_DIFFERENCES | TABLES | RANKINGS,
     "tiltmeter.jobs.association.page:page",
     embedding_requests,
 )

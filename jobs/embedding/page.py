@@ -21,8 +21,9 @@ from tiltmeter.jobs.embedding.sections import (
     training,
     word_lists,
 )
+from tiltmeter.jobs.embedding.slice_differences.tables import slice_difference_sections, slice_sentences
 from tiltmeter.jobs.embedding.sources import Sources
-from tiltmeter.jobs.report.html.elements import Block, Paragraph, Section
+from tiltmeter.jobs.report.html.elements import Block, Bullets, Paragraph, Section
 from tiltmeter.jobs.report.intervals import TRAINED_AGAIN, NamedSides, on_intervals, on_shifts
 from tiltmeter.jobs.report.lead import Lead
 from tiltmeter.jobs.report.page import Body, MakePage
@@ -73,11 +74,17 @@ def page_of(title: str, question: str, *parts: Callable[[Frames], Sequence[Measu
         sections = chain.from_iterable(measure.sections for measure in measures)
         compared = [numbers for measure in measures for numbers in measure.compared]
         asked = [Paragraph(question), Paragraph(_origin(config.embedding, frames)), *terms]
+        on_slices = [Bullets(sentences)] if (sentences := slice_sentences(frames)) else []
         return Body(
             f"{title}: {_named(_models(config, frames, measures))}",
             _facts(config),
-            Lead(asked, [*findings], _doubts(config, frames, measures)),
-            [*slice_sections(frames, compared), *sections, *_corpus_sections(config, frames)],
+            Lead(asked, [*findings, *on_slices], _doubts(config, frames, measures)),
+            [
+                *slice_sections(frames, compared),
+                *slice_difference_sections(frames),
+                *sections,
+                *_corpus_sections(config, frames),
+            ],
         )
 
     return page

@@ -5,6 +5,8 @@ from typing import cast
 from tiltmeter.jobs.embedding import tables as embedding
 from tiltmeter.jobs.embedding.models import Needs, find_models, whole
 from tiltmeter.jobs.embedding.resources import embedding_requests
+from tiltmeter.jobs.embedding.slice_differences.contrasts import compare_slices
+from tiltmeter.jobs.embedding.slice_differences.tables import TABLES as SLICE_DIFFERENCES
 from tiltmeter.jobs.embedding.sources import Sources, find_sources
 from tiltmeter.jobs.gender.config import GenderSurveyRun
 from tiltmeter.jobs.gender.languages import compare_word_sets, correlate_languages, measure_gender
@@ -26,13 +28,14 @@ def run(run: Run[GenderSurveyRun, Sources]) -> None:
     run.publish_all(measured)
     run.publish_all(correlate_languages(run.runner, whole(run.runner, models), biases, config))
     run.publish_all(compare_word_sets(run.runner, models, config, run.config.seed))
+    compare_slices(run)
 
 
 JOB = Job(
     GenderSurveyRun,
     find_sources,
     run,
-    embedding.TABLES | TABLES | schemas(LanguageCorrelation, GenderSets),
+    embedding.TABLES | SLICE_DIFFERENCES | TABLES | schemas(LanguageCorrelation, GenderSets),
     "tiltmeter.jobs.gender.page:page",
     embedding_requests,
 )

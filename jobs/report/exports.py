@@ -1,15 +1,27 @@
-"""Tables of a page as files to take away: what a page shows, as it rounds it, in CSV, Markdown or LaTeX."""
+"""What a page shows as files to take away, as it rounds it: its tables in CSV, Markdown or LaTeX, and a summary."""
 
 import csv
 import io
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from html import escape
 from typing import TypeVar
 
 import polars as pl
 
-from tiltmeter.jobs.report.html.elements import Block, Chart, Details, Grid, Page, Part, Section
+from tiltmeter.jobs.report.html.elements import (
+    Block,
+    Bullets,
+    Chart,
+    Details,
+    Grid,
+    Page,
+    Paragraph,
+    Part,
+    Section,
+)
 from tiltmeter.jobs.report.run_log import RUN_LOG
 from tiltmeter.jobs.report.wording import DASH
 from tiltmeter.jobs.runtime.config import TableFormat
@@ -17,6 +29,9 @@ from tiltmeter.storage.store.runs import RunDirectory
 
 _Kind = TypeVar("_Kind", Chart, Grid)
 _LEAD = "lead"
+SUMMARY = "summary.md"
+_MOST_ROWS, _MOST_CHARACTERS = 20, 60_000
+"""Of a table in a summary, and of a summary: GitHub takes 65,536."""
 _ISOLATES = re.compile("[\u2068\u2069]")
 """They keep the order of what a browser shows; files have one text in each cell."""
 
@@ -126,6 +141,56 @@ def as_markdown(table: Grid, _name: str = "") -> str:
 
 def _markdown(text: str) -> str:
     return _MARKDOWN.sub(lambda match: f"\\{match[0]}", _line(text))
+
+
+_CALLS = re.compile(r"(?<=[@#])(?=\w)")
+"""Where GitHub would see a user, or an issue."""
+
+_STARTS = re.compile(r"^(\d*)(?=[#+.)-])")
+"""What would begin a heading or a list."""
+
+
+def export_summary(directory: RunDirectory, page: Page) -> None:
+    """Write what a page says first, and its tables with their first rows, as ``exports/summary.md``."""
+    directory.export_bytes(SUMMARY, as_summary(page).encode(errors="replace"))
+
+
+def as_summary(page: Page) -> str:
+    """Markdown as GitHub has it: the lead, the first section that has a table, and the other sections folded."""
+    sections = [one for one in page.sections if one.anchor != RUN_LOG]
+    main = next((one for one in sections if any(isinstance(block, Grid) for block in one.blocks)), None)
+    facts = Paragraph(" · ".join(f"{name}: {value}" for name, value in page.facts.items()))
+    first = [facts, *page.lead, *([Part(main.title, main.blocks)] if main else [])]
+    folded = [Details(one.title, one.blocks) for one in sections if one is not main]
+    text = f"## {_markdown(page.title)}\n"
+    for part in _summed([*first, *folded]):
+        if len(text) + len(part) > _MOST_CHARACTERS:
+            text += "\nThe page has more.\n"
+            break
+        text += f"\n{part}\n"
+    # Nothing that is seen comes between the mark and the name.
+    return _CALLS.sub("\u200b", text)
+
+
+def _summed(blocks: Iterable[Block]) -> Iterator[str]:
+    """Each block that is more than a drawing."""
+    for block in blocks:
+        match block:
+            case Paragraph(text, tone):
+                yield f"> [!WARNING]\n> {_plain(text)}" if tone == "warning" else _plain(text)
+            case Bullets(items):
+                yield "\n".join(f"- {_plain(item)}" for item in items)
+            case Grid(rows=rows):
+                left = f"\n\n{len(rows) - _MOST_ROWS:,} more rows are on the page." if len(rows) > _MOST_ROWS else ""
+                yield as_markdown(replace(block, rows=rows[:_MOST_ROWS])).rstrip() + left
+            case Part(title, inner):
+                yield "\n\n".join([f"### {_markdown(title)}", *_summed(inner)])
+            case Details(summary, inner) if parts := list(_summed(inner)):
+                yield "\n\n".join([f"<details><summary>{escape(summary)}</summary>", *parts, "</details>"])
+
+
+def _plain(text: str) -> str:
+    return _STARTS.sub(r"\1\\", _markdown(text))
 
 
 def as_latex(table: Grid, name: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from tiltmeter.cluster.stages import StageRecord
 from tiltmeter.cluster.work import Failure
-from tiltmeter.jobs.report.exports import export_tables
+from tiltmeter.jobs.report.exports import export_summary, export_tables
 from tiltmeter.jobs.report.figures import export_figures
 from tiltmeter.jobs.report.grids import count, grid
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Details, Page, Paragraph, Part, Section, render
@@ -56,6 +56,8 @@ def write_report(run: Run[Any, Any], make_page: MakePage, changes: Sequence[Sect
     directory.write_text(REPORT, render(page))
     write_methods(run, frames)
     export_tables(directory, page, run.config.exports.tables)
+    if run.config.exports.summary:
+        export_summary(directory, page)
     if run.config.exports.figures:
         export_figures(directory, page)
     return body.lead

@@ -65,10 +65,16 @@ class Exports:
     Attributes:
         tables: formats of the tables that its page shows.
         figures: whether each figure that its page shows is drawn as SVG and PDF.
+        summary: whether its page is put into a few lines of Markdown, as for a pull request.
+        mlflow: the tracking URI, or a folder, of MLflow to which the run is sent when it has succeeded.
+        wandb: the project of Weights & Biases to which it is sent.
     """
 
     tables: Annotated[tuple[TableFormat, ...], AfterValidator(each_once)] = ()
     figures: bool = False
+    summary: bool = False
+    mlflow: Annotated[str, Field(min_length=1)] | None = None
+    wandb: Annotated[str, Field(min_length=1)] | None = None
 
 
 @pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))

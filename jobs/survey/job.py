@@ -16,6 +16,8 @@ from tiltmeter.jobs.embedding import tables as embedding_tables
 from tiltmeter.jobs.embedding.config import has_replicas
 from tiltmeter.jobs.embedding.models import Model, find_models
 from tiltmeter.jobs.embedding.resources import embedding_requests
+from tiltmeter.jobs.embedding.slice_differences.contrasts import compare_slices
+from tiltmeter.jobs.embedding.slice_differences.tables import TABLES as SLICE_DIFFERENCES
 from tiltmeter.jobs.embedding.sources import Sources
 from tiltmeter.jobs.gender import tables as gender_tables
 from tiltmeter.jobs.gender.languages import measure_gender
@@ -42,6 +44,7 @@ def run(run: Run[SurveyRun, Sources]) -> None:
     run.publish_all(_measured(run, models))
     rank_models(run, models, take_measures(run, models, run.config.job), run.config.job)
     generate_analogies(run, models)
+    compare_slices(run, RANKINGS)
 
 
 def _measured(run: Run[SurveyRun, Sources], models: Sequence[Model]) -> dict[str, list[TableRef]]:
@@ -86,7 +89,12 @@ JOB = Job(
     SurveyRun,
     find_sources,
     run,
-    embedding_tables.TABLES | psychophysics_tables.TABLES | association_tables.TABLES | RANKINGS | gender_tables.TABLES,
+    embedding_tables.TABLES
+    | SLICE_DIFFERENCES
+    | psychophysics_tables.TABLES
+    | association_tables.TABLES
+    | RANKINGS
+    | gender_tables.TABLES,
     "tiltmeter.jobs.survey.page:page",
     embedding_requests,
 )

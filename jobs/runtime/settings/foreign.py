@@ -21,7 +21,7 @@ OURS = ("pkg://hydra.conf", "pkg://tiltmeter.conf", "structured://")
 
 _OF_COMMANDS = (
     *("classifier.function", "cluster", "hydra", "jobs", "notify", "release", "run_dir", "series", "store"),
-    *("job.forget", "job.keep", "job.name", "job.of", "job.remove"),
+    *("exports.mlflow", "exports.wandb", "job.forget", "job.keep", "job.name", "job.of", "job.remove"),
 )
 _OWN = {"cluster": "cluster", "job": "job.name"}
 """What files of a group set all the same, as it is what they are for."""

@@ -2,9 +2,9 @@
 
 import csv
 
-from tiltmeter.jobs.report.exports import as_csv, as_latex, as_markdown, export_tables
+from tiltmeter.jobs.report.exports import as_csv, as_latex, as_markdown, as_summary, export_tables
 from tiltmeter.jobs.report.grids import count, estimate, grid, p_value, text
-from tiltmeter.jobs.report.html.elements import Details, Grid, Page, Paragraph, Part, Section
+from tiltmeter.jobs.report.html.elements import Bullets, Details, Grid, Listing, Page, Paragraph, Part, Section
 from tiltmeter.storage.store.runs import opened
 
 ROWS = [
@@ -86,3 +86,34 @@ def test_tables_are_named_by_their_section_and_the_next_run_removes_them(tmp_pat
         names = ["table-a-b-c-1", "table-a-b-c-2", "table-a-b-c-3", "table-lead-1"]
         found = sorted(path.name for path in (tmp_path / "run/exports").glob("*"))
         assert found == [f"{name}.{ending}" for name in names for ending in endings]
+
+
+def test_a_summary_by_hand():
+    lead = [
+        Paragraph("2 units failed.", "warning"),
+        Part("What was found", [Bullets(["@octocat told `x` <b> of #12", "- a|b", "1. c"]), Paragraph("#5 is 0.5.")]),
+    ]
+    sections = [
+        Section("slices", "A | <i>", [Paragraph("No table."), Listing("x = 1")]),
+        Section("words", "Words", [TABLE]),
+        Section("drawn", "Drawn alone", [Listing("x = 1")]),
+        Section("account", "How it was run", [TABLE]),
+    ]
+    rows = as_markdown(TABLE).rstrip()
+    assert as_summary(Page("Words_1", {"job": "survey", "seed": "0"}, lead, sections)) == (
+        "## Words\\_1\n\njob: survey · seed: 0\n\n> [!WARNING]\n> 2 units failed.\n\n"
+        "### What was found\n\n- @\u200boctocat told \\`x\\` \\<b\\> of #\u200b12\n- \\- a\\|b\n- 1\\. c\n\n"
+        "\\#\u200b5 is 0.5.\n\n"
+        f"### Words\n\n{rows}\n\n"
+        "<details><summary>A | &lt;i&gt;</summary>\n\nNo table.\n\n</details>\n"
+    )
+
+
+def test_a_summary_has_the_first_rows_of_a_table_and_no_more_than_github_takes():
+    long = Grid("", ["x"], [[f"row {number} {'x' * 400}"] for number in range(30)])
+    made = as_summary(Page("P", {}, [], [Section(f"s{n}", f"S{n}", [long]) for n in range(20)]))
+    assert 50_000 < len(made) <= 60_100
+    assert made.count("| row 19 ") == made.count("</details>") + 1 == made.count("10 more rows are on the page.")
+    assert made.count("<details>") == made.count("</details>")
+    assert "row 20 " not in made
+    assert made.endswith("\nThe page has more.\n")
