@@ -61,7 +61,7 @@ class MessyRecords(ReadRecords):
     @property
     def identity(self) -> Mapping[str, Any]:
         """Settings of every unit that is about them."""
-        scorer = {name: value for name, value in vars(self.scorer).items() if name != "model"}
+        scorer = {name: value for name, value in vars(self.scorer).items() if name not in ("model", "within")}
         return {"files": self.files, "scorer": scorer, "seed": self.seed}
 
     def read(self) -> pl.DataFrame:

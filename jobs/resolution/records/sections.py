@@ -12,7 +12,7 @@ from tiltmeter.jobs.report.plots.bars import bars
 from tiltmeter.jobs.report.plots.curves import curves
 from tiltmeter.jobs.report.plots.style import Look
 from tiltmeter.jobs.report.views import Show
-from tiltmeter.jobs.report.wording import number, percent, plural, quoted
+from tiltmeter.jobs.report.wording import number, percent, plural, quoted, verb
 from tiltmeter.jobs.resolution.config import RecordScorer
 from tiltmeter.jobs.resolution.extracts import Extracts
 from tiltmeter.jobs.resolution.tables import Agreements, Blocking
@@ -34,7 +34,7 @@ def record_parts(extracts: Extracts) -> dict[str, tuple[str, Iterable[Block]]]:
         return {}
     most = "Pairs that each rule proposes, counted before they are made; a rule's block is the records of one key."
     return {
-        "blocking": ("Which pairs are looked at", _blocking(frames, most)),
+        "blocking": ("Which pairs are looked at", [*_blocking(frames, most), *_gaps(frames)]),
         "learning": ("What agreements mean", _learning(frames, scorer, int(extracts.counts["num_records"][0]))),
         "thresholds": ("What a threshold does", _thresholds(frames)),
     }
@@ -42,6 +42,17 @@ def record_parts(extracts: Extracts) -> dict[str, tuple[str, Iterable[Block]]]:
 
 def _blocking(frames: Frames, caption: str) -> list[Block]:
     return Show(Blocking, caption, "rule num_pairs num_new largest num_records").blocks(frames)
+
+
+def _gaps(frames: Frames) -> Iterator[Block]:
+    for row in frames["gap_counts"].to_dicts() if "gap_counts" in frames else ():
+        large = f"{plural(row['num_large'], 'component')} {verb(row['num_large'], 'be')} larger"
+        yield Paragraph(
+            f"Scored besides: {plural(row['num_pairs'], 'pair')} within components of {row['most']:,} records or fewer "
+            f"that no rule proposes. {row['num_positive']:,} of them are taken for matches; {row['num_kept']:,} scores "
+            f"are of the previous run. {large}, with {plural(row['num_left'], 'record')}: their pairs are those that "
+            "rules propose."
+        )
 
 
 def _learning(frames: Frames, scorer: RecordScorer, num_records: int) -> Iterator[Block]:

@@ -68,14 +68,24 @@ def score_changed(
     Returns:
         Besides, the degree to which each field agrees and what that speaks for a match in bits, ``gamma_f0, mw_f0``.
     """
-    pairs = pairs_with(prepared, changed)
+    scored = score_given(prepared, config, pairs_with(prepared, changed), trained, frequencies)
+    return scored.filter(pl.col(_SHARE) >= config.threshold)
+
+
+def score_given(
+    prepared: pl.DataFrame,
+    config: Scorer,
+    pairs: pl.DataFrame,
+    trained: pl.DataFrame,
+    frequencies: pl.DataFrame = NO_FREQUENCIES,
+) -> pl.DataFrame:
+    """As :func:`score_changed`, of given pairs ``left, right``, whatever their match probability."""
     if pairs.is_empty():
         return pairs.with_columns(pl.lit(0.0).alias(_SHARE))
     ends = pl.concat([pairs[end] for end in IDS]).unique()
     some, fields = prepared.filter(pl.col(ID).is_in(ends.implode())), list(config.fields.values())
     model = model_of(trained, config, frequencies)
-    scored = comparison.score(some, fields, model, pairs=pairs, with_degrees=True)
-    return scored.filter(pl.col(_SHARE) >= config.threshold)
+    return comparison.score(some, fields, model, pairs=pairs, with_degrees=True)
 
 
 def evidence(
