@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 import polars as pl
@@ -221,20 +221,13 @@ def compared(data: DataSet, peers: Path | None) -> Iterator[Row]:
     labelled = labelled_pairs(pairs, data.gold)
     if peers is not None:
         yield of_dedupe(case, peers, pairs, labelled, "dedupe's clustering of these probabilities", [])
-    for missing in ("zero", "forbid"):
-        yield case.row(f"ours, missing={missing}", ours, ids, pairs, missing)
-        if data.source is not None:
-            yield case.row(f"ours, missing={missing}, one_per_source", ours, ids, pairs, missing, numbers)
+    yield from of_ours(case, ids, pairs, numbers)
     if data.source is not None:
         kept = pairs.filter(pl.col("match_probability") >= 0.5)
         yield case.row("ours, missing=zero, one_per_source, threshold=0", ours, ids, kept, "zero", numbers)
     more, *cost = alone(scored, data.records, settings, None, WITHIN)
     about = f"{more.height - pairs.height} pairs more, {cost[0]:.1f} s to learn and score"
-    for missing in ("zero", "forbid"):
-        yield case.row(f"ours, missing={missing}, within={WITHIN}", ours, ids, more, missing, setting=about)
-        if data.source is not None:
-            name = f"ours, missing={missing}, one_per_source, within={WITHIN}"
-            yield case.row(name, ours, ids, more, missing, numbers, setting=about)
+    yield from of_ours(case, ids, more, numbers, f", within={WITHIN}", about)
     name, rule = "ours at the best prior*", "zero" if data.source is None else "forbid"
     shifted = [(bits, case.row(name, ours, ids, lowered(pairs, bits), rule, numbers)) for bits in range(-8, 13, 4)]
     bits, row = max(shifted, key=lambda one: one[1].metrics.f1)
@@ -245,6 +238,17 @@ def compared(data: DataSet, peers: Path | None) -> Iterator[Row]:
     for within, name in {None: "", WITHIN: f", within={WITHIN}"}.items():
         pairs, *_ = alone(scored, data.records, settings, labelled, within)
         yield case.row(f"ours, missing=zero{name}, which learns from labels", ours, ids, pairs, "zero")
+
+
+def of_ours(
+    case: Case, ids: pl.DataFrame, pairs: pl.DataFrame, sources: IntArray | None, scored: str = "", setting: str = ""
+) -> Iterator[Row]:
+    """Whatever unscored pairs count for, with and without sources."""
+    for missing in get_args(Missing):
+        name = f"ours, missing={missing}{scored}"
+        yield case.row(name, ours, ids, pairs, missing, setting=setting)
+        if sources is not None:
+            yield case.row(f"{name}, one_per_source", ours, ids, pairs, missing, sources, setting=setting)
 
 
 def of_dedupe(
