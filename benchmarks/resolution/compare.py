@@ -24,7 +24,7 @@ from tiltmeter.operators.resolution.records.columns import prepare
 from tiltmeter.operators.resolution.records.gaps import find_gaps, score_gaps
 from tiltmeter.operators.resolution.records.unlabelled import learn_unlabelled
 
-NUM_LABELLED, SECONDS, WITHIN = 2_000, 60.0, 100
+NUM_LABELLED, SECONDS, WITHIN = 2_000, 60.0, 1_000
 BITS = np.arange(-8.0, 30.5, 0.5)
 """Log-odds, of which the best threshold is chosen."""
 

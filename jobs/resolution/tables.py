@@ -151,12 +151,12 @@ class GapPairs(ScoredPairs, name="gap_pairs", has_status=False):
 
 
 class GapCounts(Table, name="gap_counts", has_status=False):
-    most: int = key("records of a component of positive pairs, at most, within which all pairs are scored", "records")
+    most: int = key("records of a component, at most, whose pairs are all scored", "records")
     num_pairs: int = doc("pairs within such components that no rule proposes", "pairs")
-    num_positive: int = doc("of these, pairs that the scorer takes for matches", "pairs")
-    num_kept: int = doc("of these pairs, those whose scores are of the previous run", "pairs")
-    num_large: int = doc("larger components, in which such pairs stay without a score", "components")
-    num_left: int = doc("records of these", "records")
+    num_positive: int = doc("of these, those that the scorer takes for matches", "pairs", heading="matches")
+    num_kept: int = doc("of these pairs, those with the score of the previous run", "pairs", heading="taken over")
+    num_large: int = doc("larger components, which have the pairs that rules propose", "components", heading="larger")
+    num_left: int = doc("records of these", "records", heading="their records")
 
 
 class OfGraph(Table):

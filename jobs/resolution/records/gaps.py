@@ -45,24 +45,23 @@ class FillGaps(Work, unit=gaps.VERSION, stage="score records", makes=[GapPairs, 
         """Those of rows, and ``pairs`` as those that they are added to."""
         scorer, prepared = self.records.scorer, prepare(self.records.read(), self.records.scorer)
         proposed = pl.concat(pl.DataFrame(store.read(ref)) for ref in self.pairs)
-        found = gaps.find_gaps(prepared, proposed, self.most, self.least)
+        wanted, large = gaps.find_gaps(prepared, proposed, self.most, self.least)
         known = pl.DataFrame(GapPairs.schema().empty_table())
         if GapPairs.table_name in self.standing.standing:
             contents = pl.DataFrame(store.read(self.contents))
             known = kept_pairs(self.standing, GapPairs.table_name, contents)
         learnt = [pl.DataFrame(store.read(ref)) for ref in self.learnt]
-        scored = gaps.score_gaps(prepared, scorer, found.pairs, known, learnt).select(known.columns)
+        scored = gaps.score_gaps(prepared, scorer, wanted, known, learnt).select(known.columns)
         yield GapPairs.table_name, scored.to_arrow().cast(GapPairs.schema())
         fits = [taken_calibration(pl.DataFrame(store.read(ref))) for ref in self.calibration]
         yield "pairs", pairs_table(scored, *fits, threshold=scorer.threshold)
-        num_kept = scored.join(known, on=IDS, how="semi").height
         counts = GapCounts(
             most=self.most,
             num_pairs=scored.height,
-            num_kept=num_kept,
+            num_kept=scored.join(known, on=IDS, how="semi").height,
             num_positive=scored.filter(pl.col("match_probability") > 0.5).height,
-            num_large=found.large.len(),
-            num_left=int(found.large.sum()),
+            num_large=large.len(),
+            num_left=int(large.sum()),
         )
         yield from tables_of([counts], [GapCounts])
 

@@ -26,7 +26,7 @@ from tiltmeter.jobs.resolution.tables import (
 from tiltmeter.jobs.runtime.table import tables_of
 from tiltmeter.jobs.runtime.work import Subject, Work
 from tiltmeter.operators.resolution.problem import Missing
-from tiltmeter.operators.resolution.records.changes import VERSION, contents, evidence, score_changed
+from tiltmeter.operators.resolution.records.changes import VERSION, contents, evidence, pairs_with, score_given
 from tiltmeter.operators.resolution.records.columns import count_blocks, prepare
 from tiltmeter.operators.resolution.records.comparison import IDS
 from tiltmeter.operators.resolution.records.scorer import Scorer
@@ -171,7 +171,8 @@ class ScoreChanged(Work, unit=VERSION, stage="score records", makes=[ScoredPairs
         scorer, learnt = self.records.scorer, [pl.DataFrame(store.read(ref)) for ref in self.learnt]
         prepared = prepare(self.records.read(), scorer)
         count_blocks(prepared, scorer)
-        scored = score_changed(prepared, scorer, there, *learnt).select(kept.columns)
+        scored = score_given(prepared, scorer, pairs_with(prepared, there), *learnt).select(kept.columns)
+        scored = scored.filter(pl.col("match_probability") >= scorer.threshold)
         pairs = pl.concat([kept, scored]).sort(IDS)
         yield "scored_pairs", pairs.to_arrow().cast(ScoredPairs.schema())
         num_changed = int(there.is_in(gone.implode()).sum())

@@ -51,27 +51,6 @@ def pairs_with(prepared: pl.DataFrame, changed: pl.Series) -> pl.DataFrame:
     return pl.concat(frames).select(low.alias(IDS[0]), high.alias(IDS[1])).unique().sort(IDS)
 
 
-def score_changed(
-    prepared: pl.DataFrame,
-    config: Scorer,
-    changed: pl.Series,
-    trained: pl.DataFrame,
-    frequencies: pl.DataFrame = NO_FREQUENCIES,
-) -> pl.DataFrame:
-    """What :func:`.scoring.score_pairs` has of the pairs with a record that changed, to the last bit.
-
-    Args:
-        prepared: all records.
-        changed: ids of those that changed or are new.
-        trained, frequencies: as of :func:`.scoring.score_pairs`.
-
-    Returns:
-        Besides, the degree to which each field agrees and what that speaks for a match in bits, ``gamma_f0, mw_f0``.
-    """
-    scored = score_given(prepared, config, pairs_with(prepared, changed), trained, frequencies)
-    return scored.filter(pl.col(_SHARE) >= config.threshold)
-
-
 def score_given(
     prepared: pl.DataFrame,
     config: Scorer,
@@ -79,7 +58,16 @@ def score_given(
     trained: pl.DataFrame,
     frequencies: pl.DataFrame = NO_FREQUENCIES,
 ) -> pl.DataFrame:
-    """As :func:`score_changed`, of given pairs ``left, right``, whatever their match probability."""
+    """What :func:`.scoring.score_pairs` has of some pairs, to the last bit, without its threshold.
+
+    Args:
+        prepared: all records.
+        pairs: ``left, right``, whether a rule proposes them or not.
+        trained, frequencies: as of :func:`.scoring.score_pairs`.
+
+    Returns:
+        Besides, the degree to which each field agrees and what that speaks for a match in bits, ``gamma_f0, mw_f0``.
+    """
     if pairs.is_empty():
         return pairs.with_columns(pl.lit(0.0).alias(_SHARE))
     ends = pl.concat([pairs[end] for end in IDS]).unique()

@@ -62,7 +62,7 @@ def score_gaps(
         learnt: agreements, and term frequencies if there are any.
 
     Returns:
-        Of gaps that were not known also ``gamma_f0, mw_f0`` and so on, as of :func:`.changes.score_changed`.
+        Of gaps that were not known also ``gamma_f0, mw_f0`` and so on, as of :func:`.changes.score_given`.
     """
     listed = gaps.join(known, on=IDS)
     scored = score_given(prepared, config, gaps.join(listed, on=IDS, how="anti"), *learnt)
