@@ -77,7 +77,7 @@ def read_graphs(run: Resolution) -> dict[str, Graph]:
     """
     config, files = run.config, run.sources.files
     if config.records is not None:
-        works: list[ReadGraph] = [filled_scores(run)]
+        works: list[ReadGraph] = [filled_scores(run, config.records)]
     elif config.mentions is not None:
         works = study_graphs(config, config.mentions, files["mentions"])
     else:

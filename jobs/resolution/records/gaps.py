@@ -6,6 +6,7 @@ from dataclasses import replace
 import polars as pl
 
 from tiltmeter.cluster.work import Tables
+from tiltmeter.jobs.resolution.config import RecordScorer
 from tiltmeter.jobs.resolution.graphs import Resolution
 from tiltmeter.jobs.resolution.records.calibration import calibrated_scores, pairs_table, taken_calibration
 from tiltmeter.jobs.resolution.records.night import (
@@ -66,21 +67,20 @@ class FillGaps(Work, unit=gaps.VERSION, stage="score records", makes=[GapPairs, 
         yield from tables_of([counts], [GapCounts])
 
 
-def filled_scores(run: Resolution) -> JoinScores:
+def filled_scores(run: Resolution, scorer: RecordScorer) -> JoinScores:
     """The scored records; with ``records.within``, with all pairs within components of so many records at most.
 
     Raises:
         UnitsFailed: as :func:`.calibration.calibrated_scores`.
     """
-    work, scorer, published = calibrated_scores(run, run.config.records), run.config.records, run.published
+    work, published = calibrated_scores(run, scorer), run.published
     if scorer.within is None:
         return work
-    scorer = with_model(scorer, Standing.among(run.sources.files, "model"))
+    files = {name: one for name, one in work.files.items() if name != "gold"}
+    model = with_model(scorer, Standing.among(run.sources.files, "model"))
     fill = FillGaps(
         group=work.group,
-        records=MessyRecords(
-            {name: one for name, one in work.files.items() if name != "gold"}, scorer, run.config.seed
-        ),
+        records=MessyRecords(files, model, run.config.seed),
         most=scorer.within,
         least=work.threshold,
         learnt=[ref for table in LEARNT for ref in published.get(table.table_name, ())],

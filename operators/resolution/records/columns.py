@@ -88,8 +88,8 @@ def _values(
             return [_all_read(text, _numbers(text), column.name, "a number", ids)]
         case "date" | "date_of_birth":
             days = text.str.head(10).str.to_date("%Y-%m-%d", strict=False)
-            read = _all_read(text, days, column.name, "a date such as 2021-12-31", ids)
-            return [read if field.kind == "date_of_birth" else read.to_physical().cast(pl.Float64)]
+            known = _all_read(text, days, column.name, "a date such as 2021-12-31", ids)
+            return [known if field.kind == "date_of_birth" else known.to_physical().cast(pl.Float64)]
         case "postcode":
             return [text.str.replace_all(" ", "").str.replace(_BRITISH, "$1 $2")]
         case "distance":

@@ -39,8 +39,8 @@ def find_gaps(prepared: pl.DataFrame, pairs: pl.DataFrame, most: int, least: flo
     weights = weights_of(pairs["match_probability"].to_numpy())
     linked = pairs.filter((weights > 0.0) & (weights >= (least or 0.0)))
     ids = pl.concat([linked[end] for end in IDS]).unique().sort()
-    ends = (ids.search_sorted(linked[end]).to_numpy() for end in IDS)
-    components = positive_components(ids.len(), *ends, np.ones(linked.height))
+    left, right = (ids.search_sorted(linked[end]).to_numpy() for end in IDS)
+    components = positive_components(ids.len(), left, right, np.ones(linked.height))
     records = pl.DataFrame({ID: ids, "component": components}).with_columns(size=pl.len().over("component"))
     origin = [ORIGIN] if ORIGIN in prepared.columns else []
     small = records.filter(pl.col("size") <= most).join(prepared.select(ID, *origin), on=ID)
