@@ -5,10 +5,9 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 import polars as pl
@@ -22,10 +21,10 @@ from tiltmeter.operators.resolution.constraints import Constraints, constrained
 from tiltmeter.operators.resolution.problem import Missing
 from tiltmeter.operators.resolution.quality.metrics import PartitionMetrics
 from tiltmeter.operators.resolution.records.columns import prepare
-from tiltmeter.operators.resolution.records.comparison import score
-from tiltmeter.operators.resolution.records.scoring import model_of, train_unlabelled
+from tiltmeter.operators.resolution.records.gaps import find_gaps, score_gaps
+from tiltmeter.operators.resolution.records.unlabelled import learn_unlabelled
 
-NUM_LABELLED, SECONDS = 2_000, 60.0
+NUM_LABELLED, SECONDS, WITHIN = 2_000, 60.0, 1_000
 BITS = np.arange(-8.0, 30.5, 0.5)
 """Log-odds, of which the best threshold is chosen."""
 
@@ -102,29 +101,23 @@ def _timed(work: Callable[..., Any], *given: Any) -> tuple[Any, float, float]:
 
 
 def scored(
-    records: pl.DataFrame, settings: Scorer, labelled: pl.DataFrame | None, *, whole: bool = False
+    records: pl.DataFrame, settings: Scorer, labelled: pl.DataFrame | None, within: int | None = None
 ) -> pl.DataFrame:
     """``left, right, match_probability`` by Splink, learnt from labels or without.
 
     Args:
-        whole: also of the pairs within each component of the positive ones that no rule proposes.
+        within: records of a component, at most, whose pairs that no rule proposes are scored too.
     """
+    prepared = prepare(records, settings)
     if labelled is None:
-        trained = train_unlabelled(records, settings, seed=0).agreements
+        trained = learn_unlabelled(prepared, settings, seed=0).agreements
     else:
         trained = train_scorer(records, labelled, settings)
     pairs = score_pairs(records, trained, settings)
-    if not whole:
+    if within is None:
         return pairs
-    ids = records.select("id")
-    connected = positive_components(
-        ids.height, *numbered(ids, pairs), weights_of(pairs["match_probability"].to_numpy())
-    )
-    ids = ids.with_columns(component=connected)
-    within = ids.join(ids, on="component", suffix="_right").filter(pl.col("id") < pl.col("id_right"))
-    gaps = within.select(left="id", right="id_right").join(pairs, on=["left", "right"], how="anti")
-    fields, model = list(settings.fields.values()), model_of(trained, settings)
-    return pl.concat([pairs, score(prepare(records, settings), fields, model, pairs=gaps)])
+    gaps = find_gaps(prepared, pairs, within).pairs
+    return pl.concat([pairs, score_gaps(prepared, settings, gaps, pairs.clear(), [trained]).select(pairs.columns)])
 
 
 def components(ids: pl.DataFrame, pairs: pl.DataFrame, threshold: float) -> pl.DataFrame:
@@ -228,16 +221,13 @@ def compared(data: DataSet, peers: Path | None) -> Iterator[Row]:
     labelled = labelled_pairs(pairs, data.gold)
     if peers is not None:
         yield of_dedupe(case, peers, pairs, labelled, "dedupe's clustering of these probabilities", [])
-    for missing in ("zero", "forbid"):
-        yield case.row(f"ours, missing={missing}", ours, ids, pairs, missing)
-        if data.source is not None:
-            yield case.row(f"ours, missing={missing}, one_per_source", ours, ids, pairs, missing, numbers)
+    yield from of_ours(case, ids, pairs, numbers)
     if data.source is not None:
         kept = pairs.filter(pl.col("match_probability") >= 0.5)
         yield case.row("ours, missing=zero, one_per_source, threshold=0", ours, ids, kept, "zero", numbers)
-    more, *cost = alone(partial(scored, whole=True), data.records, settings, None)
-    row = case.row("ours, all pairs within components scored", ours, ids, more, "zero", numbers)
-    yield row._replace(setting=f"{more.height - pairs.height} pairs more, {cost[0]:.1f} s to score")
+    more, *cost = alone(scored, data.records, settings, None, WITHIN)
+    about = f"{more.height - pairs.height} pairs more, {cost[0]:.1f} s to learn and score"
+    yield from of_ours(case, ids, more, numbers, f", within={WITHIN}", about)
     name, rule = "ours at the best prior*", "zero" if data.source is None else "forbid"
     shifted = [(bits, case.row(name, ours, ids, lowered(pairs, bits), rule, numbers)) for bits in range(-8, 13, 4)]
     bits, row = max(shifted, key=lambda one: one[1].metrics.f1)
@@ -245,8 +235,20 @@ def compared(data: DataSet, peers: Path | None) -> Iterator[Row]:
     if peers is not None:
         names = [name for name in settings.columns if name in {*settings.fields, "surname", "lon"}]
         yield of_dedupe(case, peers, pairs, labelled, "dedupe, which learns from labels", names)
-    pairs, *_ = alone(scored, data.records, settings, labelled)
-    yield case.row("ours, missing=zero, which learns from labels", ours, ids, pairs, "zero")
+    for within, name in {None: "", WITHIN: f", within={WITHIN}"}.items():
+        pairs, *_ = alone(scored, data.records, settings, labelled, within)
+        yield case.row(f"ours, missing=zero{name}, which learns from labels", ours, ids, pairs, "zero")
+
+
+def of_ours(
+    case: Case, ids: pl.DataFrame, pairs: pl.DataFrame, sources: IntArray | None, scored: str = "", setting: str = ""
+) -> Iterator[Row]:
+    """Whatever unscored pairs count for, with and without sources."""
+    for missing in get_args(Missing):
+        name = f"ours, missing={missing}{scored}"
+        yield case.row(name, ours, ids, pairs, missing, setting=setting)
+        if sources is not None:
+            yield case.row(f"{name}, one_per_source", ours, ids, pairs, missing, sources, setting=setting)
 
 
 def of_dedupe(

@@ -107,6 +107,7 @@ class RecordScorer(Scorer):
     clusters: Text | None = None
     prior_factors: Annotated[tuple[_Factor, ...], AfterValidator(each_once)] = (0.5, 2.0)
     model: Text | None = None
+    within: Annotated[int, Field(ge=2)] | None = None
 
     @pydantic.model_validator(mode="after")
     def _one_source_of_labels(self) -> Self:

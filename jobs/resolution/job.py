@@ -26,7 +26,7 @@ from tiltmeter.jobs.resolution.graphs import (
 from tiltmeter.jobs.resolution.partitions import partition
 from tiltmeter.jobs.resolution.previous import Previous, find_previous
 from tiltmeter.jobs.resolution.quality import judge
-from tiltmeter.jobs.resolution.records.calibration import calibrated_scores
+from tiltmeter.jobs.resolution.records.gaps import filled_scores
 from tiltmeter.jobs.resolution.records.night import explain_moves, find_standing
 from tiltmeter.jobs.resolution.records.priors import compare_priors
 from tiltmeter.jobs.resolution.tables import TABLES
@@ -77,7 +77,7 @@ def read_graphs(run: Resolution) -> dict[str, Graph]:
     """
     config, files = run.config, run.sources.files
     if config.records is not None:
-        works: list[ReadGraph] = [calibrated_scores(run, config.records)]
+        works: list[ReadGraph] = [filled_scores(run, config.records)]
     elif config.mentions is not None:
         works = study_graphs(config, config.mentions, files["mentions"])
     else:

@@ -7,7 +7,6 @@ from itertools import chain
 import polars as pl
 
 from tiltmeter.jobs.report.grids import Column, Row, cell, count, grid, number, optional, text
-from tiltmeter.jobs.report.grids import percent as share
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Chart, Details, Paragraph, Section
 from tiltmeter.jobs.report.lead import Lead
 from tiltmeter.jobs.report.page import Body
@@ -17,7 +16,6 @@ from tiltmeter.jobs.resolution.canonical import canonical_section
 from tiltmeter.jobs.resolution.config import ResolutionRun
 from tiltmeter.jobs.resolution.exports import export_section
 from tiltmeter.jobs.resolution.extracts import (
-    NAMED_METRICS,
     Extracts,
     cluster_name,
     explanation,
@@ -27,15 +25,15 @@ from tiltmeter.jobs.resolution.extracts import (
     threshold_name,
     weight,
 )
-from tiltmeter.jobs.resolution.figures import MAX_LINES, MAX_RECORDS, by_threshold, cluster_graph, sizes
+from tiltmeter.jobs.resolution.figures import MAX_LINES, MAX_RECORDS, cluster_graph, sizes
 from tiltmeter.jobs.resolution.quality import sections
 from tiltmeter.jobs.resolution.records import probabilities
-from tiltmeter.jobs.resolution.records.sections import record_parts
-from tiltmeter.jobs.resolution.tables import METRICS, ConstraintCounts, LedgerCounts, LedgerPairs, Metrics, PairCounts
+from tiltmeter.jobs.resolution.records.sections import record_parts, since_previous, sums
+from tiltmeter.jobs.resolution.study import study_findings, study_sections
+from tiltmeter.jobs.resolution.tables import METRICS, ConstraintCounts, Metrics, PairCounts
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.files import Files
 from tiltmeter.jobs.runtime.published import Frames
-from tiltmeter.jobs.runtime.table import Table
 from tiltmeter.operators.resolution.solvers import linked_by
 from tiltmeter.storage.files.redaction import redacted
 
@@ -48,7 +46,7 @@ _QUESTION = [
         "the objective. “Proven” means that none has more."
     ),
 ]
-_NUM_METRICS, _NUM_SHOWN, _NUM_GRAPHS = 3, 20, 30
+_NUM_METRICS = 3
 _NO_LINKS = {
     "positive": "No pair is positive: no partition is better than to leave each record alone.",
     "scored": "No pair has a score, so that there is nothing to cluster.",
@@ -73,8 +71,8 @@ def page(run: Run[ResolutionRun, Files], frames: Frames) -> Body:
         scorer = replace(scorer, second=run.sources.files["second"].uri)
     extracts = Extracts(frames, scorer, linked_by(config.solver))
     if extracts.is_study:
-        title, findings = f"{_TITLE}: a study", _study_findings(extracts)
-        parts = _study_sections(extracts)
+        title, findings = f"{_TITLE}: a study", study_findings(extracts)
+        parts = [*study_sections(extracts), Section("components", "Components", [*_components(extracts)])]
     else:
         title, findings = _TITLE, chain(_findings(extracts), probabilities.findings(frames))
         parts = [
@@ -228,7 +226,7 @@ def _sections(extracts: Extracts, drawn: Sequence[int], seed: int) -> list[Secti
     """What was found, and how it came about; the components of the numbers ``drawn`` are drawn, from a seed."""
     parts: dict[str, tuple[str, Iterable[Block]]] = {
         "questions": ("Your questions", _asked(extracts)),
-        "ledger": ("Since the previous run", _ledger(extracts)),
+        "ledger": ("Since the previous run", since_previous(extracts)),
         "components": ("Components", _components(extracts)),
         **{f"component-{num}": (f"Component {num}", _drawing(num, extracts, seed)) for num in drawn},
         "near-misses": ("Near misses", _explained("near_miss", extracts)),
@@ -245,11 +243,6 @@ def _sections(extracts: Extracts, drawn: Sequence[int], seed: int) -> list[Secti
 def _weight(name: str, heading: str | None = None, *, is_signed: bool = False) -> Column:
     written = signed if is_signed else weight
     return cell(name if heading is None else heading, lambda row: written(row[name]), is_numeric=True)
-
-
-def _sums(table: type[Table], counts: Row) -> list[Row]:
-    """What each count of a table says, and how much it is."""
-    return [{"what": one.sentence, "num": counts[one.name]} for one in table.columns if one.name.startswith("num_")]
 
 
 def _components(extracts: Extracts) -> Iterator[Block]:
@@ -331,13 +324,8 @@ def _pairs(extracts: Extracts) -> Iterator[Block]:
     """What was read, and what clusters had to obey beside the scores."""
     counts = extracts.counts.row(0, named=True)
     missing = missing_name(counts["missing"], extracts.linked)
-    yield grid(
-        f"What was read. Pairs without a score {missing} (missing={counts['missing']}); "
-        f"threshold: {threshold_name(counts['threshold'])}.",
-        _sums(PairCounts, counts),
-        "what",
-        count("num", "how many"),
-    )
+    caption = f"What was read. Pairs without a score {missing} (missing={counts['missing']}); threshold: "
+    yield sums(PairCounts, f"{caption}{threshold_name(counts['threshold'])}.", counts)
     if extracts.constraints.height:
         yield Show(
             ConstraintCounts,
@@ -347,69 +335,6 @@ def _pairs(extracts: Extracts) -> Iterator[Block]:
                 _weight("weight_against", "weight overruled"),
             ],
         ).grid(extracts.constraints)
-
-
-# --- since the previous run -----------------------------------------------------------------------------------------
-
-_EVENTS = ("merged", "split", "vanished", "new", "kept")
-
-
-def _ledger(extracts: Extracts) -> Iterator[Block]:
-    """What went where, the largest first, and all counts."""
-    if extracts.ledger_counts.is_empty():
-        return
-    changed = extracts.ledger.filter((pl.col("event") != "kept") | (pl.col("num_before") != pl.col("num_after")))
-    rank = pl.col("event").replace_strict({event: rank for rank, event in enumerate(_EVENTS)}, return_dtype=pl.Int64)
-    order: list[pl.Expr | str] = [rank, -pl.col("num_records"), "before", "after"]
-    chosen = changed.sort(*order).group_by("event", maintain_order=True).head(_NUM_SHOWN // len(_EVENTS))
-    shown = chosen.collect(engine="streaming").sort(*order)
-    yield Paragraph(
-        "A cluster keeps its id where most of its records are: overlaps of clusters are looked at from the largest. A "
-        "component is taken over if its records, their pairs and constraints, and the solver are what they were."
-    )
-    if shown.height:
-        total = int(changed.select(pl.len()).collect().item())
-        rest = f" Shown: {shown.height} of {total:,}; the others are in the table ledger."
-        yield grid(
-            f"Clusters that changed: their records went from one id to another.{rest if total > shown.height else ''}",
-            shown,
-            "event",
-            text("before", "id before", is_numeric=True),
-            text("after", "id after", is_numeric=True),
-            count("num_records"),
-            count("num_before", "records before"),
-            count("num_after", "records after"),
-        )
-    first = extracts.moved_records.head(_NUM_SHOWN).collect()
-    if first.height:
-        num = plural(int(extracts.moved_records.select(pl.len()).collect().item()), "record")
-        rest = "" if first.height < _NUM_SHOWN else " The first of them; all are in the table moved_records."
-        numbers = text("before", "id before", is_numeric=True), text("after", "id after", is_numeric=True)
-        yield grid(f"{num} moved to a cluster of another id.{rest}", first, "record", *numbers, "event")
-    yield from _night(extracts)
-    sums = extracts.ledger_counts.drop("graph").sum().row(0, named=True)
-    yield grid("All clusters and components.", _sums(LedgerCounts, sums), "what", count("num", "how many"))
-
-
-def _night(extracts: Extracts) -> Iterator[Block]:
-    """Which records changed, what was scored, and the pairs behind clusters that merged or split."""
-    for row in extracts.night.to_dicts():
-        nums = (f"{row[f'num_{event}']:,} {event}" for event in ("new", "changed", "removed"))
-        pairs = plural(row["num_scored"] + row["num_kept"], "scored pair")
-        yield Paragraph(
-            f"Of the records, {listed(list(nums))}. Their pairs alone were scored: {row['num_scored']:,} of {pairs} "
-            f"({percent(row['share_scored'])}); the others are those of the previous run, by the same scorer."
-        )
-    if extracts.scorer and extracts.night.is_empty():
-        yield Paragraph("All pairs were scored: the previous run has another scorer, or no table of scored pairs.")
-    behind = extracts.ledger_pairs.sort("before", "after", "rank").collect()
-    if behind.height:
-        caption = (
-            "Clusters that merged or split, and the pairs behind each: those whose match probability changed most, a "
-            "dash where the pair is not scored."
-        )
-        columns = "before=id_before after=id_after left=record right probability_before match_probability"
-        yield Show(LedgerPairs, caption, columns, most=_NUM_SHOWN).grid(behind)
 
 
 # --- explanations ---------------------------------------------------------------------------------------------------
@@ -508,90 +433,3 @@ def _asked(extracts: Extracts) -> Iterator[Block]:
             ),
             cell("together", lambda row: "no" if row["cluster"] is None else "yes"),
         )
-
-
-# --- a study: many graphs, which differ in their threshold, their seed or what they are about ------------------------
-
-_COUNTS = ["num_records", "num_pairs", "num_components", "num_clusters"]
-
-
-def _study_findings(extracts: Extracts) -> Iterator[str]:
-    """What stands out in the partitions of many graphs."""
-    graphs = extracts.by_graph
-    num_thresholds = graphs["threshold"].n_unique()
-    thresholds = f" at {num_thresholds} thresholds" if num_thresholds > 1 else ""
-    records, clusters = (plural(extracts.totals[f"num_{noun}s"], noun) for noun in ("record", "cluster"))
-    what = f"{plural(graphs.height, 'graph')}{thresholds} were partitioned"
-    yield f"{what}: {records}, counted in each, fall into {clusters}."
-    solved = graphs.drop_nulls("f1")
-    means = solved.group_by("threshold").agg(pl.col("f1").mean()).sort("f1", "threshold").to_dicts()
-    if means:
-        low, high = (_mean_f1(**row) for row in (means[0], means[-1]))
-        differ = f"highest {high} and lowest {low}" if means[0]["f1"] < means[-1]["f1"] else ""
-        num = extracts.metrics.filter(metric="f1").join(solved, on="graph", how="semi")["num_records"].sum()
-        mean = differ or f"{percent(means[0]['f1'])}{' at each threshold' if len(means) > 1 else ''}"
-        extent = f"{num:,} of the {records}, counted in each graph"
-        yield f"F1 against the gold clusters is on average {mean}; it rests on {extent}."
-
-
-def _mean_f1(threshold: float | None, f1: float) -> str:
-    place = "without a threshold" if threshold is None else f"at the threshold {threshold_name(threshold)}"
-    return f"{place} ({percent(f1)})"
-
-
-def _study_sections(extracts: Extracts) -> list[Section]:
-    """What the threshold does, which of the graphs were the hardest, and their components."""
-    slowest = extracts.by_graph.sort("gap", "seconds", descending=True, nulls_last=False, maintain_order=True)
-    hardest = grid(
-        "Those with the largest gaps first, then the slowest.",
-        slowest,
-        "graph",
-        *map(count, _COUNTS),
-        count("num_open", "not proven"),
-        share("gap", digits=3),
-        number("seconds", digits=2),
-        share("f1", "F1"),
-        most=_NUM_GRAPHS,
-    )
-    return [
-        Section("thresholds", "What the threshold does", list(_thresholds(extracts.by_graph))),
-        Section("graphs", "Graphs", [hardest]),
-        Section("components", "Components", list(_components(extracts))),
-    ]
-
-
-def _thresholds(graphs: pl.DataFrame) -> Iterator[Block]:
-    yield Paragraph(
-        "Pairs of less weight than the threshold count as never scored. A higher threshold leaves fewer pairs, so that "
-        "less has to be computed; whether it costs agreement with the gold clusters is the question."
-    )
-    measures = {
-        "F1": by_threshold(graphs, "f1", "F1 (%)", 100.0),
-        "seconds": by_threshold(graphs, "seconds", "seconds").with_layout(yaxis={"type": "log"}),
-        "gap": by_threshold(graphs, "gap", "gap (%)", 100.0),
-    }
-    if figures := {name: figure for name, figure in measures.items() if len(figure.data[0]["x"])}:
-        yield Chart(
-            "Box plots of F1, seconds and gap of all graphs, by threshold.",
-            "Boxes: the middle half of the graphs, with median (line) and mean (dashed); whiskers: all graphs.",
-            figures,
-            "Measure",
-        )
-    largest = pl.col("gap")
-    groups = graphs.group_by("threshold").agg(
-        pl.len().alias("num_graphs"),
-        pl.col(*_COUNTS, "num_open", "seconds").sum(),
-        pl.when(largest.null_count() == 0).then(largest.max()).alias("gap"),
-        pl.col(NAMED_METRICS).mean(),
-    )
-    yield grid(
-        "Sums over the graphs; measures of agreement with the gold clusters: means of the graphs.",
-        groups.sort("threshold", nulls_last=False),
-        cell("threshold", lambda row: threshold_name(row["threshold"]), is_numeric=True),
-        count("num_graphs"),
-        *map(count, _COUNTS),
-        count("num_open", "not proven"),
-        share("gap", "largest gap", 3),
-        number("seconds", digits=1),
-        *(optional(share(name, METRICS[name])) for name in NAMED_METRICS),
-    )

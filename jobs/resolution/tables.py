@@ -146,6 +146,19 @@ class NightCounts(Table, name="night_counts", has_status=False):
     share_scored: float = doc("their share of all scored pairs that there are now", show="percent")
 
 
+class GapPairs(ScoredPairs, name="gap_pairs", has_status=False):
+    """Pairs that no rule proposes, of records that other pairs connect."""
+
+
+class GapCounts(Table, name="gap_counts", has_status=False):
+    most: int = key("records of a component, at most, whose pairs are all scored", "records")
+    num_pairs: int = doc("pairs within such components that no rule proposes", "pairs")
+    num_positive: int = doc("of these, those that the scorer takes for matches", "pairs", heading="matches")
+    num_kept: int = doc("of these pairs, those with the score of the previous run", "pairs", heading="taken over")
+    num_large: int = doc("larger components, which have the pairs that rules propose", "components", heading="larger")
+    num_left: int = doc("records of these", "records", heading="their records")
+
+
 class OfGraph(Table):
     graph: str = key("graph of records that was partitioned by itself: the file, or a case of a study")
 
@@ -431,5 +444,7 @@ TABLES = schemas(
     ScoredPairs,
     RecordContents,
     NightCounts,
+    GapPairs,
+    GapCounts,
     LedgerPairs,
 )

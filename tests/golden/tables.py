@@ -38,7 +38,7 @@ VARIABLE = "TILTMETER_GOLDEN"
 TOLERANCE, AGREEMENT = 1e-3, 1e-5
 """Of the size of a column, what a run may differ by from what is recorded, and two recordings from each other."""
 PLACES = ("cluster", "exports", "run_dir", "series", "store")
-ADDED = ("canonical", "gates")
+ADDED = ("canonical", "gates", "within")
 """Settings that came later, and are no part of what a run is known by where they are null or empty."""
 OF_MACHINES = ("plan",)
 """Jobs whose tables say what this machine would do."""
@@ -127,6 +127,11 @@ def _named(value: Any) -> Any:
     return re.sub(r"\d+$", "", Path(value).name) if isinstance(value, str) and "/" in value else value
 
 
+def _without_added(settings: dict[str, Any]) -> dict[str, Any]:
+    inner = {k: _without_added(v) if isinstance(v, dict) else v for k, v in settings.items()}
+    return {k: v for k, v in inner.items() if not (k in ADDED and not v)}
+
+
 def _tables(run_dir: Path) -> tuple[str, dict[str, dict[str, str]]] | None:
     """Job and settings of a run, and of its tables the marks by column; None of one that did not succeed."""
     record = json.loads((run_dir / "run.json").read_bytes())
@@ -135,7 +140,7 @@ def _tables(run_dir: Path) -> tuple[str, dict[str, dict[str, str]]] | None:
     settings = yaml.load((run_dir / "config.yaml").read_bytes(), yaml.CSafeLoader)
     # What goes to databases changes no table; what `corpus_export` exports are its tables.
     aside = [*PLACES, *(["export"] if record["job"] == "entity_resolution" else [])]
-    known = {k: v for k, v in settings.items() if k not in aside and not (k in ADDED and not v)}
+    known = _without_added({k: v for k, v in settings.items() if k not in aside})
     key = _checksum(json.dumps(_named(known), sort_keys=True))
     tables = {}
     for name in sorted(table for table, about in record["tables"].items() if about):

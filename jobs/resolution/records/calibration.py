@@ -52,7 +52,7 @@ class Calibrate(Work, unit=scores.VERSION, stage="judge scores", makes=[Reliabil
         method, fit = self.scorer.calibration, None
         if method:
             fit = scores.fit_calibration(known, method)
-            yield "pairs", _pairs(scored, fit, self.scorer.threshold)
+            yield "pairs", pairs_table(scored, fit, threshold=self.scorer.threshold)
             fitted = parts.filter(pl.col("part") != "judging")["record"]
             yield "fitted", pa.table({"record": fitted.to_arrow().cast(pa.string())})
         yield from tables_of(self._rows(judges, fit, known.scores.size), self.makes)
@@ -115,7 +115,7 @@ class TakeCalibration(Work, unit=f"taken_calibration/{scores.VERSION}", stage="j
         """``pairs`` beside their scores, and ``calibration``."""
         row = self.model.frame(Calibrations.table_name).filter(stage="calibrated")
         scored = pl.concat(pl.DataFrame(store.read(ref)) for ref in self.pairs)
-        yield "pairs", _pairs(scored, taken_calibration(row), self.threshold)
+        yield "pairs", pairs_table(scored, taken_calibration(row), threshold=self.threshold)
         yield Calibrations.table_name, row.to_arrow().cast(Calibrations.schema())
 
 
@@ -125,8 +125,11 @@ def taken_calibration(rows: pl.DataFrame) -> Calibration:
     return Calibration(row["parameters"], row["knots"], row["shift"])
 
 
-def _pairs(scored: pl.DataFrame, fit: Calibration, threshold: float) -> pa.Table:
-    pairs = scores.calibrated_pairs(scored, fit, threshold)
+def pairs_table(scored: pl.DataFrame, fit: Calibration | None = None, *, threshold: float) -> pa.Table:
+    """Scored pairs from a threshold on; with a calibration, their calibrated probabilities beside their scores."""
+    pairs = scored.filter(pl.col("match_probability") >= threshold)
+    if fit is not None:
+        pairs = scores.calibrated_pairs(scored, fit, threshold)
     kinds = pa.schema([(name, pa.string()) for name in ENDS] + [(name, pa.float64()) for name in pairs.columns[2:]])
     return pairs.to_arrow().cast(kinds)
 
@@ -139,6 +142,7 @@ def calibrated_scores(run: Resolution, scorer: RecordScorer) -> JoinScores:
     """
     files, method = run.sources.files, scorer.calibration
     # What becomes of scores changes none of them, unless it takes labels that the scorer would learn from.
+    scorer = replace(scorer, within=None)
     plain = replace(scorer, prior_factors=(0.5, 2.0))
     if "labelled" not in files and scorer.unlabelled is None:
         plain = replace(plain, calibration=None, calibration_share=0.25)

@@ -4,7 +4,7 @@ import json
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,16 +26,18 @@ from tiltmeter.operators.resolution.lineage import NOWHERE, inherited_ids
 from tiltmeter.operators.resolution.pairs import clean_pairs, weights_of
 from tiltmeter.operators.resolution.problem import Problem
 from tiltmeter.operators.resolution.records.calibration import CLIP, Calibration, calibrated_pairs
-from tiltmeter.operators.resolution.records.changes import prepared_of, score_changed
+from tiltmeter.operators.resolution.records.changes import pairs_with, prepared_of, score_given
 from tiltmeter.operators.resolution.records.columns import FILE, ID, ORIGIN, prepare, rules_of
 from tiltmeter.operators.resolution.records.comparison import BITS, DEGREES, IDS
+from tiltmeter.operators.resolution.records.gaps import find_gaps, score_gaps
 from tiltmeter.operators.resolution.records.scorer import Scorer
 from tiltmeter.operators.resolution.solvers import PACKINGS, linked_by
 from tiltmeter.storage.errors import Refusal
 
 _NAME, _NUM_NEAR, _NUM_MEMBERS = "The record", 3, 5
-_PAIR = [*IDS, "match_probability"]
-_TABLES = ("scorer", "record_contents", "clusters", "scored_pairs", "ledger_counts")
+_SHARE = "match_probability"
+_NO_PAIRS = pl.DataFrame(schema={**dict.fromkeys(IDS, pl.String), _SHARE: pl.Float64})
+_TABLES = ("scorer", "record_contents", "clusters", "scored_pairs", "gap_pairs", "ledger_counts")
 
 
 class ClosestPair(NamedTuple):
@@ -122,6 +124,8 @@ class StandingRecords:
         pairs: ``left, right, match_probability``, all scored ones.
         settings, threshold: by which components are solved.
         next_id: the first id that was not given.
+        most: records of a component, at most, within which all pairs are scored; None: those that rules propose.
+        gap_pairs: ``left, right, match_probability`` of those that no rule proposes, before any calibration.
         calibration: what makes probabilities of scores.
     """
 
@@ -133,6 +137,8 @@ class StandingRecords:
     settings: SolverSettings
     threshold: float | None
     next_id: int
+    most: int | None
+    gap_pairs: pl.DataFrame
     calibration: Calibration | None = None
 
     @classmethod
@@ -170,6 +176,8 @@ class StandingRecords:
             SolverSettings(config["solver"], config["missing"], config["time_limit"], used),
             config["threshold"],
             tables["ledger_counts"]["next_id"][0],
+            config["records"].get("within"),
+            tables.get("gap_pairs", _NO_PAIRS),
             fit,
         )
 
@@ -184,19 +192,18 @@ class StandingRecords:
         """
         new = self._prepared(record)
         name = new[ID][0]
-        raw = self.scorer if self.calibration is None else replace(self.scorer, threshold=0.0)
-        scored = score_changed(pl.concat([self.prepared, new]), raw, new[ID], *self.learnt)
-        if self.calibration is not None:
-            scored = calibrated_pairs(scored, self.calibration, self.scorer.threshold)
-        other = pl.when(pl.col(IDS[0]) == name).then(pl.col(IDS[1])).otherwise(pl.col(IDS[0]))
-        scored = scored.with_columns(pl.Series("weight", weights_of(scored[_PAIR[2]].to_numpy())), record=other)
-        least = -math.inf if self.threshold is None else self.threshold
-        scored = scored.filter(pl.col("weight") >= least).join(self.clusters, on="record", how="left")
+        every = pl.concat([self.prepared, new])
+        proposed = score_given(every, self.scorer, pairs_with(every, new[ID]), *self.learnt)
+        scored = self._of_record(name, self._taken(proposed))
         is_linked = pl.lit(linked_by(self.settings.solver) == "scored") | (pl.col("weight") > 0.0)
         touched = pl.col("component").is_in(scored.filter(is_linked)["component"].implode())
         both = [self.clusters.filter(touched), pl.DataFrame({"record": name})]
         records = pl.concat(both, how="diagonal").sort("record")
-        labels = self._solved(records["record"], scored.filter(touched).select(_PAIR))
+        ends = (pl.col(end).is_in(records["record"].implode()) for end in IDS)
+        pairs = pl.concat([self.pairs.filter(*ends), scored.filter(touched)], how="diagonal")
+        more = self._gaps(every.filter(pl.col(ID).is_in(records["record"].implode())), pairs)
+        scored = pl.concat([scored, self._of_record(name, more)], how="diagonal_relaxed")
+        labels = self._solved(records["record"], pl.concat([pairs, more], how="diagonal_relaxed"))
         later = inherited_ids(records["id"].fill_null(NOWHERE).to_numpy(), labels, self.next_id)
         records = records.with_columns(after=pl.Series(later[labels]))
         home = records.filter(record=name)["after"][0]
@@ -222,12 +229,31 @@ class StandingRecords:
             has_keys=any(all(new[key].is_not_null().all() for key in keys) for keys in rules_of(new)),
         )
 
-    def _solved(self, records: pl.Series, scored: pl.DataFrame) -> IntArray:
+    def _taken(self, scored: pl.DataFrame) -> pl.DataFrame:
+        """What is taken of scored pairs, with its probabilities."""
+        if self.calibration is None:
+            return scored.filter(pl.col(_SHARE) >= self.scorer.threshold)
+        return calibrated_pairs(scored, self.calibration, self.scorer.threshold)
+
+    def _gaps(self, prepared: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
+        """Pairs of some records that no rule proposes, as a run has them."""
+        if self.most is None:
+            return _NO_PAIRS
+        wanted = find_gaps(prepared, pairs, self.most, self.threshold).pairs
+        return self._taken(score_gaps(prepared, self.scorer, wanted, self.gap_pairs, self.learnt))
+
+    def _of_record(self, name: str, pairs: pl.DataFrame) -> pl.DataFrame:
+        """Of pairs, those of a new record: the weight of each, the other record, and where that is."""
+        other = pl.when(pl.col(IDS[0]) == name).then(pl.col(IDS[1])).otherwise(pl.col(IDS[0]))
+        mine = pairs.filter(pl.any_horizontal(pl.col(*IDS) == name))
+        mine = mine.with_columns(pl.Series("weight", weights_of(mine[_SHARE].to_numpy())), record=other)
+        least = -math.inf if self.threshold is None else self.threshold
+        return mine.filter(pl.col("weight") >= least).join(self.clusters, on="record", how="left")
+
+    def _solved(self, records: pl.Series, pairs: pl.DataFrame) -> IntArray:
         """``[records]``, the cluster of each."""
-        ends = (pl.col(end).is_in(records.implode()) for end in IDS)
-        pairs = pl.concat([self.pairs.filter(*ends), scored])
         left, right = (records.search_sorted(pairs[end]).to_numpy() for end in IDS)
-        clean = clean_pairs(left, right, weights_of(pairs[_PAIR[2]].to_numpy()), self.threshold)
+        clean = clean_pairs(left, right, weights_of(pairs[_SHARE].to_numpy()), self.threshold)
         numbers = clean.left.astype(np.int64), clean.right.astype(np.int64)
         problem = Problem(records.len(), *numbers, clean.weights, self.settings.missing)
         return solve_in_time(problem, None, self.settings)[0].labels
@@ -247,7 +273,7 @@ class StandingRecords:
             agreement = words.get((field, pair[f"{DEGREES}f{place}"]), "a value is missing")
             bits.append((field, agreement, pair[f"{BITS}f{place}"]))
         if "score" in pair:
-            p = np.clip([pair["score"], pair[_PAIR[2]]], CLIP, 1.0 - CLIP)
+            p = np.clip([pair["score"], pair[_SHARE]], CLIP, 1.0 - CLIP)
             bits.append(("calibration", str(self.scorer.calibration), float(np.diff(np.log2(p / (1.0 - p)))[0])))
         return ClosestPair(pair["record"], pair["match_probability"], bits)
 

@@ -26,7 +26,7 @@ from tiltmeter.jobs.resolution.tables import (
 from tiltmeter.jobs.runtime.table import tables_of
 from tiltmeter.jobs.runtime.work import Subject, Work
 from tiltmeter.operators.resolution.problem import Missing
-from tiltmeter.operators.resolution.records.changes import VERSION, contents, evidence, score_changed
+from tiltmeter.operators.resolution.records.changes import VERSION, contents, evidence, pairs_with, score_given
 from tiltmeter.operators.resolution.records.columns import count_blocks, prepare
 from tiltmeter.operators.resolution.records.comparison import IDS
 from tiltmeter.operators.resolution.records.scorer import Scorer
@@ -39,7 +39,7 @@ RECORDS = "records"
 """The graph of messy records."""
 LEARNT: Sequence[type[Agreements | TermFrequencies]] = (Agreements, TermFrequencies)
 """Tables of a scorer; the second only where a field has term frequencies."""
-_STANDING = ("scorer", "scored_pairs", "record_contents")
+_STANDING = ("scorer", "scored_pairs", "record_contents", "gap_pairs")
 _ELSEWHERE = {"train_share", "calibration_share", "num_labelled", "num_parts", "max_pairs"}
 """Settings on which no score depends once the scorer is there."""
 
@@ -166,28 +166,51 @@ class ScoreChanged(Work, unit=VERSION, stage="score records", makes=[ScoredPairs
     def tables(self, store: Store) -> Tables:
         """``scored_pairs``, as if all were scored, and ``night_counts``."""
         before, now = self.standing.frame("record_contents"), pl.DataFrame(store.read(self.contents))
-        same = ["record", "content"]
-        gone, there = before.join(now, on=same, how="anti")["record"], now.join(before, on=same, how="anti")["record"]
-        scored_before, touched = self.standing.frame("scored_pairs"), gone.implode()
-        kept = scored_before.filter(~pl.any_horizontal(pl.col(end).is_in(touched) for end in IDS))
+        gone, there = _changed(before, now), _changed(now, before)
+        kept = kept_pairs(self.standing, "scored_pairs", now)
         scorer, learnt = self.records.scorer, [pl.DataFrame(store.read(ref)) for ref in self.learnt]
         prepared = prepare(self.records.read(), scorer)
         count_blocks(prepared, scorer)
-        scored = score_changed(prepared, scorer, there, *learnt).select(kept.columns)
+        scored = score_given(prepared, scorer, pairs_with(prepared, there), *learnt).select(kept.columns)
+        scored = scored.filter(pl.col("match_probability") >= scorer.threshold)
         pairs = pl.concat([kept, scored]).sort(IDS)
         yield "scored_pairs", pairs.to_arrow().cast(ScoredPairs.schema())
-        num_changed = int(there.is_in(touched).sum())
+        num_changed = int(there.is_in(gone.implode()).sum())
         counts = NightCounts(
             num_records=now.height,
             num_new=there.len() - num_changed,
             num_changed=num_changed,
             num_removed=gone.len() - num_changed,
             num_kept=kept.height,
-            num_dropped=scored_before.height - kept.height,
+            num_dropped=self.standing.frame("scored_pairs").height - kept.height,
             num_scored=scored.height,
             share_scored=scored.height / max(pairs.height, 1),
         )
         yield from tables_of([counts], [NightCounts])
+
+
+def _changed(records: pl.DataFrame, others: pl.DataFrame) -> pl.Series:
+    """Records that are not among others, or are not the same there."""
+    return records.join(others, on=["record", "content"], how="anti")["record"]
+
+
+def kept_pairs(standing: Standing, name: str, now: pl.DataFrame) -> pl.DataFrame:
+    """Scored pairs of an earlier run without those of a record that is not there as it was.
+
+    Args:
+        name: of their table.
+        now: ``record_contents``.
+    """
+    gone = _changed(standing.frame("record_contents"), now).implode()
+    return standing.frame(name).filter(~pl.any_horizontal(pl.col(end).is_in(gone) for end in IDS))
+
+
+def standing_scores(run: Resolution) -> Standing:
+    """The tables of a previous run with the scorer that this one has published; none if there is no such run."""
+    standing = Standing.among(run.sources.files, "standing")
+    scorer = pl.concat(pl.DataFrame(run.runner.store.read(ref)) for ref in run.published[Scorers.table_name])
+    same = standing.standing and standing.frame("scorer")["digest"].equals(scorer["digest"])
+    return standing if same else Standing({})
 
 
 def score_night(
@@ -214,10 +237,8 @@ def score_night(
         learnt=learnt,
         training=training,
     )
-    kept, standing = run.do([keep], batch_size=None), Standing.among(run.sources.files, "standing")
-    scorer = pl.DataFrame(run.runner.store.read(kept.one(Scorers)))
-    if standing.standing and standing.frame("scorer")["digest"].equals(scorer["digest"]):
-        known = kept.one(RecordContents)
+    known = run.do([keep], batch_size=None).one(RecordContents)
+    if (standing := standing_scores(run)).standing:
         work = ScoreChanged(group=RECORDS, records=records, learnt=learnt, contents=known, standing=standing)
         return run.do([work], batch_size=None).refs(ScoredPairs)
     pairs = score_all()
@@ -246,7 +267,9 @@ class ExplainMoves(Work, unit=VERSION, stage="explain moves", makes=[LedgerPairs
         homes = earlier.join(later, on="record", how="full", coalesce=True)
         moves = pl.DataFrame(store.read(self.ledger)).filter(pl.col("event").is_in(["merged", "split"]))
         unlisted = 0.0 if self.missing == "forbid" else 0.5
-        rows = evidence(self.standing.frame("scored_pairs"), now, homes, moves.select("before", "after"), unlisted)
+        names = [name for name in ("scored_pairs", "gap_pairs") if name in self.standing.standing]
+        before = pl.concat(map(self.standing.frame, names))
+        rows = evidence(before, now, homes, moves.select("before", "after"), unlisted)
         yield "ledger_pairs", rows.select(pl.lit(RECORDS).alias("graph"), "*").to_arrow().cast(LedgerPairs.schema())
 
 
@@ -259,7 +282,7 @@ def explain_moves(run: Resolution, graphs: Mapping[str, Graph], previous: Previo
             missing=run.config.missing,
             previous=previous,
             standing=standing,
-            pairs=run.published[ScoredPairs.table_name],
+            pairs=[ref for name in ("scored_pairs", "gap_pairs") for ref in run.published.get(name, ())],
             clusters=graph["clusters"],
             ledger=graph["ledger"],
         )

@@ -11,8 +11,7 @@ from tiltmeter.jobs.resolution.partitions import partition
 from tiltmeter.jobs.resolution.previous import Previous
 from tiltmeter.jobs.resolution.tables import PriorSensitivity
 from tiltmeter.jobs.runtime.work import Work
-from tiltmeter.operators.resolution.lineage import moves
-from tiltmeter.operators.resolution.quality import metrics
+from tiltmeter.operators.resolution.lineage import VERSION, moves
 from tiltmeter.operators.resolution.records import calibration
 from tiltmeter.operators.resolution.records.calibration import with_odds
 from tiltmeter.storage.store.ledger import Store, TableRef
@@ -33,7 +32,7 @@ class ShiftPrior(Work, unit=f"shifted_prior/{calibration.VERSION}", stage="shift
         yield "pairs", pairs.set_column(pairs.schema.get_field_index("weight"), "weight", column)
 
 
-class ComparePriors(Work, unit=f"prior_sensitivity/1/{metrics.VERSION}", stage="compare", makes=[PriorSensitivity]):
+class ComparePriors(Work, unit=f"prior_sensitivity/2/{VERSION}", stage="compare", makes=[PriorSensitivity]):
     """How far the partitions of other priors are from that of the run, whose clusters come first."""
 
     graph: str
@@ -50,7 +49,7 @@ class ComparePriors(Work, unit=f"prior_sensitivity/1/{metrics.VERSION}", stage="
             row.num_clusters = int(after.max(initial=-1)) + 1
             if gold is not None and gold.null_count < len(gold):
                 known = np.flatnonzero(gold.is_valid())
-                row.f1_gold = metrics.partition_metrics(after[known], gold.drop_null().to_numpy()).f1
+                row.f1_gold = moves(gold.drop_null().to_numpy(), after[known]).f1
             yield row
 
 

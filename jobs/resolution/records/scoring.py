@@ -61,7 +61,7 @@ class MessyRecords(ReadRecords):
     @property
     def identity(self) -> Mapping[str, Any]:
         """Settings of every unit that is about them."""
-        scorer = {name: value for name, value in vars(self.scorer).items() if name != "model"}
+        scorer = {name: value for name, value in vars(self.scorer).items() if name not in ("model", "within")}
         return {"files": self.files, "scorer": scorer, "seed": self.seed}
 
     def read(self) -> pl.DataFrame:
@@ -161,16 +161,14 @@ def _by_threshold(rows: pl.DataFrame, known: pl.DataFrame) -> pl.DataFrame:
     """
     left, right = (rows.join(known, left_on=end, right_on="record", how="left", maintain_order="left") for end in ENDS)
     judged = rows.with_columns(left["cluster"], other=right["cluster"]).drop_nulls()
-    is_true, made = judged["cluster"] == judged["other"], []
+    is_true, p = (judged["cluster"] == judged["other"]).to_numpy(), judged["match_probability"].to_numpy()
     num_within = [_num_within(known, [*some]) for some in dict.fromkeys([("cluster",), tuple(known.columns[1:])])]
-    num_matches = num_within[0] - sum(num_within[1:])
-    for threshold in THRESHOLDS:
-        taken = judged["match_probability"] >= threshold
-        num_true, num_false = int((taken & is_true).sum()), int((taken & ~is_true).sum())
-        counts: dict[str, float | None] = {"threshold": threshold, "num_true": num_true, "num_false": num_false}
-        precision = num_true / (num_true + num_false) if num_true + num_false else None
-        made.append(counts | {"precision": precision, "recall": num_true / num_matches if num_matches else None})
-    return pl.DataFrame(made, infer_schema_length=None)
+    counts = [(float((is_true & (p >= one)).sum()), float((p >= one).sum())) for one in THRESHOLDS]
+    num_true, num = (pl.Series(values, dtype=pl.Float64) for values in zip(*counts, strict=True))
+    shares = {"precision": num_true / num, "recall": num_true / (num_within[0] - sum(num_within[1:]))}
+    return pl.DataFrame(
+        {"threshold": THRESHOLDS, "num_true": num_true, "num_false": num - num_true, **shares}
+    ).fill_nan(None)
 
 
 def _num_within(known: pl.DataFrame, names: list[str]) -> int:

@@ -1,22 +1,31 @@
-"""Sections of the page on messy records: which pairs are looked at, what agreements mean, what a threshold does."""
+"""Sections of the page on messy records, and on what has become of records and clusters since the previous run."""
 
 import math
 from collections.abc import Iterable, Iterator
 
 import polars as pl
 
-from tiltmeter.jobs.report.grids import Column, small
-from tiltmeter.jobs.report.html.elements import Block, Bullets, Chart, Paragraph
+from tiltmeter.jobs.report.grids import Column, Row, count, grid, small
+from tiltmeter.jobs.report.html.elements import Block, Bullets, Chart, Grid, Paragraph
 from tiltmeter.jobs.report.plots import style
 from tiltmeter.jobs.report.plots.bars import bars
 from tiltmeter.jobs.report.plots.curves import curves
 from tiltmeter.jobs.report.plots.style import Look
 from tiltmeter.jobs.report.views import Show
-from tiltmeter.jobs.report.wording import number, percent, plural, quoted
+from tiltmeter.jobs.report.wording import listed, number, percent, plural, quoted
 from tiltmeter.jobs.resolution.config import RecordScorer
 from tiltmeter.jobs.resolution.extracts import Extracts
-from tiltmeter.jobs.resolution.tables import Agreements, Blocking
+from tiltmeter.jobs.resolution.tables import (
+    Agreements,
+    Blocking,
+    GapCounts,
+    Ledger,
+    LedgerCounts,
+    LedgerPairs,
+    MovedRecords,
+)
 from tiltmeter.jobs.runtime.published import Frames
+from tiltmeter.jobs.runtime.table import Table
 
 _HALF = (0.35, 0.65)
 _MATCHES = (0.01, 0.99)
@@ -24,7 +33,13 @@ _MATCHES = (0.01, 0.99)
 _MOST_BITS, _MOST_RATIO, _LEAST_SHARE = 0.01, 2.0, 0.05
 """Divergence of the model for two fields, and ratio of a session's m to another's, from which on the page says so; of m
 only where the larger is no smaller than a share."""
+_EVENTS, _NUM_SHOWN, _IDS = ("merged", "split", "vanished", "new", "kept"), 20, "before=id_before after=id_after"
 _LOOKS = dict(zip(("matches", "others", "precision", "recall"), map(Look, (style.MALE, style.FEMALE) * 2), strict=True))
+_GAPS = Show(
+    GapCounts,
+    "Within components of positive pairs, those that no rule proposes were scored too, so that clusters rest on all.",
+    "most num_pairs num_positive num_kept num_large num_left",
+)
 
 
 def record_parts(extracts: Extracts) -> dict[str, tuple[str, Iterable[Block]]]:
@@ -34,7 +49,7 @@ def record_parts(extracts: Extracts) -> dict[str, tuple[str, Iterable[Block]]]:
         return {}
     most = "Pairs that each rule proposes, counted before they are made; a rule's block is the records of one key."
     return {
-        "blocking": ("Which pairs are looked at", _blocking(frames, most)),
+        "blocking": ("Which pairs are looked at", [*_blocking(frames, most), *_GAPS.blocks(frames)]),
         "learning": ("What agreements mean", _learning(frames, scorer, int(extracts.counts["num_records"][0]))),
         "thresholds": ("What a threshold does", _thresholds(frames)),
     }
@@ -135,3 +150,64 @@ def _thresholds(frames: Frames) -> Iterator[Block]:
             "scorer did not learn from; recall is of all pairs within these, proposed or not."
         )
         yield Chart("Curves of precision and recall by the threshold.", caption, {"": figure})
+
+
+# --- since the previous run -----------------------------------------------------------------------------------------
+
+
+def since_previous(extracts: Extracts) -> Iterator[Block]:
+    """What went where, the largest first, and all counts; of messy records, which changed and what was scored."""
+    if extracts.ledger_counts.is_empty():
+        return
+    yield Paragraph(
+        "A cluster keeps its id where most of its records are: overlaps of clusters are looked at from the largest. A "
+        "component is taken over if its records, their pairs and constraints, and the solver are what they were."
+    )
+    changed = extracts.ledger.filter((pl.col("event") != "kept") | (pl.col("num_before") != pl.col("num_after")))
+    rank = pl.col("event").replace_strict({event: rank for rank, event in enumerate(_EVENTS)}, return_dtype=pl.Int64)
+    order: list[pl.Expr | str] = [rank, -pl.col("num_records"), "before", "after"]
+    chosen = changed.sort(*order).group_by("event", maintain_order=True).head(_NUM_SHOWN // len(_EVENTS))
+    if (rows := chosen.collect(engine="streaming").sort(*order)).height:
+        num, caption = _num(changed), "Clusters that changed: their records went from one id to another."
+        rest = f" Shown: {rows.height} of {num:,}; the others are in the table ledger." if num > rows.height else ""
+        columns = f"event {_IDS} num_records num_before=records_before num_after=records_after"
+        yield Show(Ledger, caption + rest, columns).grid(rows)
+    first = extracts.moved_records.head(_NUM_SHOWN).collect()
+    if first.height:
+        rest = "" if first.height < _NUM_SHOWN else " The first of them; all are in the table moved_records."
+        caption = f"{plural(_num(extracts.moved_records), 'record')} moved to a cluster of another id.{rest}"
+        yield Show(MovedRecords, caption, f"record {_IDS} event").grid(first)
+    yield from _night(extracts)
+    yield sums(
+        LedgerCounts, "All clusters and components.", extracts.ledger_counts.drop("graph").sum().row(0, named=True)
+    )
+
+
+def sums(table: type[Table], caption: str, counts: Row) -> Grid:
+    """What each count of a table says, and how much it is."""
+    rows = [{"what": one.sentence, "num": counts[one.name]} for one in table.columns if one.name.startswith("num_")]
+    return grid(caption, rows, "what", count("num", "how many"))
+
+
+def _num(rows: pl.LazyFrame) -> int:
+    return int(rows.select(pl.len()).collect().item())
+
+
+def _night(extracts: Extracts) -> Iterator[Block]:
+    """Which records changed, what was scored, and the pairs behind clusters that merged or split."""
+    for row in extracts.night.to_dicts():
+        nums = (f"{row[f'num_{event}']:,} {event}" for event in ("new", "changed", "removed"))
+        pairs = plural(row["num_scored"] + row["num_kept"], "scored pair")
+        yield Paragraph(
+            f"Of the records, {listed(list(nums))}. Their pairs alone were scored: {row['num_scored']:,} of {pairs} "
+            f"({percent(row['share_scored'])}); the others are those of the previous run, by the same scorer."
+        )
+    if extracts.scorer and extracts.night.is_empty():
+        yield Paragraph("All pairs were scored: the previous run has another scorer, or no table of scored pairs.")
+    if (behind := extracts.ledger_pairs.sort("before", "after", "rank").collect()).height:
+        caption = (
+            "Clusters that merged or split, and the pairs behind each: those whose match probability changed most, a "
+            "dash where the pair is not scored."
+        )
+        columns = f"{_IDS} left=record right probability_before match_probability"
+        yield Show(LedgerPairs, caption, columns, most=_NUM_SHOWN).grid(behind)

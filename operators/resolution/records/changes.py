@@ -51,31 +51,29 @@ def pairs_with(prepared: pl.DataFrame, changed: pl.Series) -> pl.DataFrame:
     return pl.concat(frames).select(low.alias(IDS[0]), high.alias(IDS[1])).unique().sort(IDS)
 
 
-def score_changed(
+def score_given(
     prepared: pl.DataFrame,
     config: Scorer,
-    changed: pl.Series,
+    pairs: pl.DataFrame,
     trained: pl.DataFrame,
     frequencies: pl.DataFrame = NO_FREQUENCIES,
 ) -> pl.DataFrame:
-    """What :func:`.scoring.score_pairs` has of the pairs with a record that changed, to the last bit.
+    """What :func:`.scoring.score_pairs` has of some pairs, to the last bit, without its threshold.
 
     Args:
         prepared: all records.
-        changed: ids of those that changed or are new.
+        pairs: ``left, right``, whether a rule proposes them or not.
         trained, frequencies: as of :func:`.scoring.score_pairs`.
 
     Returns:
         Besides, the degree to which each field agrees and what that speaks for a match in bits, ``gamma_f0, mw_f0``.
     """
-    pairs = pairs_with(prepared, changed)
     if pairs.is_empty():
         return pairs.with_columns(pl.lit(0.0).alias(_SHARE))
     ends = pl.concat([pairs[end] for end in IDS]).unique()
     some, fields = prepared.filter(pl.col(ID).is_in(ends.implode())), list(config.fields.values())
     model = model_of(trained, config, frequencies)
-    scored = comparison.score(some, fields, model, pairs=pairs, with_degrees=True)
-    return scored.filter(pl.col(_SHARE) >= config.threshold)
+    return comparison.score(some, fields, model, pairs=pairs, with_degrees=True)
 
 
 def evidence(

@@ -1,6 +1,7 @@
 """Records as the scorer reads them: an id, the fields, and the keys by which pairs are proposed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from itertools import chain, combinations, groupby
 
 import polars as pl
@@ -38,19 +39,20 @@ def prepare(records: pl.DataFrame, config: Scorer) -> pl.DataFrame:
             "set records.id, records.fields and records.blocking"
         )
     ids = _ids(records[config.id], "" if FILE not in records.columns else ", of one file or of both")
+    text = cache(lambda name: _text(records[name]))
     columns = [pl.Series(ID, ids), *([records[FILE].alias(ORIGIN)] if FILE in records.columns else [])]
     for number, (name, field) in enumerate(config.fields.items()):
-        values = _values(records[name], field, f"f{number}", ids)
-        columns += values if field.other is None else _two(values, records[field.other], field, ids)
-    columns += _keys(records, config.blocking, BLOCKING)
+        values = _values(records[name], text, field, f"f{number}", ids)
+        columns += values if field.other is None else _two(values, text(field.other), field, ids)
+    columns += _keys(text, config.blocking, BLOCKING)
     if config.unlabelled is not None:
-        columns += _keys(records, config.sessions, SESSIONS) + _keys(records, config.unlabelled.rules, DETERMINISTIC)
+        columns += _keys(text, config.sessions, SESSIONS) + _keys(text, config.unlabelled.rules, DETERMINISTIC)
     return pl.DataFrame(columns).sort(ID)
 
 
-def _keys(records: pl.DataFrame, rules: Sequence[Mapping[str, int | None]], letter: str) -> list[pl.Series]:
+def _keys(text: Callable[[str], pl.Series], rules: Sequence[Mapping[str, int | None]], letter: str) -> list[pl.Series]:
     return [
-        _text(records[name]).str.head(length or 2**31).alias(f"{letter}{number}_{place}")
+        text(name).str.head(length or 2**31).alias(f"{letter}{number}_{place}")
         for number, rule in enumerate(rules)
         for place, (name, length) in enumerate(rule.items())
     ]
@@ -73,10 +75,12 @@ def _text(column: pl.Series) -> pl.Series:
     return text.str.replace_all(r"\s+", " ").str.strip_chars().replace("", None)
 
 
-def _values(column: pl.Series, field: ComparedField, name: str, ids: pl.Series) -> list[pl.Series]:
+def _values(
+    column: pl.Series, read: Callable[[str], pl.Series], field: ComparedField, name: str, ids: pl.Series
+) -> list[pl.Series]:
     if field.kind in LISTS:
         return [(_elements(column) if field.kind == "array" else _vectors(column, ids)).alias(name)]
-    text = _text(column).alias(name)
+    text = read(column.name).alias(name)
     match field.kind:
         case "string":
             return [text, text.str.split(" ").list.unique(maintain_order=True).alias(f"{name}{WORDS}")]
@@ -84,8 +88,8 @@ def _values(column: pl.Series, field: ComparedField, name: str, ids: pl.Series) 
             return [_all_read(text, _numbers(text), column.name, "a number", ids)]
         case "date" | "date_of_birth":
             days = text.str.head(10).str.to_date("%Y-%m-%d", strict=False)
-            read = _all_read(text, days, column.name, "a date such as 2021-12-31", ids)
-            return [read if field.kind == "date_of_birth" else read.to_physical().cast(pl.Float64)]
+            known = _all_read(text, days, column.name, "a date such as 2021-12-31", ids)
+            return [known if field.kind == "date_of_birth" else known.to_physical().cast(pl.Float64)]
         case "postcode":
             return [text.str.replace_all(" ", "").str.replace(_BRITISH, "$1 $2")]
         case "distance":
@@ -94,11 +98,11 @@ def _values(column: pl.Series, field: ComparedField, name: str, ids: pl.Series) 
             return [text]
 
 
-def _two(values: list[pl.Series], column: pl.Series, field: ComparedField, ids: pl.Series) -> list[pl.Series]:
+def _two(values: list[pl.Series], text: pl.Series, field: ComparedField, ids: pl.Series) -> list[pl.Series]:
     """The values of a field with those of its other column."""
-    name, text = f"{values[0].name}{OTHER}", _text(column)
+    name = f"{values[0].name}{OTHER}"
     if field.kind == "distance":
-        text = _angles(text, column.name, _DEGREES[1], ids)
+        text = _angles(text, text.name, _DEGREES[1], ids)
     return [*values, text.alias(name)]
 
 

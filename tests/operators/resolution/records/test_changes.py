@@ -7,7 +7,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from tests.fixtures.people import BLOCKING, FIELDS, frame, made, next_night
-from tiltmeter.operators.resolution.records.changes import contents, evidence, pairs_with, prepared_of, score_changed
+from tiltmeter.operators.resolution.records.changes import contents, evidence, pairs_with, prepared_of, score_given
 from tiltmeter.operators.resolution.records.columns import prepare
 from tiltmeter.operators.resolution.records.comparison import IDS
 from tiltmeter.operators.resolution.records.labelled_pairs import draw_labelled
@@ -39,7 +39,9 @@ def test_pairs_that_stay_and_pairs_of_changed_records_are_those_of_all_records_t
         gone, there = (one.join(other, on=one.columns, how="anti")["record"] for one, other in (known, known[::-1]))
         assert 0 < gone.is_in(there.implode()).sum() < min(gone.len(), there.len())
         kept = pairs.filter(~pl.any_horizontal(pl.col(end).is_in(gone.implode()) for end in IDS))
-        scored = score_changed(prepare(now, CONFIG), CONFIG, there, *learnt)
+        prepared = prepare(now, CONFIG)
+        scored = score_given(prepared, CONFIG, pairs_with(prepared, there), *learnt)
+        scored = scored.filter(pl.col("match_probability") >= CONFIG.threshold)
         assert 0 < scored.height < kept.height
         pairs = pl.concat([kept, scored.select(kept.columns)]).sort(IDS)
         cold = score_pairs(now, learnt[0], CONFIG, 0, learnt[1])
@@ -60,7 +62,8 @@ def test_nothing_is_scored_where_nothing_changed_or_no_key_is_shared(nights):
     lone = pl.DataFrame({"id": "lone", "name": "q", "phone": None, "city": None, "born": None})
     every = prepare(pl.concat([records[0], lone.cast(pl.String)]), CONFIG)
     for changed in ([], ["lone"]):
-        assert score_changed(every, CONFIG, pl.Series(changed, dtype=pl.String), *learnt).is_empty()
+        pairs = pairs_with(every, pl.Series(changed, dtype=pl.String))
+        assert score_given(every, CONFIG, pairs, *learnt).is_empty()
 
 
 def test_contents_give_back_all_that_the_scorer_reads():
