@@ -71,6 +71,9 @@ def _read(name: str, setting: str, files: Sequence[FoundFile], logs: Logs, *, wh
     if len(formats := {log.format: file for log, file in zip(read, files, strict=True)}) > 1:
         kinds = ", ".join(f"{kind} ({file.redacted['name']})" for kind, file in formats.items())
         raise InputError(f"{setting}: has files of several formats: {kinds}; give a system files of one")
+    for column in ("repeat", "task"):
+        if getattr(logs, column) and read[0].is_run:
+            raise InputError(f"logs.{column}: logs of {read[0].format} tell it themselves ({setting}); leave it out")
     of_file = [
         log.rows.with_columns(pl.col("repeat").fill_null("").hash(number if log.is_run else 0))
         for number, log in enumerate(read)

@@ -108,6 +108,12 @@ def test_the_score_after_an_edit_counts_and_that_it_was_edited_is_said():
         assert table["num_edited"].to_list() == [num and 0, num]
 
 
+def test_samples_of_one_epoch_are_chosen():
+    [pair], _ = found(INSPECT / "small/0.3.285.eval", INSPECT / "large", score="judge", only={"epoch": "1"})
+    first, second = ({item: side[0] for item, side in ANSWERS[name].items()} for name in ("small", "large"))
+    assert items_of(pair) == by_hand(first, second)
+
+
 def test_a_sample_that_two_logs_of_a_run_have_counts_once(tmp_path):
     """As where a run is tried again, whose new log has the samples of the old one that had ended."""
     for name in ("small", "died"):
@@ -412,6 +418,18 @@ def test_the_page_shows_what_the_logs_hold():
             "list.jsonl",
             {},
             r"list.jsonl: f1 is \[1, ?0\.?0?\], which is no number; choose others by logs.score: acc",
+        ),
+        (
+            "i",
+            "i",
+            {"repeat": "epoch"},
+            r"logs.repeat: logs of Inspect tell it themselves \(logs.first\); leave it out",
+        ),
+        (
+            "h",
+            "h",
+            {"task": "doc.family"},
+            r"logs.task: logs of lm-eval tell it themselves \(logs.first\); leave it out",
         ),
         (
             "versions",
