@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from tiltmeter.jobs.runtime.wording import plural, verb
+from tiltmeter.jobs.runtime.wording import listed, plural, verb
 from tiltmeter.jobs.upkeep.compare.log_settings import Logs
 from tiltmeter.storage.corpora.sources import FoundFile, find_files
 from tiltmeter.storage.errors import InputError, choices
@@ -50,10 +50,15 @@ def read_system(name: str, paths: Sequence[str], logs: Logs) -> System:
             versions of a task, or an item has several scores.
     """
     setting = f"logs.{name}" if name in ("first", "second") else f"logs.others.{name}"
-    candidates = find_files(paths, setting)
-    if not (files := [file for file in candidates if file.is_named or is_log(file.uri)]):
+    files = [
+        file
+        for path in paths
+        for file in find_files([path], setting)
+        if file.is_named or "*" in path or is_log(file.uri)
+    ]
+    if not files:
         raise InputError(
-            f"{setting}: none of the {plural(len(candidates), 'file')} of {paths[0]} is a log; name it itself"
+            f"{setting}: no file of {listed(paths)} is a log by its ending; name it itself, or by a wildcard"
         )
     return _read(name, setting, files, logs)
 

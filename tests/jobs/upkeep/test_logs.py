@@ -177,6 +177,13 @@ def test_files_of_a_task_are_runs_and_filters_are_scores_of_their_own(tmp_path):
     assert table.filter(system="first", score="acc")["num_repeats"].to_list() == [12]
 
 
+def test_what_a_wildcard_finds_is_read_whatever_it_ends_in(tmp_path):
+    write_scores(tmp_path, a=[0, 1])
+    (tmp_path / "a.csv").rename(tmp_path / "a.scores")
+    [pair], _ = found(tmp_path / "*.scores", tmp_path / "a.scores")
+    assert pair.items["first"].to_list() == [0, 1]
+
+
 @pytest.mark.parametrize(
     ("settings", "scores"),
     [
@@ -380,7 +387,7 @@ def test_the_page_shows_what_the_logs_hold():
             r"logs.match=content: the logs do not tell what items say; set logs.ma",
         ),
         ("empty", "a.csv", {}, r"logs.first=\S+: there is no file"),
-        ("notes", "a.csv", {}, r"logs.first: none of the 1 file of \S+notes is a log; name it itself"),
+        ("notes", "a.csv", {}, r"logs.first: no file of \S+notes is a log by its ending; name it itself, or"),
         ("mixed", "a.csv", {}, r"logs.first: has files of several formats: table \(\S+a.csv\), Inspect \(\S+b.eval\)"),
         (
             "twice.csv",
