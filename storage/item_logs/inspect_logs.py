@@ -77,7 +77,12 @@ def _log(log: Any, samples: Iterable[Any], where: str, wanted: ScoreColumns) -> 
         read = [sample for sample in samples if isinstance(sample, dict) and {"id", "epoch"} <= sample.keys()]
         # Of a sample that was written again, as after an edit, the later one counts.
         kept = {(json.dumps(sample["id"]), sample["epoch"]): sample for sample in read}
-        rows, known = _rows(list(kept.values()), log["eval"], where, wanted)
+        chosen = [
+            sample
+            for sample in kept.values()
+            if all(label_in(value_in(sample, path)) == value for path, value in wanted.only.items())
+        ]
+        rows, known = _rows(chosen, log["eval"], where, wanted)
     except (AttributeError, TypeError, UnicodeError, pl.exceptions.PolarsError) as error:
         raise InputError(f"{where}: a sample is not as Inspect writes it: {error}") from error
     return ScoreLog(
@@ -97,7 +102,7 @@ def _rows(
     known = dict.fromkeys(score for values in scored for score in values)
     chosen = [score for score in known if wanted.takes(score)]
     if not known:
-        raise InputError(f"{where} has no scores: all of its {len(samples):,} samples ended without one")
+        raise InputError(f"{where} has no scores in the {len(samples):,} samples that logs.only leaves of it")
     rows, task_name, cluster = [], _task(task), f"metadata.{wanted.cluster}"
     for sample, values in zip(samples, scored, strict=True):
         none = "error" if sample.get("error") else "limit" if sample.get("limit") else "no score"

@@ -161,7 +161,7 @@ def rewritten(path, change):
     [
         (lambda log: log.update(version=3), r"a.json is of version 3 of Inspect's logs; up to 2 can be read"),
         (lambda log: log.pop("eval"), r"a.json is no log of Inspect: it has no version, or does not say what was eva"),
-        (lambda log: log.update(samples=[]), r"a.json has no scores: all of its 0 samples ended without one"),
+        (lambda log: log.update(samples=[]), r"a.json has no scores in the 0 samples that logs.only leaves of it"),
         (lambda log: log["samples"][0].update(scores={}), None),
         (lambda log: log["samples"][0].update(scores=[1]), r"a.json: a sample is not as Inspect writes it"),
         (lambda log: log["samples"][0].update(input=[3]), r"a.json: a sample is not as Inspect writes it"),

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from tiltmeter.jobs.runtime.wording import plural, verb
+from tiltmeter.jobs.runtime.wording import listed, plural, verb
 from tiltmeter.jobs.upkeep.compare.log_settings import Logs
 from tiltmeter.storage.corpora.sources import FoundFile, find_files
 from tiltmeter.storage.errors import InputError, choices
@@ -50,10 +50,15 @@ def read_system(name: str, paths: Sequence[str], logs: Logs) -> System:
             versions of a task, or an item has several scores.
     """
     setting = f"logs.{name}" if name in ("first", "second") else f"logs.others.{name}"
-    candidates = find_files(paths, setting)
-    if not (files := [file for file in candidates if file.is_named or is_log(file.uri)]):
+    files = [
+        file
+        for path in paths
+        for file in find_files([path], setting)
+        if file.is_named or "*" in path or is_log(file.uri)
+    ]
+    if not files:
         raise InputError(
-            f"{setting}: none of the {plural(len(candidates), 'file')} of {paths[0]} is a log; name it itself"
+            f"{setting}: no file of {listed(paths)} is a log by its ending; name it itself, or by a wildcard"
         )
     return _read(name, setting, files, logs)
 
@@ -71,6 +76,9 @@ def _read(name: str, setting: str, files: Sequence[FoundFile], logs: Logs, *, wh
     if len(formats := {log.format: file for log, file in zip(read, files, strict=True)}) > 1:
         kinds = ", ".join(f"{kind} ({file.redacted['name']})" for kind, file in formats.items())
         raise InputError(f"{setting}: has files of several formats: {kinds}; give a system files of one")
+    for column in ("repeat", "task"):
+        if getattr(logs, column) and read[0].is_run:
+            raise InputError(f"logs.{column}: logs of {read[0].format} tell it themselves ({setting}); leave it out")
     of_file = [
         log.rows.with_columns(pl.col("repeat").fill_null("").hash(number if log.is_run else 0))
         for number, log in enumerate(read)

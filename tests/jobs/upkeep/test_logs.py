@@ -109,6 +109,12 @@ def test_the_score_after_an_edit_counts_and_that_it_was_edited_is_said():
         assert table["num_edited"].to_list() == [num and 0, num]
 
 
+def test_samples_of_one_epoch_are_chosen():
+    [pair], _ = found(INSPECT / "small/0.3.285.eval", INSPECT / "large", score="judge", only={"epoch": "1"})
+    first, second = ({item: side[0] for item, side in ANSWERS[name].items()} for name in ("small", "large"))
+    assert items_of(pair) == by_hand(first, second)
+
+
 def test_a_sample_that_two_logs_of_a_run_have_counts_once(tmp_path):
     """As where a run is tried again, whose new log has the samples of the old one that had ended."""
     for name in ("small", "died"):
@@ -170,6 +176,13 @@ def test_files_of_a_task_are_runs_and_filters_are_scores_of_their_own(tmp_path):
         "exact_match,loose": 1.0,
     }
     assert table.filter(system="first", score="acc")["num_repeats"].to_list() == [12]
+
+
+def test_what_a_wildcard_finds_is_read_whatever_it_ends_in(tmp_path):
+    write_scores(tmp_path, a=[0, 1])
+    (tmp_path / "a.csv").rename(tmp_path / "a.scores")
+    [pair], _ = found(tmp_path / "*.scores", tmp_path / "a.scores")
+    assert pair.items["first"].to_list() == [0, 1]
 
 
 @pytest.mark.parametrize(
@@ -375,7 +388,7 @@ def test_the_page_shows_what_the_logs_hold():
             r"logs.match=content: the logs do not tell what items say; set logs.ma",
         ),
         ("empty", "a.csv", {}, r"logs.first=\S+: there is no file"),
-        ("notes", "a.csv", {}, r"logs.first: none of the 1 file of \S+notes is a log; name it itself"),
+        ("notes", "a.csv", {}, r"logs.first: no file of \S+notes is a log by its ending; name it itself, or"),
         ("mixed", "a.csv", {}, r"logs.first: has files of several formats: table \(\S+a.csv\), Inspect \(\S+b.eval\)"),
         (
             "twice.csv",
@@ -413,6 +426,18 @@ def test_the_page_shows_what_the_logs_hold():
             "list.jsonl",
             {},
             r"list.jsonl: f1 is \[1, ?0\.?0?\], which is no number; choose others by logs.score: acc",
+        ),
+        (
+            "i",
+            "i",
+            {"repeat": "epoch"},
+            r"logs.repeat: logs of Inspect tell it themselves \(logs.first\); leave it out",
+        ),
+        (
+            "h",
+            "h",
+            {"task": "doc.family"},
+            r"logs.task: logs of lm-eval tell it themselves \(logs.first\); leave it out",
         ),
         (
             "versions",
