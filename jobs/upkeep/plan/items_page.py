@@ -11,8 +11,8 @@ from tiltmeter.jobs.report.views import Show
 from tiltmeter.jobs.report.wording import number, percent, plural
 from tiltmeter.jobs.upkeep.plan.tables import PlanItems
 
-_MOST = 8
-"""Systems and tasks with sentences; the others are in the grid."""
+_MOST = 3
+"""Tasks or correlations with sentences, the last, as the mean of tasks is; the others are in the grid."""
 
 _NIGHTLY = 0.95
 """Of equal systems, that a gate of every nightly run has to pass."""
@@ -30,7 +30,7 @@ def page_of_items(plan: pl.DataFrame) -> Body:
     names = " ".join(name for name in _KEYS if plan[name].n_unique() > 1)
     groups = plan.filter(pl.col("is_planned").fill_null(True)).partition_by(_KEYS, maintain_order=True)
     table = Show(PlanItems, "As many items as are planned, and others.", f"{names} {_COLUMNS}", most=200)
-    findings = Bullets([sentence for group in groups[:_MOST] for sentence in _findings(group)])
+    findings = Bullets([sentence for group in groups[-_MOST:] for sentence in _findings(group)])
     bases = [f"Standard errors come from {basis}." for basis in plan["basis"].drop_nulls().unique(maintain_order=True)]
     question = Paragraph("Which difference of two systems would so many items and repeats show?")
     return Body(
@@ -57,7 +57,8 @@ def _findings(rows: pl.DataFrame) -> Iterator[str]:
     if (rate := many["pass_rate"]) is not None:
         wanted, repeats = number(many["wanted"], 3), plural(many["num_repeats"], "repeat")
         needed = f"{plural(many['items_wanted'], 'item')} find it in 4 of 5 cases"
-        yield f"{start}: {wanted} is found with a chance of {percent(many['power'], 0)} by {repeats}; {needed}."
+        chance = percent(many["power"], 0)
+        yield f"{start}: with {repeats} a difference of {wanted} is found with a chance of {chance}; {needed}."
         nightly = "" if rate >= _NIGHTLY else ", under 95%: a gate of every nightly run would fail by itself"
         yield (
             f"{start}: with {wanted} as the margin, equal systems pass a test of non-inferiority in "
