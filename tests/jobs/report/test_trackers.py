@@ -12,7 +12,7 @@ import pytest
 from tiltmeter.jobs.report.trackers import check_trackers, sent_of
 from tiltmeter.jobs.runtime.config import ConfigError, Exports
 from tiltmeter.storage.errors import WorkFailed
-from tiltmeter.storage.store.runs import opened
+from tiltmeter.storage.store.runs import RunDirectory, opened
 from tiltmeter.storage.store.tables import column
 
 SIDES = {"target_x": ["rose", "tulip"], "target_y": ["ant", "wasp"]}
@@ -44,6 +44,14 @@ def numbers_of(run):
     """The one headline number of the run, and the ends of its interval, by the table."""
     [row] = run.table("associations").to_pylist()
     return {f"associations/score{ending}": row[f"score{ending}"] for ending in ("", "_low", "_high")}
+
+
+def test_of_a_run_the_headline_number_is_sent_with_its_interval_and_the_files(tested, tmp_path):
+    run = tested(f"run_dir={tmp_path}/run")
+    sent = sent_of(RunDirectory(run.path, run.record, run.record["tables"]), {})
+    assert sent.metrics == pytest.approx(numbers_of(run))
+    assert {path.name for path in sent.files} >= FILES
+    assert sent.headline == run.record["headline"]
 
 
 def test_a_run_is_an_mlflow_run_in_a_folder(tested, tmp_path):
