@@ -45,7 +45,7 @@ def test_evidence_by_hand_and_night_by_night():
         last = float(evidence(np.log([value]), last)[0])
         assert last == pytest.approx(all_at_once)
     assert evidence(np.array([[1e5, 1e5], [-1e5, 0.0]]))[:, 1].tolist() == [
-        1e300,
+        1e150,
         1.0,
     ]  # neither overflows nor is undefined
 
