@@ -124,4 +124,5 @@ def _remarks(row: Row) -> Iterator[str]:
     if not _is_known(row) and row["smallest_detectable"] is not None:
         yield f"A true difference of {number(row['smallest_detectable'], 3)} would be found in 4 of 5 cases."
     if row["noise_share"] is not None:
-        yield f"{percent(row['noise_share'], 0)} of the variance goes away with more repeats, the rest with more items."
+        rest = ", the rest with more items" if row["noise_share"] < 1.0 else ""
+        yield f"{percent(row['noise_share'], 0)} of the variance goes away with more repeats{rest}."

@@ -9,7 +9,7 @@ from tiltmeter.jobs.runtime.table import Estimate
 from tiltmeter.jobs.runtime.wording import plural
 from tiltmeter.jobs.upkeep.compare.gates import Gate, Gates
 from tiltmeter.jobs.upkeep.compare.pairs import Pair
-from tiltmeter.operators.compute.arrays import FloatArray
+from tiltmeter.operators.compute.arrays import FloatArray, IntArray
 from tiltmeter.operators.statistics.gates.e_detector import evidence, log_e_values, nights_to_alarm, stake
 from tiltmeter.operators.statistics.gates.halves import halves, num_right, swapped
 from tiltmeter.operators.statistics.gates.margins import margin_p, too_few
@@ -120,15 +120,21 @@ class Night:
         rng = np.random.default_rng(int(row.items[:8], 16))
         repeats = items["first_repeats"].to_numpy()
         right = num_right(self.first, items["first_variance"].to_numpy(), repeats)
-        if right is None:
-            sums, source = swapped(self.sums, num, rng), "swaps of both labels, which tell of symmetry alone"
-        else:
-            sums, source = self.units.sums(halves(right, repeats, num, rng)), "halves of the first system's repeats"
+        is_halved, of_first = right is not None, "halves of the first system's repeats"
+        sums = self.units.sums(halves(right, repeats, num, rng)) if right is not None else self.sums[None]
         if gate.margin is not None:
+            sums = sums if is_halved else swapped(self.sums, num, rng)
+            source = of_first if is_halved else "swaps of both labels, which tell of symmetry alone"
             return float((self._p(sums) > row.level).mean()), f"decisions that are no pass, on {num:,} {source}"
-        nights = Nights(self._p(sums), self._log_e(sums, self._stake()))
-        share = share_of_years(gate.judged_by, self.level, row.nights, nights, rng)
-        return share, f"1,000 times {plural(row.nights, 'night')} drawn of {num:,} {source}"
+        share, num = share_of_years(gate.judged_by, self.level, row.nights, sums, self.sizes, self._nights, rng)
+        source = of_first if is_halved else "both labels"
+        tells = "" if is_halved else ", which tells of symmetry alone"
+        return share, f"{num:,} times {plural(row.nights, 'night')}, {source} swapped unit by unit{tells}"
+
+    def _nights(self, sums: FloatArray, sizes: IntArray, counts: IntArray) -> Nights:
+        allowance, differences = self.row.allowance, sums / self.sizes.max()
+        log_e = log_e_values(differences, self._stake(), allowance * self.scale, counts)
+        return Nights(one_sided_p(sums, sizes, allowance, counts), log_e)
 
     def _notes(self, few: TooFew | None) -> Iterator[str]:
         row, gate, value = self.row, self.gate, self.row.value

@@ -72,7 +72,10 @@ class Systems(OfPair, name="systems"):
     p_family: float | None = doc(
         "p corrected over the pairs of systems on this task: max-T, of samples Holm", show="p_value"
     )
-    smallest_detectable: float | None = doc("true difference that this comparison alone finds in 4 of 5 cases")
+    smallest_detectable: float | None = doc(
+        "true difference that this comparison alone finds in 4 of 5 cases; null where scores that are shares would have to "
+        "differ by more than 1"
+    )
     noise_share: float | None = doc("share of the difference's variance that more repeats take away", show="percent")
     first_only: int | None = doc("items that the first alone gets right; null unless all scores are 0 or 1", "items")
     second_only: int | None = doc("items that the second system alone gets right", "items")
@@ -87,6 +90,7 @@ class Result(NamedTuple):
         items: of all pairs, with the column ``task``.
         shares: ``[items]``, what each counts for.
         noises: of the first mean, the second and their difference.
+        are_shares: whether all scores are 0 or 1, or means of repeats that are.
     """
 
     keys: dict[str, Any]
@@ -96,6 +100,7 @@ class Result(NamedTuple):
     paired: PairedItems
     noises: Sequence[Noise]
     num_unscored: int
+    are_shares: bool
 
 
 def compared(pairs: Sequence[Pair], inference: Inference) -> list[Result]:
@@ -145,7 +150,7 @@ def _inferred(pairs: Sequence[Pair], weights: Sequence[float], inference: Infere
     task = f"mean of {len(pairs)} tasks" if more else pair.task
     keys = {"task": task, "score": pair.score, "first_system": pair.first, "second_system": pair.second}
     num_unscored = sum(sum(counts.values()) for pair in pairs for counts in pair.num_unscored)
-    return Result(keys, items, tasks.shares, units, paired, noises, num_unscored)
+    return Result(keys, items, tasks.shares, units, paired, noises, num_unscored, are_shares)
 
 
 def _units(items: pl.DataFrame, inference: Inference) -> Units:
@@ -214,7 +219,8 @@ def _row(result: Result, inference: Inference) -> Systems:
     )
     if difference.variance > 0.0:
         error = Error(difference.variance**0.5, difference.df)
-        row.smallest_detectable = smallest_detectable(error, inference.level)
+        smallest = smallest_detectable(error, inference.level)
+        row.smallest_detectable = None if result.are_shares and smallest > 1.0 else smallest
         has_share = inference.question == "items" and noise.df > 0.0
         row.noise_share = min(1.0, noise.variance / difference.variance) if has_share else None
     if inference.question == "samples" and not noise.df:

@@ -31,13 +31,20 @@ def stake(fall: float, squares: float, num: int, allowance: float = 0.0) -> floa
     return min(fall * (1.0 + num) / (1.0 + squares), MAX_STAKE, 1.0 / (1.0 + allowance))
 
 
-def log_e_values(differences: NDArray[np.floating], size: float, allowance: float = 0.0) -> FloatArray:
-    """log e of nights with the stake ``size``, ``[..., units]`` to ``[...]``.
+def log_e_values(
+    differences: NDArray[np.floating],
+    size: float,
+    allowance: float = 0.0,
+    counts: NDArray[np.integer] | float = 1.0,
+) -> FloatArray:
+    """log e of nights with the stake ``size``, ``[..., units]`` to ``[...]``; ``counts``: units that differ so.
 
     >>> float(np.exp(log_e_values(np.array([-1.0, -1.0, 1.0, 0.0]), 0.5)))
     1.125
+    >>> float(np.exp(log_e_values(np.array([-1.0, 1.0, 0.0]), 0.5, counts=np.array([2, 1, 1]))))
+    1.125
     """
-    return np.asarray(np.log1p(-size * (differences + allowance)).sum(axis=-1), dtype=np.float64)
+    return np.asarray((counts * np.log1p(-size * (differences + allowance))).sum(axis=-1), dtype=np.float64)
 
 
 def evidence(log_e: NDArray[np.floating], before: float = 0.0) -> FloatArray:

@@ -244,14 +244,14 @@ def test_false_alarms_are_counted_on_halves_of_the_repeats_and_else_on_swapped_l
     pair = pair_of((rng.random((100, 4)) < 0.7).tolist(), rng.random(100) < 0.4)
     row = ask(FALL, pair)
     assert row.false_alarms <= 0.05
-    assert row.false_alarms_of == "1,000 times 365 nights drawn of 1,000 halves of the first system's repeats"
+    assert row.false_alarms_of == "1,000 times 365 nights, halves of the first system's repeats swapped unit by unit"
     assert ask(FALL, pair).false_alarms == row.false_alarms
     single = ask(Gate("acc", rule="single"), pair)
     assert single.false_alarms == pytest.approx(0.05, abs=0.025)
-    assert single.false_alarms_of.startswith("1,000 times 1 night drawn")
+    assert single.false_alarms_of.startswith("1,000 times 1 night, halves")
     swapped = ask(Gate("acc", rule="single"), drawn(1))
     assert swapped.false_alarms == pytest.approx(0.05, abs=0.025)
-    assert "swaps of both labels, which tell of symmetry alone" in swapped.false_alarms_of
+    assert "both labels swapped unit by unit, which tells of symmetry alone" in swapped.false_alarms_of
     decision = ask(Gate("acc", kind="non_inferior", margin=0.02), pair)
     assert decision.false_alarms > 0.5  # so few items seldom show it of equal systems
     assert decision.false_alarms_of.startswith("decisions that are no pass")

@@ -64,6 +64,12 @@ def test_repeats_are_inside_their_items(repeated):
     assert (row["first_only"], row["mcnemar_p"]) == (None, None)
 
 
+def test_of_so_few_items_no_difference_of_shares_could_be_shown():
+    first, second = [1, 0, 1, 0, 0, 1], [0, 1, 1, 1, 0, 1]
+    [shares], [points] = (rows_of([pair_of(np.array(first) * size, np.array(second) * size)]) for size in (1, 10))
+    assert (shares["smallest_detectable"], points["smallest_detectable"] > 10.0) == (None, True)
+
+
 def test_new_samples_of_these_items_vary_by_their_repeats_alone(repeated):
     [row] = rows_of([pair_of(*repeated)], question="samples", level=0.9)
     variances = [side.var(axis=1, ddof=1).sum() / 5 / NUM**2 for side in repeated]

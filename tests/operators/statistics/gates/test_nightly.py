@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tiltmeter.operators.statistics.gates.e_detector import log_e_values
 from tiltmeter.operators.statistics.gates.halves import halves, num_right, swapped
 from tiltmeter.operators.statistics.gates.nightly import Nights, alarms, one_sided_p, p_limit, share_of_years
 from tiltmeter.operators.statistics.means import mean
@@ -59,12 +60,34 @@ def test_limits_of_rules_spend_the_level():
     assert p_limit("confirm", 0.05, 365, 3) ** 2 * 365 == pytest.approx(0.05)
 
 
-def test_a_share_of_years_is_that_of_nights_drawn_by_themselves():
-    kept = Nights(np.array([0.001] + [0.9] * 49), np.zeros(50))
-    share = share_of_years("single", 0.05, 10, kept, np.random.default_rng(1))
-    assert share == pytest.approx(1.0 - 0.98**10, abs=0.04)
-    again = share_of_years("single", 0.05, 10, kept, np.random.default_rng(1))
-    assert share == again
+def swaps(rule, level, nights, sums, sizes, size=0.1, seed=1):
+    def judge(values, sizes, counts):
+        return Nights(one_sided_p(values, sizes, counts=counts), log_e_values(values, size, counts=counts))
+
+    return share_of_years(rule, level, nights, sums, sizes, judge, np.random.default_rng(seed))
+
+
+def test_years_of_swaps_are_those_that_are_counted():
+    """Of three units that differ, all fall on one night in eight: p is 1/8 then, and more on others."""
+    share, num = swaps("single", 0.125, 2, np.array([[1.0, -1.0, 1.0]]), np.ones(3, int))
+    assert (num, share) == (1000, pytest.approx(1.0 - (7 / 8) ** 2, abs=0.04))
+    assert swaps("single", 0.125, 2, np.array([[1.0, -1.0, 1.0]]), np.ones(3, int)) == (share, num)
+
+
+def test_swaps_by_kind_of_unit_are_those_of_each_unit():
+    """Sums of unlike sizes: nights judged by kinds of units are drawn as those judged unit by unit."""
+    sums, sizes = np.array([0.5, -0.5, 0.5, 1.0, 0.0, 2.0]), np.array([1, 1, 1, 1, 2, 3])
+    signs = np.array([[1 - 2 * (night >> unit & 1) for unit in range(6)] for night in range(64)])
+    limit = np.quantile(one_sided_p(signs * sums, sizes), 0.3)
+    known = (one_sided_p(signs * sums, sizes) <= limit).mean()
+    share, _ = swaps("single", limit, 1, sums[None], sizes)
+    assert share == pytest.approx(known, abs=0.045)
+
+
+def test_a_year_of_swaps_keeps_the_level_of_the_e_detector_whatever_few_differences_are_drawn():
+    """Ten differences of which each is one year in ten: drawn again and again, their e-values add up in most years."""
+    sums = RNG.choice((-1.0, 0.0, 0.0, 1.0), (10, 300))
+    assert swaps("e_detector", 0.05, 365, sums, np.ones(300, int))[0] <= 0.05
 
 
 # --- runs that differ by chance alone -------------------------------------------------------------------------------
