@@ -73,8 +73,8 @@ class Systems(OfPair, name="systems"):
         "p corrected over the pairs of systems on this task: max-T, of samples Holm", show="p_value"
     )
     smallest_detectable: float | None = doc(
-        "true difference that this comparison alone finds in 4 of 5 cases; null where scores that are shares would have to "
-        "differ by more than 1"
+        "true difference that this comparison alone finds in 4 of 5 cases; null where shares would have to differ by "
+        "more than 1"
     )
     noise_share: float | None = doc("share of the difference's variance that more repeats take away", show="percent")
     first_only: int | None = doc("items that the first alone gets right; null unless all scores are 0 or 1", "items")
