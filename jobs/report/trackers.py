@@ -1,6 +1,5 @@
 """A finished run sent to MLflow or Weights & Biases: settings, numbers with intervals, the page and the tables."""
 
-import importlib
 import math
 import os
 import re
@@ -40,7 +39,8 @@ class Sent(NamedTuple):
 
 
 def _mlflow(place: str) -> Any:
-    mlflow = importlib.import_module("mlflow")
+    import mlflow
+
     is_folder = "://" not in place and not place.startswith(("file:", "databricks"))
     uri = Path(place).expanduser().absolute().as_uri() if is_folder else place
     if uri.startswith("file:"):
@@ -50,7 +50,9 @@ def _mlflow(place: str) -> Any:
 
 
 def _to_mlflow(place: str, sent: Sent) -> None:
-    client, entities = _mlflow(place), importlib.import_module("mlflow.entities")
+    client = _mlflow(place)
+    from mlflow import entities
+
     known = client.get_experiment_by_name(sent.job)
     tags = {"mlflow.note.content": sent.headline, "mlflow.source.name": "tiltmeter"}
     run = client.create_run(known.experiment_id if known else client.create_experiment(sent.job), tags=tags).info.run_id
@@ -65,7 +67,8 @@ def _to_mlflow(place: str, sent: Sent) -> None:
 
 
 def _wandb(_: str) -> Any:
-    wandb = importlib.import_module("wandb")
+    import wandb
+
     if wandb.setup().settings.mode == "online" and not wandb.login(prompt=False):
         raise ValueError("nobody is logged in: set WANDB_API_KEY, or WANDB_MODE=offline")
     return wandb

@@ -66,7 +66,7 @@ def test_the_page_has_a_line_for_each_job_and_fits_a_terminal(said):
         about = catalogue.settings_folders().file(f"job/{name}").about
         assert rows[name] == about, name
         assert about[0].isupper()
-    assert len(page.splitlines()) < 46 + len(catalogue.names())
+    assert len(page.splitlines()) < 54 + len(catalogue.names())
     assert max(map(len, page.splitlines())) <= WIDTH
     assert {"store=./store", "run_dir=null", "seed=0", "cluster.worker_megabytes=1500"} <= rows.keys()
 

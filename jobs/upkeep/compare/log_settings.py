@@ -1,6 +1,6 @@
 """Settings of logs of evaluation harnesses."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import pydantic
 from pydantic import ConfigDict, Field
@@ -23,7 +23,7 @@ class Logs(Inference):
     repeat: str | None = None
     task: str | None = None
     only: dict[str, str] = Field(default_factory=dict)
-    values: dict[str, float] = Field(default_factory=dict)
+    values: dict[str, Annotated[float, Field(allow_inf_nan=False)]] = Field(default_factory=dict)
     unscored: Literal["leave_out", "zero"] = "leave_out"
     match: Literal["item", "content"] | None = None
     missing: Literal["refuse", "leave_out"] = "refuse"

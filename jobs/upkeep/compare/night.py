@@ -13,7 +13,13 @@ from tiltmeter.operators.compute.arrays import FloatArray, IntArray
 from tiltmeter.operators.statistics.gates.e_detector import evidence, log_e_values, nights_to_alarm, stake
 from tiltmeter.operators.statistics.gates.halves import halves, num_right, swapped
 from tiltmeter.operators.statistics.gates.margins import margin_p, too_few
-from tiltmeter.operators.statistics.gates.nightly import Nights, one_sided_p, p_limit, share_of_years
+from tiltmeter.operators.statistics.gates.nightly import (
+    Nights,
+    one_sided_p,
+    p_limit,
+    share_of_years,
+    stored_allowance,
+)
 from tiltmeter.operators.statistics.intervals import LOGIT
 from tiltmeter.operators.statistics.items.paired_items import paired_items
 from tiltmeter.operators.statistics.means import mean
@@ -60,11 +66,8 @@ class Night:
             self.level, row.allowance = row.level / 2.0, self._allowance(row.level / 2.0)
 
     def _allowance(self, level: float) -> float:
-        """z sd of the stored mean, as if the repeats of a cluster shared all of their noise."""
-        from scipy.special import ndtri
-
         spreads = (self.pair.items["first_variance"] / self.pair.items["first_repeats"]).sqrt().to_numpy()
-        return float(-ndtri(level) * np.linalg.norm(self.units.sums(spreads)) / spreads.size)
+        return stored_allowance(spreads, self.units, level)
 
     def judge(self, coverage: float) -> Gates:
         """The row with its verdict, and what the next night goes on by."""

@@ -24,6 +24,8 @@ from tiltmeter.operators.statistics.multiplicity import benjamini_hochberg, holm
 from tiltmeter.operators.statistics.units import Units, units_of
 from tiltmeter.storage.errors import InputError
 
+_Size = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
 _SINGLE = "no item has two repeats of each system, which logs.question=samples needs; set logs.question=items"
 
 
@@ -35,8 +37,8 @@ class Inference:
     level: Annotated[float, Field(gt=0, lt=1)] = 0.95
     question: Literal["items", "samples"] = "items"
     mid_p: bool = False
-    weights: Literal["equal", "items"] | dict[str, Annotated[float, Field(gt=0)]] = "equal"
-    wanted: Annotated[float, Field(gt=0)] | None = None
+    weights: Literal["equal", "items"] | dict[str, _Size] = "equal"
+    wanted: _Size | None = None
     items: Count | None = None
 
 

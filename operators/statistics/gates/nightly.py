@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from tiltmeter.operators.compute.arrays import FloatArray, IntArray
 from tiltmeter.operators.statistics.gates.e_detector import evidence
+from tiltmeter.operators.statistics.units import Units
 
 _MOST_DRAWS = 10_000_000
 
@@ -58,6 +59,21 @@ def one_sided_p(
     df = np.square(total) / (counts * np.square(sizes, dtype=np.float64)).sum(axis=-1) - 1.0
     least = 0.5 ** np.asarray((counts * (sums != 0.0)).sum(axis=-1), dtype=np.float64)
     return np.asarray(np.maximum(stdtr(df, distance), least), dtype=np.float64)
+
+
+def stored_allowance(spreads: FloatArray, units: Units, level: float) -> float:
+    """What a stored mean is off by at most, but for the chance ``level``: z sd, one-sided.
+
+    Args:
+        spreads: ``[items]``, standard error of each item's mean over its repeats; those of a unit share their noise.
+
+    >>> from tiltmeter.operators.statistics.units import each
+    >>> round(stored_allowance(np.full(100, 0.2), each(100, "item"), 0.025), 4)
+    0.0392
+    """
+    from scipy.special import ndtri
+
+    return float(-ndtri(level) * np.linalg.norm(units.sums(spreads)) / spreads.size)
 
 
 def p_limit(rule: Rule, level: float, nights: int, night: NDArray[np.integer] | int) -> FloatArray:

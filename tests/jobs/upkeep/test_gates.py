@@ -438,7 +438,7 @@ def test_a_comparison_is_a_job_of_a_night_with_its_gates(reading):
     assert system["difference_high"] < -0.1
     assert (surely["after"], surely["num_failed"], surely["num_compared"]) == (system["difference"], 1, 1)
     assert surely["fails_if"] == "a number lies with all of its interval below −0.1"
-    assert surely["sentence"].startswith("systems: difference of task items, score acc is −0.")
+    assert surely["sentence"].startswith("systems: difference of task items, score acc, first_system first")
     assert judged_itself["sentence"] == gate["sentence"]
     assert (judged_itself["fails_if"], judged_itself["column"]) == ("falls by single", "acc of second in items")
     junit = JUnitXml.fromfile(str(night.path / "exports/junit.xml"))
