@@ -38,8 +38,8 @@ VARIABLE = "TILTMETER_GOLDEN"
 TOLERANCE, AGREEMENT = 1e-3, 1e-5
 """Of the size of a column, what a run may differ by from what is recorded, and two recordings from each other."""
 PLACES = ("cluster", "exports", "run_dir", "series", "store")
-ADDED = ("canonical", "gates", "within")
-"""Settings that came later, and are no part of what a run is known by where they are null or empty."""
+ADDED = (("canonical", None), ("gates", []), ("within", None))
+"""Settings that came later, and the values at which they are no part of what a run is known by."""
 OF_MACHINES = ("plan",)
 """Jobs whose tables say what this machine would do."""
 OF_OTHERS = ("account", "changes")
@@ -129,7 +129,7 @@ def _named(value: Any) -> Any:
 
 def _without_added(settings: dict[str, Any]) -> dict[str, Any]:
     inner = {k: _without_added(v) if isinstance(v, dict) else v for k, v in settings.items()}
-    return {k: v for k, v in inner.items() if not (k in ADDED and not v)}
+    return {k: v for k, v in inner.items() if (k, v) not in ADDED}
 
 
 def _tables(run_dir: Path) -> tuple[str, dict[str, dict[str, str]]] | None:
