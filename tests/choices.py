@@ -42,12 +42,14 @@ _WITH_DEVICES = (
 )
 _VICTIM, _ENCODER = "jobs.adversary.victims.SentimentVictim.system", "jobs.relations.config.Encoder"
 _TRANSFORMER = "tests/jobs/relations/test_relation_rules.py::test_a_transformer_reads_in_place_of_the_bilstm"
+_INFERENCE, _PLANNED = "jobs.upkeep.compare.systems.Inference", (("items", "int"), ("wanted", "float"))
 _EXPORTS, _TRACKERS = "jobs.runtime.config.Exports", ("mlflow", "wandb")
 ELSEWHERE = {
     **{f'{record}.device="cuda"': "is refused without a GPU" for record in _WITH_DEVICES},
     **{f'{_VICTIM}="{system}"': "is refused: it scores no new text" for system in ("AnnotatorsSystem", "ScoresSystem")},
     f'{_VICTIM}="PackageSystem"': "is refused: victims of other packages are not taken yet",
     **{f'{_ENCODER}.{setting}="str"': _TRANSFORMER for setting in ("checkpoint", "revision")},
+    **{f'{_INFERENCE}.{name}="{kind}"': "tests/jobs/upkeep/plan/test_items.py, of plans" for name, kind in _PLANNED},
     **{f'{_EXPORTS}.{name}="str"': "tests/jobs/report/test_trackers.py, with its package" for name in _TRACKERS},
 }
 """Choices that no quick test runs, with the slow test that does, or why none can."""

@@ -161,17 +161,26 @@ def test_the_command_takes_questions_weights_and_mid_p(run_here, tasks, tmp_path
             path = tmp_path / f"system{side}/samples_{task}_2026-11-22T10-00-00.000000.jsonl"
             path.write_text("\n".join(lines))
     logs = [f"logs.{name}='{tmp_path}/system{side}'" for side, name in enumerate(("first", "second"))]
-    rows, samples = (
-        run_here("job=compare", *logs, *more, f"run_dir={tmp_path}/run{len(more)}", f"store={tmp_path}/store").rows(
+    weights = {"algebra": 2.0, "civics": 1.0}
+    each = (
+        ["logs.weights=items", "logs.mid_p=true"],
+        ["logs.question=samples"],
+        ["logs.weights={algebra: 2.0, civics: 1.0}"],
+    )
+    rows, samples, weighted = (
+        run_here("job=compare", *logs, *more, f"run_dir={tmp_path}/run{number}", f"store={tmp_path}/store").rows(
             "systems"
         )
-        for more in (["logs.weights=items", "logs.mid_p=true"], ["logs.question=samples"])
+        for number, more in enumerate(each)
     )
     known = rows_of(pairs_of(tasks), weights="items", mid_p=True)
     assert [row["task"] for row in rows] == [*tasks, "mean of 3 tasks"]
     for name in ("difference", "p", "smallest_detectable"):
         assert [row[name] for row in rows] == pytest.approx([row[name] for row in known])
     assert {row["status"] for row in samples} == {"single_repeats"}
+    [*_, mean], [*_, known_mean] = weighted, rows_of(pairs_of(tasks), weights=weights)
+    assert mean["difference"] == pytest.approx(known_mean["difference"])
+    assert mean["difference"] != pytest.approx(rows[-1]["difference"])
 
 
 # --- several systems ------------------------------------------------------------------------------------------------
