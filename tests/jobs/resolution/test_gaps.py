@@ -116,8 +116,9 @@ def resolve(run_here, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def runs(resolve):
-    """A first run, the night after it, and a run on all records of that; and these."""
+    """A first run, the night after it, and a run on all records of that; and these, one of a gap with another number."""
     first, later = resolve(MANY, resolve.gold), next_night(MANY, 4, 1)
+    later["v15"] = MANY["v15"] | {"phone": MANY["v15"]["phone"] + "x"}
     model = f"records.model={first.path}"
     return first, resolve(later, model, f"previous={first.path}"), resolve(later, model), later
 
@@ -131,9 +132,11 @@ def test_a_night_has_the_gaps_of_a_run_on_all_its_records_to_the_last_bit(runs):
         assert_frame_equal(ours, theirs, check_exact=True)
     [counts], [cold] = night.rows("gap_counts"), whole.rows("gap_counts")
     same = {key for key in MANY.keys() & later if MANY[key] == later[key]}
-    known = {(row["left"], row["right"]) for row in first.rows("gap_pairs")}
+    known = {(row["left"], row["right"]): row["match_probability"] for row in first.rows("gap_pairs")}
     now = night.rows("gap_pairs")
     kept = [row for row in now if {row["left"], row["right"]} <= same and (row["left"], row["right"]) in known]
+    [changed] = [row["match_probability"] for row in now if (row["left"], row["right"]) == ("v15", "y15")]
+    assert changed < known["v15", "y15"]
     assert counts == cold | {"num_kept": len(kept)}
     assert 0 < len(kept) < len(now) == counts["num_pairs"]
     assert counts["num_positive"] == sum(row["match_probability"] > 0.5 for row in now)
