@@ -116,7 +116,7 @@ def resolve(run_here, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def runs(resolve):
-    """A first run, the night after it, and a run on all records of that; and these, one of a gap with another number."""
+    """A first run, the night after it, and a run on all records of that; and these, one of a gap with a new number."""
     first, later = resolve(MANY, resolve.gold), next_night(MANY, 4, 1)
     later["v15"] = MANY["v15"] | {"phone": MANY["v15"]["phone"] + "x"}
     model = f"records.model={first.path}"
