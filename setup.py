@@ -13,7 +13,7 @@ from setuptools.command.sdist import sdist
 class SourceArchive(sdist):
     """Without the owner and the time of its files, which setuptools keeps."""
 
-    def make_archive(self, base_name, format, root_dir=None, base_dir=None, owner=None, group=None):
+    def make_archive(self, base_name: str, *_: str, base_dir: str, **__: str | None) -> str:
         """Pack a folder; its time is ``SOURCE_DATE_EPOCH``, or now."""
         moment = int(os.environ.get("SOURCE_DATE_EPOCH", time.time()))
 
