@@ -2,9 +2,9 @@
 
     python -m tests.cluster.deploy.image_steps <empty folder> [PROCESSOR=cuda ...]
 
-The folder takes the place of an image's ``/``: absolute paths of every step lie in it. What changes a system (packages of
-Debian, users) is noted and not done. Each stage begins with an empty folder, so that the last one has what it copies of
-others alone.
+The folder takes the place of an image's ``/``: absolute paths of every step lie in it. What changes a system (packages
+of Debian, users) is noted and not done. Each stage begins with an empty folder, so that the last one has what it copies
+of others.
 """
 
 import json
