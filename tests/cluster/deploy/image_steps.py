@@ -2,6 +2,8 @@
 
     python -m tests.cluster.deploy.image_steps <empty folder> [PROCESSOR=cuda ...]
 
+With ``TORCH=`` torch is of the wheels that ``UV_FIND_LINKS`` names.
+
 The folder takes the place of an image's ``/``: absolute paths of every step lie in it. What changes a system (packages
 of Debian, users) is noted and not done. Each stage begins with an empty folder, so that the last one has what it copies
 of others.
@@ -196,7 +198,9 @@ class Build:
         command = self._inside(rest)
         self.steps.append(f"{self.name}, {stage.user}: {rest}")
         print(f"--- {self.steps[-1]}", flush=True)
-        outside = {key: value for key, value in os.environ.items() if key.startswith(("PIP_", "SSL_", "REQUESTS_"))}
+        outside = {
+            key: value for key, value in os.environ.items() if key.startswith(("PIP_", "UV_", "SSL_", "REQUESTS_"))
+        }
         home = {"HOME": str(self.image / "home/ray")}
         subprocess.run(
             ["sh", "-ec", command], cwd=self._inside(stage.folder), env=outside | home | stage.variables, check=True
