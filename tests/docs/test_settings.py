@@ -13,6 +13,8 @@ _SETTING = re.compile(r"(?:\w+(?:/\w+)?=\S+ )*([a-z_0-9]+(?:\.[a-z_0-9]+)+)(?:[=
 _LEASED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 GONE = re.compile(r"removed|renamed|gone|was called|no longer|in place of|instead of|` to `", re.IGNORECASE)
 """Of a line of the CHANGELOG that names a setting because it is there no more."""
+GUIDE = re.compile(r"^### From older names$.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+"""Of the CHANGELOG; `tests/test_changelog.py` types what is there."""
 ENDINGS = {"csv", "html", "json", "md", "parquet", "py", "txt", "yaml", "xml", "bz2", "gz", "jsonl", "tsv", "lock"}
 
 
@@ -56,7 +58,7 @@ def missing(text: str, known: set[str], roots: set[str]) -> list[str]:
     """Settings that a text names in code and that are not there."""
     columns = {f"{table}.{name}" for job in catalogue.OURS for table, name in _columns(job)}
     found = []
-    for line in _LEASED.sub("", text).splitlines():
+    for line in GUIDE.sub("", _LEASED.sub("", text)).splitlines():
         for code in quoted(line):
             match = _SETTING.fullmatch(code)
             if match is None or GONE.search(line):

@@ -14,7 +14,14 @@ from tiltmeter.jobs.runtime.wording import listed
 _MOST_NAMES = 20
 _ALIKE = 0.75
 """Of letters in their order, at least, that a key shares with the one that was meant."""
-_FORMER = {
+FORMER = {
+    "": {
+        "corpus.shard_megabytes": "it is called reading.shard_megabytes",
+        "embedding.cooccurrence.num_blocks": "blocks follow the memory of a worker, cluster.worker_megabytes",
+        "embedding.glove.tile_words": "it is called embedding.cooccurrence.tile_words",
+        "embedding.glove": "it is called embedding.trainer",
+        "embedding.group_size": "units are dealt one by one",
+    },
     "overnight": {
         "job.notify": "set notify.command to a command that reads the outcome as JSON; docs/overnight.md has one for a "
         "webhook and one for mail",
@@ -42,7 +49,7 @@ _FORMER = {
         "ratios.sureness": "it is called ratios.confidence",
     },
 }
-"""By job, settings and groups of them that there were, and what is in their place."""
+"""By job, or of all jobs, settings and groups of them that there were, and what is in their place."""
 
 
 def meant(name: str, known: Sequence[str]) -> str:
@@ -90,7 +97,7 @@ class Known:
 
     def no_such(self, key: str) -> str:
         """What to say of a key that is no setting."""
-        for former, instead in _FORMER.get(str(self._job), {}).items():
+        for former, instead in (FORMER[""] | FORMER.get(str(self._job), {})).items():
             if f"{key}.".startswith(f"{former}."):
                 return f"is no longer a setting: {instead}"
         group = self._group(key)

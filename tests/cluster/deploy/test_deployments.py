@@ -1,8 +1,11 @@
 """The files that put Tiltmeter on a cluster: they fit Ray's own rules, the lock, and what the jobs ask for."""
 
+import copy
 import re
 import shlex
 import tomllib
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 
 import hydra
@@ -22,6 +25,7 @@ DEPLOYMENTS = ROOT / "cluster/deploy"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 LOCKED = dict(re.findall(r"^([\w.-]+)(?:\[[\w,]+\])?==(\S+)", (ROOT / "requirements.lock").read_text(), re.MULTILINE))
 IMAGE = f"tiltmeter:{PROJECT['version']}-ray{LOCKED['ray']}"
+RAY_JOB = jsonschema.Draft202012Validator(yaml.safe_load((Path(__file__).parent / "rayjob_schema.yaml").read_text()))
 GIBIBYTE = 2**30
 RAY_ITSELF = 1_500_000_000
 """Bytes that a node's own processes take beside its workers and the object store."""
@@ -58,16 +62,6 @@ def test_commands_in_the_guide_are_runs_on_a_cluster(command):
 # --- KubeRay --------------------------------------------------------------------------------------------------------
 
 
-def kinds(node, place=""):
-    """Where a manifest has values, and of which kind."""
-    if isinstance(node, dict):
-        yield from (line for key, item in node.items() for line in kinds(item, f"{place}.{key}"))
-    elif isinstance(node, list):
-        yield from (line for item in node for line in kinds(item, f"{place}[]"))
-    else:
-        yield f"{place}: {type(node).__name__}"
-
-
 @pytest.fixture(scope="module")
 def manifests():
     return list(yaml.safe_load_all((DEPLOYMENTS / "kuberay.yaml").read_text()))
@@ -100,10 +94,42 @@ def quantity(text):
 def test_the_manifest_has_the_structure_of_a_ray_job(manifests, ray_cluster_spec):
     claim, job = manifests
     assert claim["spec"]["accessModes"] == ["ReadWriteMany"]
-    assert (job["apiVersion"], job["kind"]) == ("ray.io/v1", "RayJob")
-    assert re.fullmatch("[a-z0-9-]{1,47}", job["metadata"]["name"])
     assert ray_cluster_spec["authOptions"] == {"mode": "token"}
-    assert sorted(set(kinds(job))) == (Path(__file__).parent / "kuberay_keys.txt").read_text().splitlines()
+    RAY_JOB.validate(job)
+
+
+@pytest.mark.parametrize(
+    ("place", "wrong"),
+    [
+        ("backoffLimits", 1),
+        ("ttlSecondsAfterFinished", "600"),
+        ("rayClusterSpec.rayVersion", 2.6),
+        ("rayClusterSpec.authOptions.mode", "tokens"),
+        ("rayClusterSpec.headGroupSpec.rayStartParams.num-cpus", 0),
+        ("rayClusterSpec.workerGroupSpecs.0.replica", 2),
+        ("rayClusterSpec.workerGroupSpecs.0.minReplicas", None),
+        ("rayClusterSpec.workerGroupSpecs.0.template.containers", []),
+    ],
+)
+def test_what_kuberay_would_not_take_is_noticed(manifests, place, wrong):
+    job = copy.deepcopy(manifests[1])
+    *path, last = (int(name) if name.isdecimal() else name for name in place.split("."))
+    reduce(getitem, path, job["spec"])[last] = wrong
+    with pytest.raises(jsonschema.ValidationError):
+        RAY_JOB.validate(job)
+
+
+def test_its_claim_and_its_pods_are_what_kubernetes_takes(manifests, ray_cluster_spec, check, tmp_path):
+    pods = [
+        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"pod-{number}"}, "spec": pod(group)}
+        for number, group in enumerate(groups(ray_cluster_spec))
+    ]
+    (tmp_path / "core.yaml").write_text(yaml.safe_dump_all([manifests[0], *pods]))
+    status, said = check("kubernetes-validate", "--strict", "core.yaml", cwd=tmp_path)
+    assert status == 0, said
+    pods[0]["spec"]["containers"][0]["volumeMount"] = []
+    (tmp_path / "wrong.yaml").write_text(yaml.safe_dump(pods[0]))
+    assert check("kubernetes-validate", "--strict", "wrong.yaml", cwd=tmp_path)[0] != 0
 
 
 def test_every_pod_runs_the_image_of_the_lock_with_its_volumes_and_parameters(manifests, ray_cluster_spec):
@@ -176,18 +202,26 @@ def test_the_launched_cluster_asks_for_its_token(launched):
         assert params["dashboard_host"] in (None, "127.0.0.1", "localhost")
 
 
-# --- the image ------------------------------------------------------------------------------------------------------
+# --- the workflow ---------------------------------------------------------------------------------------------------
+
+WORKFLOW = ROOT / ".github/workflows/ci.yml"
 
 
-def test_the_image_has_the_python_of_the_project_and_what_it_copies_is_there():
-    recipe = (DEPLOYMENTS / "Dockerfile").read_text()
-    [version] = re.findall(r"^FROM python:([\d.]+)-", recipe, re.MULTILINE)
-    low, high = re.fullmatch(r">=([\d.]+),<([\d.]+)", PROJECT["requires-python"]).groups()
-    assert version == low
-    assert high == "3.12"
-    assert IMAGE in recipe
-    ignored = (ROOT / ".dockerignore").read_text().split()
-    for source in re.findall(r"^COPY (?:--\S+ )?(\S+) \S+$", recipe, re.MULTILINE):
-        assert (ROOT / source).exists()
-        assert source not in ignored
-    assert "requirements.lock" in recipe
+def test_the_workflow_is_one_of_github_by_its_schema_and_its_linter(check):
+    schema, linter = "vendor.github-workflows", ("actionlint", "-no-color", WORKFLOW)
+    assert check("check-jsonschema", "--builtin-schema", schema, WORKFLOW)[0] == 0
+    assert check(*linter) == (0, "")
+
+
+def test_the_workflow_runs_all_on_every_python_and_two_processors_with_actions_that_stay_what_they_are():
+    text = WORKFLOW.read_text()
+    workflow = yaml.safe_load(text)
+    matrix = workflow["jobs"]["test"]["strategy"]["matrix"]
+    classified = [name.rpartition(" ")[2] for name in PROJECT["classifiers"] if ":: Python :: 3." in name]
+    assert matrix["python"] == classified
+    assert [name.endswith("-arm") for name in matrix["machine"]] == [False, True]
+    assert {"run": ".ci/run"} in workflow["jobs"]["test"]["steps"]
+    used = re.findall(r"uses: (\S+)(.*)", text)
+    assert all(re.fullmatch(r"actions/[\w-]+@[0-9a-f]{40}", action) for action, _ in used)
+    assert all(re.fullmatch(r" # v\d+\.\d+\.\d+", version) for _, version in used)
+    assert workflow["permissions"] == {"contents": "read"}
