@@ -26,7 +26,10 @@ from tiltmeter.jobs.psychophysics import tables as psychophysics_tables
 from tiltmeter.jobs.psychophysics.psychometrics import measure_psychometrics
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.job import Job
+from tiltmeter.jobs.survey import tables as survey_tables
 from tiltmeter.jobs.survey.config import SurveyRun
+from tiltmeter.jobs.survey.control import measure_controls
+from tiltmeter.jobs.survey.limits import find_limits
 from tiltmeter.operators.text.wordsets import GenderSurvey, WordSets, neutral_survey
 from tiltmeter.storage.store.ledger import TableRef
 
@@ -45,6 +48,9 @@ def run(run: Run[SurveyRun, Sources]) -> None:
     rank_models(run, models, take_measures(run, models, run.config.job), run.config.job)
     generate_analogies(run, models)
     compare_slices(run, RANKINGS)
+    controlled = [model for model in models if run.config.control_words(model.corpus)]
+    measure_controls(run, controlled)
+    find_limits(run, controlled)
 
 
 def _measured(run: Run[SurveyRun, Sources], models: Sequence[Model]) -> dict[str, list[TableRef]]:
@@ -94,7 +100,8 @@ JOB = Job(
     | psychophysics_tables.TABLES
     | association_tables.TABLES
     | RANKINGS
-    | gender_tables.TABLES,
+    | gender_tables.TABLES
+    | survey_tables.TABLES,
     "tiltmeter.jobs.survey.page:page",
     embedding_requests,
 )
