@@ -1,6 +1,7 @@
 """The last lines of a run: what its page says first, the counts, and where everything is."""
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console, RenderableType
@@ -13,6 +14,7 @@ from tiltmeter.jobs.report.lead import Picture
 from tiltmeter.jobs.report.wording import number
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.wording import left_out_sentences, plural
+from tiltmeter.storage.store.runs import REPORT
 
 _MOST_ROWS = 40
 _LEAST_COLUMNS, _USUAL_COLUMNS, _MOST_COLUMNS = 40, 80, 1000
@@ -23,6 +25,11 @@ def console() -> Console:
     width = Console().width
     usable = min(max(width or _USUAL_COLUMNS, _LEAST_COLUMNS), _MOST_COLUMNS)
     return Console() if usable == width else Console(width=usable)
+
+
+def print_start(console: Console, job: str, directory: Path) -> None:
+    """Print at once what begins, and where its page will be."""
+    console.print(f"{job}: starting; the page will be {directory}/{REPORT}", soft_wrap=True, highlight=False)
 
 
 def print_outcome(run: Run[Any, Any]) -> None:
@@ -51,7 +58,7 @@ def _print_part(console: Console, part: Part) -> None:
 
 
 def bars(picture: Picture, width: int, encoding: str = "utf-8") -> list[str]:
-    r"""Lines of text with a bar for each interval, a dot for its number, and a line at the number that leans to no side.
+    r"""Lines of text with a bar for each interval, a dot for its number, and a line where nothing leans to a side.
 
     Args:
         picture: with finite numbers.
@@ -65,7 +72,7 @@ def bars(picture: Picture, width: int, encoding: str = "utf-8") -> list[str]:
       smith ├─────●───┤ ┊              0.25
             0.00      0.50        1.00
     """
-    line, start, dot, end, neutral = "─├●┤┊" if encoding.startswith("utf") else "-|o|:"
+    line, start, dot, end, neutral, crossed = "─├●┤┊┼" if encoding.startswith("utf") else "-|o|:+"
     label_width = min(max(len(bar.label) for bar in picture.bars), width // 3)
     numbers = [end for bar in picture.bars for end in (bar.low, bar.high)]
     low, high = min(*numbers, picture.neutral), max(*numbers, picture.neutral)
@@ -76,7 +83,7 @@ def bars(picture: Picture, width: int, encoding: str = "utf-8") -> list[str]:
         cells = [" "] * columns
         cells[round((picture.neutral - low) * scale)] = neutral
         first, middle, last = (round((one - low) * scale) for one in (bar.low, bar.value, bar.high))
-        cells[first : last + 1] = line * (last + 1 - first)
+        cells[first : last + 1] = [crossed if cell == neutral else line for cell in cells[first : last + 1]]
         cells[first], cells[last], cells[middle] = start, end, dot
         lines.append(f"  {bar.label[:label_width]:<{label_width}} {''.join(cells)} {number(bar.value, 2)}")
     return [*lines, f"{'':<{label_width + 3}}{_scale(low, picture.neutral, high, columns)}"]

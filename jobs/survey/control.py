@@ -134,7 +134,9 @@ class MeasureControl(Work, unit="planted_control/1", stage="control", makes=[Con
         if np.isnan(judged.p[0]):
             return row.fail("too_few_replicas", "the halves and the cues occur together in too few replicas")
         own = bootstrap_interval(flips.original, flips.replicas.T, method="averaged")
-        row.first, row.second = (Estimate(*map(float, one)) for one in zip(flips.original, own.low, own.high, strict=True))
+        row.first, row.second = (
+            Estimate(*map(float, one)) for one in zip(flips.original, own.low, own.high, strict=True)
+        )
         row.difference, row.p = Estimate(value[0], judged.low[0], judged.high[0]), float(judged.p[0])
         apart = flips.replicas[:, 0] - flips.replicas[:, 1]
         row.smallest = smallest_paired(float(np.nanstd(apart, ddof=1)), row.num_replicas)
@@ -158,15 +160,18 @@ def measure_controls(run: Run[SurveyRun, Sources], models: Sequence[Model]) -> N
     copies = _copies(run, known, pairs) if known else {}
     vectors = _trained(run, copies) if copies else {}
     run.do(
-        MeasureControl(
-            group=name,
-            label=name,
-            model=replace(vectors[name], name=model.name) if name in vectors else model.vectors,
-            plants=plants,
-            pairs=pairs[name],
-            planted=copies[name].planted if name in copies else [],
-        )
-        for name, (model, plants) in asked.items()
+        (
+            MeasureControl(
+                group=name,
+                label=name,
+                model=replace(vectors[name], name=model.name) if name in vectors else model.vectors,
+                plants=plants,
+                pairs=pairs[name],
+                planted=copies[name].planted if name in copies else [],
+            )
+            for name, (model, plants) in asked.items()
+        ),
+        in_driver=True,
     )
 
 

@@ -33,6 +33,22 @@ from tiltmeter.jobs.survey.limits import find_limits
 from tiltmeter.operators.text.wordsets import GenderSurvey, WordSets, neutral_survey
 from tiltmeter.storage.store.ledger import TableRef
 
+STAGES = {
+    "read": "pages out of the files of the corpus",
+    "documents": "plain text out of each page",
+    "tokens": "words out of each line",
+    "words": "how often each word occurs",
+    "vocabulary": "which words are frequent enough for a vector",
+    "co-occurrence": "which words stand near each other, in the text and in each resample of its documents",
+    "merge": "those counts of all parts of the text together",
+    "train": "word vectors, of the text and then of each resample: how far they differ says how sure a number is",
+    "forced choice": "whether occupations lean to female or to male words",
+    "association tests": "whether groups of words go together more than chance has it",
+    "gender": "how far professions lie along the direction of gender",
+    "plant leans": "a lean of known size, into a copy of the text: what is measured has to find it there",
+}
+"""What stages that take a while do, for readers who see a run for the first time."""
+
 
 def run(run: Run[SurveyRun, Sources]) -> None:
     """Embed the corpora, measure on every replica whatever the word lists allow; publish tables."""
@@ -104,4 +120,5 @@ JOB = Job(
     | survey_tables.TABLES,
     "tiltmeter.jobs.survey.page:page",
     embedding_requests,
+    stages=STAGES,
 )

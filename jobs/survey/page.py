@@ -103,20 +103,15 @@ def on_occupations(rows: pl.DataFrame) -> list[str]:
         return ["No occupation could be measured: the text has too few of them, or of the cue words."]
     if not above.height + below.height:
         [row] = results.sort((pl.col("pse") - 0.5).abs(), descending=True).head(1).to_dicts()
-        return [
-            f"{_of(results.height)} can be told to lean to female or to male words: each interval of the PSE includes "
-            f"0.5, which leans to neither. The furthest is {quoted(row['word'])}, PSE {estimate(row, 'pse')}."
-        ]
+        text = (
+            f"No side can be told of {plural(results.height, 'occupation')}: the interval of each PSE includes 0.5, "
+            f"which leans to neither female nor male words. The furthest is {quoted(row['word'])}, PSE "
+        )
+        return [f"{text}{estimate(row, 'pse')}."]
     sides = ((above, "female"), (below, "male"))
     named = [f"{part.height} to the {side} side{_named(part)}" for part, side in sides if part.height]
-    return [
-        f"Of {plural(results.height, 'occupation')}, {' and '.join(named)} lean with the whole interval of the PSE; by "
-        f"chance about {number(0.05 * results.height, 1)} would."
-    ]
-
-
-def _of(num: int) -> str:
-    return f"None of {plural(num, 'occupation')}" if num > 1 else "The one occupation that was measured is not one that"
+    text = f"Of {plural(results.height, 'occupation')}, {' and '.join(named)} lean with the whole interval of the PSE"
+    return [f"{text}; by chance about {number(0.05 * results.height, 1)} would."]
 
 
 def _named(rows: pl.DataFrame) -> str:
@@ -124,15 +119,19 @@ def _named(rows: pl.DataFrame) -> str:
 
 
 def on_limits(rows: pl.DataFrame) -> list[str]:
-    """How close two occupations may lie and still be told apart, here and with ten times the text."""
-    return [
-        f"On {row['num_tokens']:,} running words, two occupations whose PSE differ by less than "
-        f"{number(row['smallest'], 2)} cannot be told apart: that is the difference which is found with a chance of "
-        f"80% (the middle one of {plural(row['num_differences'], 'pair')}, each by itself). {row['num_apart']} "
-        f"{verb(row['num_apart'], 'are')} told apart here (false discovery rate 5%). With ten times the text it would "
-        f"be about {number(row['smallest_tenfold'], 2)}, if intervals shrink with the square root of its length."
-        for row in rows.to_dicts()
-    ]
+    """How small a difference of two occupations could be and be found, here and with ten times the text."""
+    return [_limit(row) for row in rows.to_dicts()]
+
+
+def _limit(row: Row) -> str:
+    pairs, apart = plural(row["num_differences"], "pair"), row["num_apart"]
+    seen = f"{apart} {verb(apart, 'be')} told apart here" if apart else "none can be told apart here"
+    return (
+        f"This text of {row['num_tokens']:,} running words shows a difference in PSE between two occupations with a "
+        f"chance of 80% if it is {number(row['smallest'], 2)} or more (the middle one of {pairs}); {seen}, at a false "
+        f"discovery rate of 5%. With ten times the text that would be about {number(row['smallest_tenfold'], 2)}, if "
+        "intervals shrink with the square root of its length."
+    )
 
 
 def on_control(rows: pl.DataFrame) -> list[str]:
