@@ -1,6 +1,7 @@
 """Progress of stages: a live table on a terminal, a line every few seconds elsewhere."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
@@ -26,9 +27,13 @@ class Display:
 
     On a terminal every stage keeps its row: a bar, done / total, units per second, time spent and time left. Elsewhere,
     such as in a log file or with TERM=dumb, a stage prints a line when it ends, and one every few seconds until then.
+
+    Attributes:
+        meanings: what stages do, in words, by their names; a stage says it while it has not done any unit.
     """
 
     console: Console
+    meanings: Mapping[str, str] = field(default_factory=dict)
     _stage: str = ""
     _total: int = 0
     _reused: int = 0
@@ -68,7 +73,8 @@ class Display:
         self._started = self._printed = time.monotonic()
         if self._live:
             # Rich derives the time left from the steps it saw, so that reused units must not count as steps.
-            self._task = self._live.add_task(stage, total=total - reused, rate="", note=self._note())
+            note = self._note() or self.meanings.get(stage, "")
+            self._task = self._live.add_task(stage, total=total - reused, rate="", note=note)
 
     def advance(self, failed: bool = False) -> None:
         """One more unit is done, or has failed."""
@@ -81,7 +87,9 @@ class Display:
         """Time has passed: off a terminal, print a line if the last one is a few seconds old."""
         if not self._live and time.monotonic() - self._printed >= _SECONDS_BETWEEN_LINES:
             self._printed = time.monotonic()
-            self.console.print(f"{self._counts()}, {self._time_left()}", highlight=False)
+            meaning = "" if self._done else self.meanings.get(self._stage, "")
+            line = ": ".join(filter(None, [f"{self._counts()}, {self._time_left()}", meaning]))
+            self.console.print(line, highlight=False, soft_wrap=True)
 
     def end(self) -> None:
         """The stage is over."""

@@ -90,7 +90,7 @@ def main() -> None:
         elif sys.argv[1:2] == [_LOOKUP]:
             _look_up(sys.argv[2:])
         else:
-            _run()
+            _run(is_seen=sys.stdout.isatty() and not (options.cfg or options.info or options.shell_completion))
 
 
 def _in_utf8() -> None:
@@ -121,7 +121,9 @@ def _look_up(words: Sequence[str]) -> None:
     print(lookup_words(words))
 
 
-def _run() -> None:
+def _run(*, is_seen: bool) -> None:
+    if is_seen:
+        print("tiltmeter: starting", flush=True)
     # All libraries together have a million objects, which the collector would look through again and again.
     gc.set_threshold(50_000, 20, 100)
     # Whoever asks for help does not wait for them.

@@ -65,7 +65,9 @@ def execute(job: Job[Any, Any], config: CommonConfig) -> Path:
         entry = _entered(config, store, directory, settings) if job.has_units else None
         requests, note = partial(job.resources, config, sources), partial(_note_cluster, directory, console)
         workers = Workers(config.cluster, store, requests, RECORDED_PACKAGES, note)
-        run = Run(config, sources, Runner(store, workers, Display(console), entry), directory, console)
+        run = Run(config, sources, Runner(store, workers, Display(console, job.stages), entry), directory, console)
+        if job.has_units:
+            terminal.print_start(console, config.job.name, directory.path)
         directory.begin(job.tables, job=config.job.name, seed=config.seed, **facts)
         with _outcome_printed(run), _recorded(run):
             directory.write_text("config.yaml", _yaml(settings))

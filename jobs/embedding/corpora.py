@@ -464,19 +464,8 @@ def read_corpora(run: Run[EmbeddingsRun, Sources]) -> ReadCorpora:
     _check_any_large(small, len(counted))
     documents = lines.groups
     made = run.do(
-        MakeVocabulary(
-            group=name,
-            label=f"{name} vocabulary",
-            corpus=name,
-            language=read[name].language,
-            min_count=embedding.min_count,
-            lists=read[name].text.lists,
-            words=words.refs("words"),
-            totals=words.refs("totals"),
-            sources=read[name].sources,
-            unreadable=documents[name].refs("unreadable"),
-            pages=[ref.select("key", "content") for ref, _ in read[name].pages],
-            lines=[ref.select("line") for ref in shards[name].refs("lines")],
+        _vocabulary(
+            read[name], words, embedding.min_count, shards[name].refs("lines"), documents[name].refs("unreadable")
         )
         for name, words in counted.items()
         if name not in small
@@ -502,8 +491,49 @@ def _tokenized(runner: Runner, read: Mapping[str, Pages], lines: Done[ExtractLin
     return do(runner, works, complete=False).groups
 
 
+def make_vocabularies(
+    run: Run[EmbeddingsRun, Sources], copies: Mapping[str, Corpus], shards: Mapping[str, Done[Any]], min_count: int
+) -> dict[str, Corpus]:
+    """Copies of corpora whose lines have other words now, with the words that are frequent in them.
+
+    Args:
+        copies: with their new names, lists and lines.
+        shards: units with the tables ``words`` of those lines, by the same names.
+        min_count: of a word of the vocabulary.
+    """
+    worker_bytes = run.config.cluster.worker_data_bytes
+    counted = run.do(_counting(copies, shards, min_count, worker_bytes)).groups
+    made = run.do(_vocabulary(copies[name], done, min_count, copies[name].lines) for name, done in counted.items())
+    corpora = {name: _corpus(copies[name], shards[name], done) for name, done in made.groups.items()}
+    return {name: replace(corpus, summary=copies[name].summary) for name, corpus in corpora.items()}
+
+
+def _vocabulary(
+    pages: Pages,
+    counted: Done[CountWords],
+    min_count: int,
+    lines: Sequence[TableRef],
+    unreadable: Sequence[TableRef] = (),
+) -> MakeVocabulary:
+    name = pages.text.name
+    return MakeVocabulary(
+        group=name,
+        label=f"{name} vocabulary",
+        corpus=name,
+        language=pages.language,
+        min_count=min_count,
+        lists=pages.text.lists,
+        words=counted.refs("words"),
+        totals=counted.refs("totals"),
+        sources=pages.sources,
+        unreadable=unreadable,
+        pages=[ref.select("key", "content") for ref, _ in pages.pages],
+        lines=[ref.select("line") for ref in lines],
+    )
+
+
 def _counting(
-    read: Mapping[str, Pages], shards: Mapping[str, Done[Tokenize]], min_count: int, worker_bytes: int
+    read: Mapping[str, Pages], shards: Mapping[str, Done[Any]], min_count: int, worker_bytes: int
 ) -> Iterator[CountWords]:
     for name, tokenized in shards.items():
         words = tokenized.refs("words")
@@ -521,7 +551,7 @@ def _counting(
             )
 
 
-def _corpus(pages: Pages, shards: Done[Tokenize], made: Done[MakeVocabulary]) -> Corpus:
+def _corpus(pages: Pages, shards: Done[Any], made: Done[MakeVocabulary]) -> Corpus:
     lines, words = (shards.refs(table) for table in ("lines", "words"))
     summary, vocabulary, listed = (made.one(table) for table in ("corpora", "words", "vocabulary"))
     return Corpus(pages.text, pages.pages, pages.sources, lines, words, summary, vocabulary, listed)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,7 +13,7 @@ from tiltmeter.jobs.embedding.corpora import Corpus, read_corpora
 from tiltmeter.jobs.embedding.encoders.sentences import encode_words, in_contexts, in_templates
 from tiltmeter.jobs.embedding.encoders.settings import ContextEmbedding, InSentences, TemplateEmbedding
 from tiltmeter.jobs.embedding.lookup import Vectors
-from tiltmeter.jobs.embedding.replicas import replica_scheme, train
+from tiltmeter.jobs.embedding.replicas import TrainReplica, replica_scheme, train
 from tiltmeter.jobs.embedding.sources import Sources
 from tiltmeter.jobs.embedding.vectors import FrequentSelection, Selection, SelectWords, encode, select_from_files
 from tiltmeter.jobs.runtime.context import Run
@@ -35,6 +35,7 @@ class Model:
         attribute_sets: whose covariance is needed.
         neighbours: of these sets, in each embedding; empty if there are none.
         num_tokens: running words of the corpus; None where that is not known.
+        corpus: that it was trained on; None of models that were there before.
         sentences: vectors of the sentences that a word's vector is the mean of, if it is one.
     """
 
@@ -43,6 +44,7 @@ class Model:
     attribute_sets: Sequence[tuple[str, ...]] = ()
     neighbours: Sequence[TableRef] = ()
     num_tokens: int | None = None
+    corpus: Corpus | None = None
     sentences: Sequence[TableRef] = ()
 
     @property
@@ -107,7 +109,7 @@ def find_models(run: Run[EmbeddingsRun, Sources], needs: Needs) -> list[Model]:
     """
     embedding, sources, runner = run.config.embedding, run.sources, run.runner
     if isinstance(embedding, EmbeddingConfig):
-        return _trained(run, embedding, needs)
+        return _trained(run, needs)
     if isinstance(embedding, TemplateEmbedding | ContextEmbedding):
         return list(_in_sentences(run, embedding, needs))
     language, wordset = embedding.language, run.config.wordset[embedding.language]
@@ -149,7 +151,7 @@ def _model(vectors: Vectors, wordset: WordSets, needs: Needs, made: Done[Any], n
     return Model(vectors, wordset, needs.attribute_sets(wordset), made.refs("neighbours"), num_tokens)
 
 
-def _trained(run: Run[EmbeddingsRun, Sources], embedding: EmbeddingConfig, needs: Needs) -> list[Model]:
+def _trained(run: Run[EmbeddingsRun, Sources], needs: Needs) -> list[Model]:
     read, store = read_corpora(run), run.runner.store
     wordsets = {
         name: normalised(run.config.wordset[corpus.language], corpus.text.tokenizer)
@@ -163,19 +165,31 @@ def _trained(run: Run[EmbeddingsRun, Sources], embedding: EmbeddingConfig, needs
     large.publish_slices(run)
     corpora, models = large.corpora, []
     selections = {name: needs.selection(wordsets[name]) for name in corpora}
-    for name, selected in _selected(run, corpora, selections).items():
+    for name, selected in select_words(run, train(run, corpora), corpora, selections).items():
         corpus = corpora[name]
-        num_drawn = 0 if embedding.resampling.is_too_few(*corpus.extent(store)) else embedding.num_replicas
-        done = _with_intervals(selected, embedding.num_replicas, num_drawn)
-        scheme = replica_scheme(run.config.seed, embedding, corpus.vocabulary, corpus.resampling(store, embedding))
-        refs = done.refs("vectors")
-        vectors = Vectors(name, corpus.language, refs[: 1 + num_drawn], refs[1 + num_drawn :], scheme)
-        models.append(_model(vectors, wordsets[name], needs, done, *corpus.numbers(store, "num_tokens")))
+        vectors, done = trained_vectors(run, corpus, selected)
+        model = _model(vectors, wordsets[name], needs, done, *corpus.numbers(store, "num_tokens"))
+        models.append(replace(model, corpus=corpus))
     return models
 
 
-def _selected(
-    run: Run[EmbeddingsRun, Sources], corpora: Mapping[str, Corpus], selections: Mapping[str, Selection]
+def trained_vectors(
+    run: Run[EmbeddingsRun, Sources], corpus: Corpus, selected: Done[SelectWords]
+) -> tuple[Vectors, Done[SelectWords]]:
+    """What was selected of a corpus, as units read it; without replicas that were drawn from too few documents."""
+    store, embedding = run.runner.store, cast(EmbeddingConfig, run.config.embedding)
+    num_drawn = 0 if embedding.resampling.is_too_few(*corpus.extent(store)) else embedding.num_replicas
+    done = _with_intervals(selected, embedding.num_replicas, num_drawn)
+    scheme = replica_scheme(run.config.seed, embedding, corpus.vocabulary, corpus.resampling(store, embedding))
+    refs = done.refs("vectors")
+    return Vectors(corpus.text.name, corpus.language, refs[: 1 + num_drawn], refs[1 + num_drawn :], scheme), done
+
+
+def select_words(
+    run: Run[EmbeddingsRun, Sources],
+    trained: Done[TrainReplica],
+    corpora: Mapping[str, Corpus],
+    selections: Mapping[str, Selection],
 ) -> dict[str, Done[SelectWords]]:
     """The listed words of each replica and start, by corpus."""
     works = (
@@ -186,7 +200,7 @@ def _selected(
             embedding=unit.tables["embedding"].select("word", "vector"),
             vocabulary=corpora[work.group].listed.select("word", "count"),
         )
-        for work, unit in train(run, corpora).pairs
+        for work, unit in trained.pairs
     )
     return run.do(works, batch_size=None).groups
 

@@ -6,18 +6,40 @@ from typing import NamedTuple
 from tiltmeter.jobs.report.html.elements import Block, Bullets, Paragraph, Part
 
 
+class Bar(NamedTuple):
+    """A number with its interval, as a line of a picture."""
+
+    label: str
+    value: float
+    low: float
+    high: float
+
+
+class Picture(NamedTuple):
+    """What a terminal shows of a chart: bars, and the number that leans to no side."""
+
+    title: str
+    neutral: float
+    bars: Sequence[Bar]
+
+
 class Lead(NamedTuple):
-    """What stands before the table of contents of a page; a terminal shows what was found and how sure it is.
+    """What stands before the table of contents of a page; a terminal shows what was found, how sure it is and what to
+    type next.
 
     Attributes:
         question: what was asked.
         findings: what was found, in sentences.
         doubts: how sure it is, and what to take with care.
+        commands: what to type next.
+        picture: of what was found, for the terminal; the page has its charts.
     """
 
     question: Sequence[Block]
     findings: Sequence[Block]
     doubts: Sequence[Block] = ()
+    commands: Sequence[Block] = ()
+    picture: Picture | None = None
 
     @property
     def parts(self) -> list[Part]:
@@ -28,6 +50,7 @@ class Lead(NamedTuple):
         ['What was asked', 'What was found']
         """
         parts = {"What was asked": self.question, "What was found": self.findings, "How sure it is": self.doubts}
+        parts |= {"What to type next": self.commands}
         return [Part(title, blocks) for title, blocks in parts.items() if blocks]
 
     @property

@@ -1,7 +1,7 @@
 """What a job is: what it is asked, what it starts from, what it does, publishes and shows."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Generic, TypeVar, cast
 
@@ -36,6 +36,7 @@ class Job(Generic[Config, Found]):
             free GPUs.
         check: raises what a run failed with after its page was written, beside units.
         has_units: whether it does units; a job without them needs no workers, and no later run looks back at it.
+        stages: what those that take a while do, by their names, for readers who see a run for the first time.
     """
 
     config: type[Config]
@@ -46,6 +47,7 @@ class Job(Generic[Config, Found]):
     resources: Callable[[Config, Found, int], Sequence[ResourceRequest]] = _nothing
     check: Callable[[Run[Config, Found]], object] = _nothing
     has_units: bool = True
+    stages: Mapping[str, str] = field(default_factory=dict)
 
     def load_page(self) -> Callable[[Run[Config, Found], Any], Any]:
         """The function that makes its page of a run and the tables that it published."""

@@ -26,9 +26,28 @@ from tiltmeter.jobs.psychophysics import tables as psychophysics_tables
 from tiltmeter.jobs.psychophysics.psychometrics import measure_psychometrics
 from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.job import Job
+from tiltmeter.jobs.survey import tables as survey_tables
 from tiltmeter.jobs.survey.config import SurveyRun
+from tiltmeter.jobs.survey.control import measure_controls
+from tiltmeter.jobs.survey.limits import find_limits
 from tiltmeter.operators.text.wordsets import GenderSurvey, WordSets, neutral_survey
 from tiltmeter.storage.store.ledger import TableRef
+
+STAGES = {
+    "read": "pages out of the files of the corpus",
+    "documents": "plain text out of each page",
+    "tokens": "words out of each line",
+    "words": "how often each word occurs",
+    "vocabulary": "which words are frequent enough for a vector",
+    "co-occurrence": "which words stand near each other, in the text and in each resample of its documents",
+    "merge": "those counts of all parts of the text together",
+    "train": "word vectors, of the text and then of each resample: how far they differ says how sure a number is",
+    "forced choice": "whether occupations lean to female or to male words",
+    "association tests": "whether groups of words go together more than chance has it",
+    "gender": "how far professions lie along the direction of gender",
+    "plant leans": "a lean of known size, into a copy of the text: what is measured has to find it there",
+}
+"""What stages that take a while do, for readers who see a run for the first time."""
 
 
 def run(run: Run[SurveyRun, Sources]) -> None:
@@ -45,6 +64,9 @@ def run(run: Run[SurveyRun, Sources]) -> None:
     rank_models(run, models, take_measures(run, models, run.config.job), run.config.job)
     generate_analogies(run, models)
     compare_slices(run, RANKINGS)
+    controlled = [model for model in models if run.config.control_words(model.corpus)]
+    measure_controls(run, controlled)
+    find_limits(run, controlled)
 
 
 def _measured(run: Run[SurveyRun, Sources], models: Sequence[Model]) -> dict[str, list[TableRef]]:
@@ -94,7 +116,9 @@ JOB = Job(
     | psychophysics_tables.TABLES
     | association_tables.TABLES
     | RANKINGS
-    | gender_tables.TABLES,
+    | gender_tables.TABLES
+    | survey_tables.TABLES,
     "tiltmeter.jobs.survey.page:page",
     embedding_requests,
+    stages=STAGES,
 )

@@ -69,6 +69,7 @@ class Stream(IntEnum):
     MASKED_CANDIDATES = 57
     RANDOM_PAIRS = 58
     TO_LABEL = 60
+    PLANTED_LEAN = 61
 
 
 @numba.njit(cache=True)

@@ -12,13 +12,14 @@ Behavior 12; the model is that of Baayen, Davidson and Bates 2008, *Mixed-effect
 for subjects and items*, Journal of Memory and Language 59. The design is balanced, so its estimates have a closed form.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tiltmeter.operators.compute.arrays import FloatArray
-from tiltmeter.operators.psychophysics.forced_choice import JND_PER_SD
+from tiltmeter.operators.psychophysics.forced_choice import JND_PER_SD, flip_points
 from tiltmeter.operators.statistics.intervals import check_level
 
 VERSION = "pooling/2"
@@ -50,6 +51,28 @@ class Pooled(NamedTuple):
     sd_rest: FloatArray
     num_pairs: NDArray[np.int64]
     num_replicas: NDArray[np.int64]
+
+
+def mean_flips(
+    words: NDArray[np.floating], cues: Sequence[tuple[NDArray[np.floating], NDArray[np.floating]]]
+) -> FloatArray:
+    """The flip of each word in each embedding, the mean over the cue pairs that have one there.
+
+    Args:
+        words: ``[embeddings, words, dims]``.
+        cues: of each pair its two cues, ``[embeddings, 1, dims]``.
+
+    Returns:
+        ``[embeddings, words]``; NaN without any pair.
+
+    >>> female, male = np.array([[[1.0, 0.0]]]), np.array([[[0.0, 1.0]]])
+    >>> mean_flips(np.array([[[1.0, 0.0], [1.0, 1.0]]]), [(female, male), (female, np.nan * male)]).round(3).tolist()
+    [[1.0, 0.5]]
+    """
+    flips = np.stack([flip_points(words, first, second) for first, second in cues])
+    is_known = np.isfinite(flips)
+    num = is_known.sum(axis=0)
+    return np.asarray(np.where(is_known, flips, 0.0).sum(axis=0) / np.where(num > 0, num, np.nan))
 
 
 def pooled(flips: NDArray[np.floating], level: float = 0.95) -> Pooled:
