@@ -1,5 +1,15 @@
 PYTHON ?= python3
 BIN := .venv/bin
+# uv as it is on the machine; brought by pip where it is not.
+UV := $(or $(shell command -v uv),$(BIN)/uv)
+# Versions and hashes are those of the lock, also of what a package is built with.
+INSTALL = $(UV) pip install --quiet --python $(BIN)/python --constraint requirements.lock --build-constraint requirements.lock
+# Where pip is told to find wheels, which uv does not ask.
+wheels = $(or $(subst $(comma), ,$(UV_FIND_LINKS)),$(PIP_FIND_LINKS),$(shell $(BIN)/pip config get global.find-links 2>/dev/null))
+abi = $(shell $(BIN)/python -c 'import sys; print("cp%d%d" % sys.version_info[:2])')
+# Whose build of torch: "local" has a wheel among those, "pypi" is CUDA's on Linux, and any other is one of PyTorch's own: cpu, auto, cu130.
+TORCH ?= $(if $(wildcard $(wheels:%=%/torch-*-$(abi)-*.whl)),local,cpu)
+comma := ,
 TESTS = $(BIN)/pytest -m "not slow" --numprocesses 3 --dist loadfile --no-loadscope-reorder
 threads = OMP_NUM_THREADS=$(1) OPENBLAS_NUM_THREADS=$(1) NUMBA_NUM_THREADS=$(1)
 # Compiled once for all the processes that tests start, whatever the shell says.
@@ -9,7 +19,7 @@ export NUMBA_CACHE_DIR := $(CURDIR)/.venv/numba/$(shell grep -lr --include='*.py
 
 .PHONY: survey test lint faults fuzz mutants processors calibration bench lock clean
 
-survey: .venv/ready ## the main job, offline, on a sample of the English Wikipedia
+survey: .venv/core ## the main job, offline, on a sample of the English Wikipedia
 	$(BIN)/tiltmeter
 
 # Three processes share the cores: threads of each would wait for the others' more than they compute.
@@ -47,14 +57,26 @@ golden: .venv/ready ## records anew what all runs of the tests give, with the in
 bench: .venv/ready ## the whole path against word2vec, on the Simple English Wikipedia where it is at hand
 	$(BIN)/python -m benchmarks.command
 
-.venv/ready: requirements.lock pyproject.toml
+$(BIN)/python:
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --requirement requirements.lock
-	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+
+$(BIN)/uv: | $(BIN)/python
+	$(BIN)/pip install --quiet --constraint requirements.lock uv
+
+.venv/core: requirements.lock pyproject.toml | $(BIN)/python $(UV)
+	$(INSTALL) --editable .
 	touch $@
 
-lock: ## resolve pyproject.toml anew; needs uv
-	uv pip compile --quiet --python-version 3.11 --extra dev --extra posterior --upgrade pyproject.toml --output-file requirements.lock
+# A build of torch that is there stays, and asks for CUDA's packages only if it is CUDA's: so that one is chosen first.
+.venv/ready: requirements.lock pyproject.toml | $(BIN)/python $(UV)
+	$(if $(filter pypi,$(TORCH)),,$(UV) pip install --quiet --python $(BIN)/python --no-deps \
+		$(if $(filter local,$(TORCH)),--no-index $(wheels:%=--find-links %),--torch-backend $(TORCH)) \
+		$(shell grep -o '^torch==[^ ]*' requirements.lock))
+	$(INSTALL) --editable '.[dev]'
+	touch .venv/core $@
+
+lock: ## resolve pyproject.toml anew, for each Python and platform; needs uv
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --all-extras --no-emit-package tiltmeter --no-annotate --no-header --upgrade pyproject.toml --output-file requirements.lock
 
 clean:
 	rm -rf .venv

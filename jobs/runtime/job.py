@@ -36,6 +36,8 @@ class Job(Generic[Config, Found]):
             free GPUs.
         check: raises what a run failed with after its page was written, beside units.
         has_units: whether it does units; a job without them needs no workers, and no later run looks back at it.
+        extras: of the distribution that it needs whatever its settings are; what single settings need, their block
+            says (:func:`.extras.check_settings`).
     """
 
     config: type[Config]
@@ -46,6 +48,7 @@ class Job(Generic[Config, Found]):
     resources: Callable[[Config, Found, int], Sequence[ResourceRequest]] = _nothing
     check: Callable[[Run[Config, Found]], object] = _nothing
     has_units: bool = True
+    extras: Sequence[str] = ()
 
     def load_page(self) -> Callable[[Run[Config, Found], Any], Any]:
         """The function that makes its page of a run and the tables that it published."""
