@@ -1,9 +1,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 # uv as it is on the machine; brought by pip where it is not.
-UV := $(or $(shell command -v uv),$(BIN)/uv)
+UV := $(or $(shell command -v uv 2>/dev/null),$(BIN)/uv)
 # Versions and hashes are those of the lock, also of what a package is built with.
-INSTALL = $(UV) pip install --quiet --python $(BIN)/python --constraint requirements.lock --build-constraint requirements.lock
+LOCKED = --constraint requirements.lock --build-constraint requirements.lock
+INSTALL = $(UV) pip install --quiet --python $(BIN)/python
 # Where pip is told to find wheels, which uv does not ask.
 wheels = $(or $(subst $(comma), ,$(UV_FIND_LINKS)),$(PIP_FIND_LINKS),$(shell $(BIN)/pip config get global.find-links 2>/dev/null))
 abi = $(shell $(BIN)/python -c 'import sys; print("cp%d%d" % sys.version_info[:2])')
@@ -17,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # numba's cache does not notice a change in another file's function; a folder per state of the files with kernels does.
 export NUMBA_CACHE_DIR := $(CURDIR)/.venv/numba/$(shell grep -lr --include='*.py' numba operators | sort | xargs cat | cksum | cut -d ' ' -f 1)
 
-.PHONY: survey test lint faults fuzz mutants processors calibration bench lock clean
+.PHONY: survey test lint faults fuzz mutants processors calibration golden wheel bench lock clean
 
 survey: .venv/core ## the main job, offline, on a sample of the English Wikipedia
 	$(BIN)/tiltmeter
@@ -54,6 +55,15 @@ golden: .venv/ready ## records anew what all runs of the tests give, with the in
 	TILTMETER_GOLDEN=$(CURDIR)/.golden/other ATEN_CPU_CAPABILITY=default NUMBA_CPU_NAME=generic OPENBLAS_CORETYPE=Haswell $(call threads,1) $(TESTS) tests/jobs
 	$(BIN)/python -m tests.golden.tables .golden/one .golden/other
 
+wheel: .venv/core ## the wheel of the last commit, in an environment with the core alone, runs the main job from another folder
+	rm -rf .venv/wheel && mkdir -p .venv/wheel/source
+	git archive HEAD | tar -x -C .venv/wheel/source
+	$(UV) build --quiet --wheel --build-constraint requirements.lock --out-dir .venv/wheel .venv/wheel/source
+	$(BIN)/python -m venv --without-pip .venv/wheel/environment
+	$(UV) pip install --quiet --python .venv/wheel/environment/bin/python $(LOCKED) .venv/wheel/*.whl
+	cd .venv/wheel && environment/bin/tiltmeter embedding.num_replicas=2 embedding.trainer.epochs=2 run_dir=run
+	test -s .venv/wheel/run/report.html
+
 bench: .venv/ready ## the whole path against word2vec, on the Simple English Wikipedia where it is at hand
 	$(BIN)/python -m benchmarks.command
 
@@ -64,15 +74,15 @@ $(BIN)/uv: | $(BIN)/python
 	$(BIN)/pip install --quiet --constraint requirements.lock uv
 
 .venv/core: requirements.lock pyproject.toml | $(BIN)/python $(UV)
-	$(INSTALL) --editable .
+	$(INSTALL) $(LOCKED) --editable .
 	touch $@
 
 # A build of torch that is there stays, and asks for CUDA's packages only if it is CUDA's: so that one is chosen first.
 .venv/ready: requirements.lock pyproject.toml | $(BIN)/python $(UV)
-	$(if $(filter pypi,$(TORCH)),,$(UV) pip install --quiet --python $(BIN)/python --no-deps \
+	$(if $(filter pypi,$(TORCH)),,$(INSTALL) --no-deps \
 		$(if $(filter local,$(TORCH)),--no-index $(wheels:%=--find-links %),--torch-backend $(TORCH)) \
 		$(shell grep -o '^torch==[^ ]*' requirements.lock))
-	$(INSTALL) --editable '.[dev]'
+	$(INSTALL) $(LOCKED) --editable '.[dev]'
 	touch .venv/core $@
 
 lock: ## resolve pyproject.toml anew, for each Python and platform; needs uv

@@ -184,7 +184,7 @@ def test_the_image_has_the_python_of_the_project_and_what_it_copies_is_there():
     [version] = re.findall(r"^FROM python:([\d.]+)-", recipe, re.MULTILINE)
     low, high = re.fullmatch(r">=([\d.]+),<([\d.]+)", PROJECT["requires-python"]).groups()
     assert version == low
-    assert high == "3.12"
+    assert high == "3.14"
     assert IMAGE in recipe
     ignored = (ROOT / ".dockerignore").read_text().split()
     for source in re.findall(r"^COPY (?:--\S+ )?(\S+) \S+$", recipe, re.MULTILINE):
