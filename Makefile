@@ -71,7 +71,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv .venv
 
 $(BIN)/uv: | $(BIN)/python
-	$(BIN)/pip install --quiet --constraint requirements.lock uv
+	sed -n '/^uv==/,/[^\\]$$/p' requirements.lock | $(BIN)/pip install --quiet --requirement /dev/stdin
 
 .venv/core: requirements.lock pyproject.toml | $(BIN)/python $(UV)
 	$(INSTALL) $(LOCKED) --editable .
