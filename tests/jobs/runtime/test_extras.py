@@ -70,6 +70,8 @@ sys.path[:0] = [site, {source!r}]
 from tiltmeter.jobs.catalogue import job, names
 from tiltmeter.jobs.composing import compose
 from tiltmeter.jobs.runtime.config import ConfigError
+from tiltmeter.jobs.runtime.provenance import provenance
+from tiltmeter.jobs.runtime.resources import uses_gpus
 from tiltmeter.jobs.runtime.settings.extras import check_job
 answers = {{}}
 def ask(name, question):
@@ -83,6 +85,7 @@ for name in names():
     ask(name, lambda: check_job(name, job(name).extras))
 for command in commands:
     ask(command, lambda: compose(command.split()))
+answers["versions"], answers["on a GPU"] = sorted(provenance()["versions"]), uses_gpus("auto", num_gpus=1)
 for extra, sys.path[0] in others.items():
     importlib.invalidate_caches()
     for name in names():
@@ -162,6 +165,12 @@ def test_a_setting_whose_packages_are_absent_is_refused_with_the_command_that_in
 def test_with_an_extra_its_jobs_run_beside_those_that_need_none_and_no_others(answers, extra):
     run = {name for name in names() if answers[f"{name} with {extra}"] is None}
     assert run == RUN[extra] | {name for name in names() if answers[name] is None}
+
+
+def test_the_record_of_a_run_names_the_versions_of_what_is_installed_and_auto_is_the_cpu_without_torch(answers):
+    recorded = {"gensim", "mwparserfromhell", "numba", "numpy", "polars", "pyarrow", "python", "ray", "regex", "scipy"}
+    assert {*answers["versions"]} == recorded
+    assert answers["on a GPU"] is False
 
 
 def test_a_job_names_its_extra_and_the_packages(answers):
