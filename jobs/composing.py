@@ -6,11 +6,11 @@ from collections.abc import Sequence
 import hydra
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from tiltmeter.jobs.catalogue import CONFIG, SETTINGS, job, settings_folders
 from tiltmeter.jobs.runtime.config import CommonConfig
-from tiltmeter.jobs.runtime.settings import composition
+from tiltmeter.jobs.runtime.settings import composition, extras
 
 _NAMED = re.compile("command-line|hydra.searchpath")
 """What Hydra calls those who name a folder."""
@@ -24,10 +24,15 @@ def build(composed: DictConfig, overrides: Sequence[str] = ()) -> CommonConfig:
         overrides: what the user asked for.
 
     Raises:
-        ConfigError: naming every wrong key at once.
+        ConfigError: naming every wrong key at once, or every setting whose packages are not installed.
     """
+    if isinstance(name := OmegaConf.select(composed, "job.name"), str):
+        # Whoever has to install packages first would otherwise set what is missing for nothing.
+        extras.check_job(name, job(name).extras)
     settings = composition.plain(composed, lambda name: job(name).config)
-    return composition.build(job(settings["job"]["name"]).config, settings, overrides, settings_folders())
+    config = composition.build(job(settings["job"]["name"]).config, settings, overrides, settings_folders())
+    extras.check_settings(config, settings)
+    return config
 
 
 def further_folders() -> list[str]:

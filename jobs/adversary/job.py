@@ -341,4 +341,12 @@ def _requests(config: GenderAdversaryRun, sources: AdversarySources, num_gpus: i
 
 
 _TABLES = embedding.TABLES | TABLES
-JOB = Job(GenderAdversaryRun, find_sources, run, _TABLES, "tiltmeter.jobs.adversary.page:page", _requests)
+JOB = Job(
+    GenderAdversaryRun,
+    find_sources,
+    run,
+    _TABLES,
+    "tiltmeter.jobs.adversary.page:page",
+    _requests,
+    extras=["classifiers"],
+)

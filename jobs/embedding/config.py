@@ -31,7 +31,7 @@ from tiltmeter.operators.embedding.word2vec import Word2VecConfig
 from tiltmeter.operators.text.segmentation import segmenter
 from tiltmeter.operators.text.wordsets import WordSets
 from tiltmeter.storage.corpora.corpora import CorpusConfig
-from tiltmeter.storage.corpora.sources import FoundFile, Paths, find_files
+from tiltmeter.storage.corpora.sources import FoundFile, Paths, find_files, language_extras
 from tiltmeter.storage.errors import InputError, Refusal
 from tiltmeter.storage.files.listing import file_identity
 from tiltmeter.storage.files.redaction import redacted
@@ -99,6 +99,11 @@ class EmbeddingConfig:
     checkpoint_seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
     @property
+    def extras(self) -> Mapping[str, str]:
+        """Training on a GPU, where it is asked for, needs an extra."""
+        return {"device": "models"} if self.device == "cuda" else {}
+
+    @property
     def replicas(self) -> list[int]:
         """What is trained, by number: the corpus, its replicas, and the corpus from further starts."""
         return replica_numbers(self.num_replicas, self.num_starts)
@@ -142,6 +147,11 @@ class FileEmbedding:
     fold_case: Literal["auto"] | bool
     average_phrases: bool
     replicas: bool
+
+    @property
+    def extras(self) -> Mapping[str, str]:
+        """That of its language."""
+        return language_extras(self.language)
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -354,6 +364,11 @@ class BootstrapJob(EmbeddingsJob):
 
     name: Literal["bootstrap"]
     export: Annotated[tuple[ExportFormat | Literal["safetensors"], ...], AfterValidator(each_once)]
+
+    @property
+    def extras(self) -> Mapping[str, str]:
+        """The card that is written beside what is exported needs an extra."""
+        return {"export": "vectors"} if self.export else {}
 
     def check_embedding(self, embedding: Any) -> None:
         """Refuse embeddings that are there already.

@@ -57,4 +57,12 @@ def _requests(config: SentencePairsRun, _: Found, num_gpus: int) -> Sequence[Res
     return [model_request("score", folders, models.device, num_gpus, "models")]
 
 
-JOB = Job(SentencePairsRun, find_sources, run, TABLES, "tiltmeter.jobs.language_models.page:page", resources=_requests)
+JOB = Job(
+    SentencePairsRun,
+    find_sources,
+    run,
+    TABLES,
+    "tiltmeter.jobs.language_models.page:page",
+    resources=_requests,
+    extras=["models"],
+)

@@ -150,4 +150,12 @@ def export(run: MitigatedRun, erased: Done[Erase]) -> None:
 
 
 _TABLES = embedding.TABLES | TABLES
-JOB = Job(MitigationRun, find_sources, run, _TABLES, "tiltmeter.jobs.mitigation.page:page", embedding_requests)
+JOB = Job(
+    MitigationRun,
+    find_sources,
+    run,
+    _TABLES,
+    "tiltmeter.jobs.mitigation.page:page",
+    embedding_requests,
+    extras=["vectors"],
+)

@@ -24,4 +24,4 @@ def run(run: RelationsRun) -> None:
     measure(run, evidence, models, explanations)
 
 
-JOB = Job(RelationRulesRun, find_sources, run, TABLES, "tiltmeter.jobs.relations.page:page")
+JOB = Job(RelationRulesRun, find_sources, run, TABLES, "tiltmeter.jobs.relations.page:page", extras=["models"])

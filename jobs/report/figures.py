@@ -49,16 +49,10 @@ def check_figures() -> None:
     """Look for what draws figures, before any work.
 
     Raises:
-        ConfigError: if kaleido is not installed, or it finds no browser.
+        ConfigError: if kaleido finds no browser.
     """
-    try:
-        from choreographer.browsers.chromium import Chromium
-        from kaleido import Kaleido  # noqa: F401 - here it is seen whether it can be imported
-    except ImportError as error:
-        raise ConfigError(
-            f"{_SETTING}: figures are drawn by kaleido, which can't be imported ({error}); "
-            "install it with pip install 'tiltmeter[figures]', or set exports.figures=false"
-        ) from error
+    from choreographer.browsers.chromium import Chromium
+
     browser = Chromium.find_browser(skip_local=False)
     if not browser or not Path(browser).is_file():
         place = f"there is none at BROWSER_PATH={browser}" if browser else "there is none on PATH"

@@ -94,16 +94,11 @@ def check_trackers(exports: Exports) -> None:
     """Look for what sends runs to trackers, before any work.
 
     Raises:
-        ConfigError: if a package is not installed, or does not take the place that is named.
+        ConfigError: if a package does not take the place that is named.
     """
     for name, place in _chosen(exports):
         try:
             _TRACKERS[name][0](place)
-        except ImportError as error:
-            raise ConfigError(
-                f"{_setting(name, place)}: needs the package {name}, which can't be imported ({error}); install it "
-                f"with pip install 'tiltmeter[{name}]', or set exports.{name}=null"
-            ) from error
         except Exception as error:  # of the package, which has many kinds
             raise ConfigError(f"{_setting(name, place)}: {reason(error)}; or set exports.{name}=null") from error
 

@@ -1,6 +1,6 @@
 """Settings of `entity_resolution`; what each means, and usually is, stands in ``conf``: job, records and mentions."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal, Self, TypeVar
 from urllib.parse import parse_qsl
@@ -150,6 +150,11 @@ class DatabaseExport:
     duckdb: Text | None
     postgres: Text | None
     schema: Text
+
+    @property
+    def extras(self) -> Mapping[str, str]:
+        """PostgreSQL needs one."""
+        return {"postgres": "postgres"} if self.postgres else {}
 
     @pydantic.model_validator(mode="after")
     def _fits(self) -> Self:

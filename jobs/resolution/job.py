@@ -209,4 +209,6 @@ def _requests(config: ResolutionRun, sources: Files, _: int) -> list[ResourceReq
     return [] if config.pairs is None else [file_request("read pairs", sources.files["pairs"], _PAIRS)]
 
 
-JOB = Job(ResolutionRun, find_sources, run, TABLES, "tiltmeter.jobs.resolution.page:page", _requests)
+JOB = Job(
+    ResolutionRun, find_sources, run, TABLES, "tiltmeter.jobs.resolution.page:page", _requests, extras=["resolution"]
+)

@@ -76,6 +76,11 @@ class Exports:
     mlflow: Annotated[str, Field(min_length=1)] | None = None
     wandb: Annotated[str, Field(min_length=1)] | None = None
 
+    @property
+    def extras(self) -> Mapping[str, str]:
+        """Each of these that is set needs the extra of its name."""
+        return {name: name for name in ("figures", "mlflow", "wandb") if getattr(self, name)}
+
 
 @pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
 class CommonConfig:

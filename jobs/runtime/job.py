@@ -37,6 +37,8 @@ class Job(Generic[Config, Found]):
         check: raises what a run failed with after its page was written, beside units.
         has_units: whether it does units; a job without them needs no workers, and no later run looks back at it.
         stages: what those that take a while do, by their names, for readers who see a run for the first time.
+        extras: of the distribution that it needs whatever its settings are; what single settings need, their block
+            says (:func:`.extras.check_settings`).
     """
 
     config: type[Config]
@@ -48,6 +50,7 @@ class Job(Generic[Config, Found]):
     check: Callable[[Run[Config, Found]], object] = _nothing
     has_units: bool = True
     stages: Mapping[str, str] = field(default_factory=dict)
+    extras: Sequence[str] = ()
 
     def load_page(self) -> Callable[[Run[Config, Found], Any], Any]:
         """The function that makes its page of a run and the tables that it published."""

@@ -5,6 +5,7 @@ import importlib.metadata
 import platform
 import re
 import subprocess
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,12 @@ def provenance() -> dict[str, Any]:
 
 @functools.cache
 def _versions() -> dict[str, str]:
-    return {package: importlib.metadata.version(package) for package in RECORDED_PACKAGES}
+    """Of the packages that are installed; which extras there are is the user's choice."""
+    installed = {}
+    for package in RECORDED_PACKAGES:
+        with suppress(importlib.metadata.PackageNotFoundError):
+            installed[package] = importlib.metadata.version(package)
+    return installed
 
 
 def peak_memory_bytes() -> int:

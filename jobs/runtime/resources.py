@@ -6,6 +6,7 @@ how many workers fit on a node; nothing holds a worker to them.
 
 import json
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -26,14 +27,14 @@ CUDA = {"torch for CUDA": 2500}
 
 
 def uses_gpus(device: Device, num_gpus: int, setting: str = "embedding.device") -> bool:
-    """Whether the setting means the GPUs of a cluster that has this many.
+    """Whether the setting means the GPUs of a cluster that has this many; ``auto`` means them where torch is installed.
 
     Raises:
         ClusterError: if it must be GPUs and there are none.
     """
     if device == "cuda" and not num_gpus:
         raise ClusterError(f"{setting}=cuda: the cluster has no free GPU; add a node with one, or set {setting}=cpu")
-    return device != "cpu" and num_gpus > 0
+    return device != "cpu" and num_gpus > 0 and find_spec("torch") is not None
 
 
 def megabytes(num_bytes: float) -> int:

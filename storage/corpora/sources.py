@@ -2,7 +2,7 @@
 
 import importlib.util
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
@@ -68,6 +68,11 @@ Paths = Annotated[_Path | Annotated[tuple[_Path, ...], Field(min_length=1)], pyd
 """A path or several, kept as several: a path and a list of it ask the same, and their runs are of one series."""
 
 
+def language_extras(language: str) -> Mapping[str, str]:
+    """The extra that a setting ``language`` needs, by that name: Chinese is cut into words by packages of its own."""
+    return {"language": "chinese"} if language.partition("-")[0] == "zh" else {}
+
+
 def _known_format(name: str) -> str:
     known = ["auto", *FORMATS]
     if name not in known and name not in (brought := extensions.names(GROUP)):
@@ -104,6 +109,11 @@ class CorpusConfig:
     slice_by: Literal["value", "decade", "year", "quarter", "month"] = "value"
     slice_cuts: Annotated[tuple[_Finite, ...], pydantic.AfterValidator(_rising)] = ()
     slice_values: tuple[_Value, ...] = ()
+
+    @property
+    def extras(self) -> Mapping[str, str]:
+        """The extra that its language needs (:func:`language_extras`)."""
+        return language_extras(self.language)
 
     @property
     def paths(self) -> tuple[str, ...]:

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-import duckdb
 import pyarrow as pa
 
 from tiltmeter.storage.databases.tables import Change, Session, State, existing, merge
@@ -25,6 +24,8 @@ def connected(path: str, place: str) -> Iterator[Session]:
     Raises:
         StorageError: if the file is no database, another process holds it, or it can't be written.
     """
+
+    import duckdb
 
     def stage(table: str, rows: pa.Table) -> str:
         connection.register(f"staged {table}", rows)

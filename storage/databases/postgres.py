@@ -50,13 +50,9 @@ def connected(uri: str) -> Iterator[Session]:
     """A transaction, which is committed at the end of the block, or not at all.
 
     Raises:
-        InputError: if psycopg is not installed.
         StorageError: if the server can't be reached, or refuses something.
     """
-    try:
-        import psycopg
-    except ImportError as error:
-        raise InputError(f"export.postgres needs psycopg ({error}): pip install 'tiltmeter[postgres]'") from error
+    import psycopg
 
     def quoted(*names: str) -> str:
         return psycopg.sql.Identifier(*names).as_string(connection)

@@ -83,5 +83,11 @@ def _requests(config: AttributionRun, _: Found, num_gpus: int) -> Sequence[Resou
 
 
 JOB = Job(
-    AttributionRun, find_sources, run, TABLES, "tiltmeter.jobs.classifiers.attribution.page:page", resources=_requests
+    AttributionRun,
+    find_sources,
+    run,
+    TABLES,
+    "tiltmeter.jobs.classifiers.attribution.page:page",
+    resources=_requests,
+    extras=["classifiers"],
 )

@@ -341,4 +341,12 @@ def _requests(config: DecoyBenchmarkRun, _: BenchmarkSources, num_gpus: int) -> 
     return training_requests(config.models, num_gpus)
 
 
-JOB = Job(DecoyBenchmarkRun, find_sources, run, TABLES, "tiltmeter.jobs.classifiers.decoys.page:page", _requests)
+JOB = Job(
+    DecoyBenchmarkRun,
+    find_sources,
+    run,
+    TABLES,
+    "tiltmeter.jobs.classifiers.decoys.page:page",
+    _requests,
+    extras=["classifiers"],
+)

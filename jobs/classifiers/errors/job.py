@@ -225,4 +225,12 @@ def _requests(config: ErrorCharacterisationRun, _: ErrorSources, num_gpus: int) 
     return training_requests(config.models, num_gpus) if trains else []
 
 
-JOB = Job(ErrorCharacterisationRun, find_sources, run, TABLES, "tiltmeter.jobs.classifiers.errors.page:page", _requests)
+JOB = Job(
+    ErrorCharacterisationRun,
+    find_sources,
+    run,
+    TABLES,
+    "tiltmeter.jobs.classifiers.errors.page:page",
+    _requests,
+    extras=["classifiers"],
+)

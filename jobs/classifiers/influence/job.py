@@ -188,5 +188,11 @@ def _requests(config: WordInfluenceRun, _: Found, num_gpus: int) -> Sequence[Res
 
 
 JOB = Job(
-    WordInfluenceRun, find_sources, run, TABLES, "tiltmeter.jobs.classifiers.influence.page:page", resources=_requests
+    WordInfluenceRun,
+    find_sources,
+    run,
+    TABLES,
+    "tiltmeter.jobs.classifiers.influence.page:page",
+    resources=_requests,
+    extras=["classifiers"],
 )

@@ -258,5 +258,11 @@ def _requests(config: PrivacyMetricsRun, _: object, num_gpus: int) -> Sequence[R
 
 
 JOB = Job(
-    PrivacyMetricsRun, find_sources, run, tables.TABLES, "tiltmeter.jobs.classifiers.privacy.page:page", _requests
+    PrivacyMetricsRun,
+    find_sources,
+    run,
+    tables.TABLES,
+    "tiltmeter.jobs.classifiers.privacy.page:page",
+    _requests,
+    extras=["classifiers"],
 )

@@ -1,5 +1,6 @@
 """The settings of encoders of words and sentences: ``conf/embedding/encoder.yaml``, ``seat.yaml``, ``ceat.yaml``."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -11,6 +12,7 @@ from tiltmeter.jobs.runtime.settings.fields import Count, Text, settings
 from tiltmeter.operators.embedding.bootstrap import ResamplingSettings
 from tiltmeter.operators.embedding.encoders.sentences import Pooled
 from tiltmeter.operators.embedding.encoders.words import EncoderConfig
+from tiltmeter.storage.corpora.sources import language_extras
 from tiltmeter.storage.models.checkpoints import Checkpoint, CheckpointError, find_checkpoint
 from tiltmeter.storage.models.sentence_folders import is_static, stated_pooling
 
@@ -31,6 +33,11 @@ class Encoders:
     revision: str | None
     device: Device
     encoder: EncoderConfig
+
+    @property
+    def extras(self) -> Mapping[str, str]:
+        """Models need one."""
+        return {"model": "models"}
 
     @pydantic.model_validator(mode="after")
     def _what_files_state_is_of_the_last_layer(self) -> Self:
@@ -86,6 +93,11 @@ class EncoderEmbedding(Encoders):
     kind: Literal["encoder"]
     language: Language
 
+    @property
+    def extras(self) -> Mapping[str, str]:
+        """Those of the models, and that of the language."""
+        return super().extras | language_extras(self.language)
+
 
 @settings
 class SentenceEmbedding(Encoders):
@@ -114,6 +126,11 @@ class TemplateEmbedding(SentenceEmbedding):
     kind: Literal["templates"]
     language: Language
     templates: dict[str, tuple[Text, ...]]
+
+    @property
+    def extras(self) -> Mapping[str, str]:
+        """Those of the models, and that of the language."""
+        return super().extras | language_extras(self.language)
 
     @pydantic.model_validator(mode="after")
     def _templates_have_a_slot(self) -> Self:

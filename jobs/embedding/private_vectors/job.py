@@ -82,4 +82,11 @@ def _study(run: PrivateRun) -> None:
     run.do(word_guesses(config, vocabulary, mechanisms))
 
 
-JOB = Job(PrivateVectorsRun, find_checked, run, TABLES, "tiltmeter.jobs.embedding.private_vectors.page:page")
+JOB = Job(
+    PrivateVectorsRun,
+    find_checked,
+    run,
+    TABLES,
+    "tiltmeter.jobs.embedding.private_vectors.page:page",
+    extras=["vectors"],
+)

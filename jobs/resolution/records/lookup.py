@@ -20,6 +20,7 @@ from tiltmeter.jobs.resolution.previous import LOOKUP, refusal, run_place
 from tiltmeter.jobs.resolution.records.calibration import taken_calibration
 from tiltmeter.jobs.resolution.records.night import LEARNT
 from tiltmeter.jobs.resolution.tables import Calibrations
+from tiltmeter.jobs.runtime.settings.extras import check_job
 from tiltmeter.operators.compute.arrays import IntArray
 from tiltmeter.operators.resolution.baselines.packing import Packing
 from tiltmeter.operators.resolution.lineage import NOWHERE, inherited_ids
@@ -303,8 +304,9 @@ def lookup_words(words: Sequence[str]) -> Answer:
             as ``column=value``.
 
     Raises:
-        Refusal: if there is no record, or it is no JSON of values by column.
+        Refusal: if there is no record, or it is no JSON of values by column; if packages that score it are absent.
     """
+    check_job("entity_resolution", ["resolution"])
     run, *rest = words or [""]
     if not rest:
         raise Refusal(f"{LOOKUP}: needs a run directory and a record, as in {LOOKUP} resolved 'name=Ann Abel'")

@@ -126,4 +126,6 @@ def run(run: Run[GRUTrainingRun, Files]) -> None:
     run.console.print(f"trained: {run.directory.path / 'exports' / _FILE}", soft_wrap=True, highlight=False)
 
 
-JOB = Job(GRUTrainingRun, find_labelled, run, TABLES, "tiltmeter.jobs.sentiment.gru_training.page:page")
+JOB = Job(
+    GRUTrainingRun, find_labelled, run, TABLES, "tiltmeter.jobs.sentiment.gru_training.page:page", extras=["models"]
+)

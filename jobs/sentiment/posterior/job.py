@@ -78,4 +78,11 @@ def run(run: PosteriorRun) -> None:
     ask_cues(run, models, texts)
 
 
-JOB = Job(SentimentPosteriorRun, find_sources, run, TABLES, "tiltmeter.jobs.sentiment.posterior.page:page")
+JOB = Job(
+    SentimentPosteriorRun,
+    find_sources,
+    run,
+    TABLES,
+    "tiltmeter.jobs.sentiment.posterior.page:page",
+    extras=["posterior"],
+)

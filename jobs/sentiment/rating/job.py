@@ -142,4 +142,12 @@ def _scored(run: Run[RatingRun, RatingSources]) -> _Scored:
     return scores, texts.sentences.select("sentence", "text", *ORIGINS)
 
 
-JOB = Job(RatingRun, find_sources, run, TABLES, "tiltmeter.jobs.sentiment.rating.page:page", rating_requests)
+JOB = Job(
+    RatingRun,
+    find_sources,
+    run,
+    TABLES,
+    "tiltmeter.jobs.sentiment.rating.page:page",
+    rating_requests,
+    extras=["sentiment"],
+)

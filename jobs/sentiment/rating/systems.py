@@ -3,7 +3,7 @@
 import importlib.metadata
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import pydantic
@@ -62,6 +62,7 @@ class GRUSystem:
     kind: Literal["gru"]
     path: Text
     score: GRUScore = "expected"
+    extras: ClassVar = {"path": "models"}
 
 
 @settings
@@ -73,6 +74,7 @@ class TransformerSystem:
     revision: str | None = None
     device: Device = "auto"
     classifier: ClassifierConfig = Field(default_factory=ClassifierConfig)
+    extras: ClassVar = {"model": "models"}
 
 
 @settings
@@ -84,6 +86,7 @@ class PackageSystem:
     labels: LabelValues = None
     score: ClassifierScore = "expected"
     device: Device = "cpu"
+    extras: ClassVar = {"name": "models"}
 
 
 @settings

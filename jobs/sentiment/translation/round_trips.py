@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import polars as pl
 import pyarrow as pa
@@ -67,6 +67,7 @@ class MarianTranslator:
     device: Device = "auto"
     generation_there: Seq2SeqConfig = Field(default_factory=Seq2SeqConfig)
     generation_back: Seq2SeqConfig = Field(default_factory=Seq2SeqConfig)
+    extras: ClassVar = {"kind": "models"}
 
 
 @settings

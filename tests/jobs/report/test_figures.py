@@ -2,7 +2,6 @@
 
 import csv
 import re
-import sys
 import zlib
 
 import polars as pl
@@ -118,11 +117,3 @@ def test_without_a_browser_a_run_is_refused(monkeypatch):
         "BROWSER_PATH=/nowhere/chromium; install it, set the variable BROWSER_PATH to its program, or set "
         "exports.figures=false"
     )
-
-
-def test_without_kaleido_a_run_is_refused(monkeypatch):
-    monkeypatch.setitem(sys.modules, "kaleido", None)
-    with pytest.raises(
-        ConfigError, match=r"kaleido, which can't be imported .*; install it with pip install 'tiltmeter\[figures\]'"
-    ):
-        check_figures()
