@@ -8,16 +8,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from tiltmeter.cluster import interrupts
+from tiltmeter.jobs.catalogue import settings_folders, with_job
+from tiltmeter.jobs.runtime.settings.known import COMMANDS
 from tiltmeter.jobs.streams import standard_streams
-from tiltmeter.storage.errors import LimitExceeded, Refusal, WorkFailed
+from tiltmeter.storage.errors import LimitExceeded, Refusal, WorkFailed, nearest
 
 EXIT_FAILED = 1
 EXIT_REFUSED = 2
 EXIT_LIMIT = 3
 EXIT_INTERRUPTED = 130
 
-_RUNS, _LOOKUP = "runs", "lookup"
-"""The words before a folder whose runs are listed, and before a run and a record, in place of settings."""
 
 
 @contextmanager
@@ -63,10 +63,22 @@ def arranged(words: Sequence[str]) -> tuple[Namespace, list[str]]:
     parser.add_argument("--version", action="version", version=f"tiltmeter {_version()}")
     options, others = parser.parse_known_args(words)
     if unknown := next((word for word in others if word.startswith("-")), None):
-        written = f"; a setting is written {unknown.lstrip('-')}" if "=" in unknown else ""
-        raise Refusal(f"{unknown}: there is no such option{written}; tiltmeter --help has both")
+        instead = _instead(unknown, [*parser._option_string_actions])
+        raise Refusal(f"{unknown}: there is no such option{instead}; tiltmeter --help has both")
     settings = [*options.overrides, *others]
-    return options, [*settings, *(word for word in words if word not in settings)]
+    rest = [word for word in words if word not in settings]
+    return options, [*(settings if settings and settings[0] in _COMMANDS else with_job(settings)), *rest]
+
+
+def _instead(word: str, options: Sequence[str]) -> str:
+    """What was meant by an option that there is not: another one, or a setting."""
+    key, _, value = word.lstrip("-").partition("=")
+    names = {option.lstrip("-"): option for option in options if option.startswith("--")}
+    settings = settings_folders().keys()
+    name = nearest(key, [*settings, *names])
+    if name in settings or "=" in word:
+        return f"; a setting is written {name if name in settings else key}={value or '<value>'}"
+    return f"; did you mean {names[name]}?" if name else ""
 
 
 def _version() -> str:
@@ -82,13 +94,15 @@ def main() -> None:
     """Entry point of the console command."""
     _in_utf8()
     with standard_streams(), interrupts.answered(), exit_status():
+        if sys.argv[1:2] == [COMMANDS[-1]]:
+            # A shell waits for it at every press of its key: no option is read.
+            return _complete(sys.argv[2:])
         options, sys.argv[1:] = arranged(sys.argv[1:])
+        command = _COMMANDS.get(" ".join(sys.argv[1:2]))
         if options.help:
             _help(options)
-        elif sys.argv[1:2] == [_RUNS]:
-            _list_runs(sys.argv[2:])
-        elif sys.argv[1:2] == [_LOOKUP]:
-            _look_up(sys.argv[2:])
+        elif command:
+            command(sys.argv[2:])
         else:
             _run()
 
@@ -119,6 +133,28 @@ def _look_up(words: Sequence[str]) -> None:
     from tiltmeter.jobs.resolution.records.lookup import lookup_words
 
     print(lookup_words(words))
+
+
+def _complete(words: Sequence[str]) -> None:
+    from tiltmeter.jobs.completion import completion
+
+    print(completion(words))
+
+
+def _diagnose(words: Sequence[str]) -> None:
+    from tiltmeter.jobs.upkeep.doctor import diagnose
+
+    print(diagnosis := diagnose(words))
+    sys.exit(0 if diagnosis.is_well else EXIT_FAILED)
+
+
+def _initialise(words: Sequence[str]) -> None:
+    from tiltmeter.jobs.upkeep.init import write_settings
+
+    print(write_settings(words))
+
+
+_COMMANDS = dict(zip(COMMANDS, (_list_runs, _look_up, _diagnose, _initialise, _complete), strict=True))
 
 
 def _run() -> None:

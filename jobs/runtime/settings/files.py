@@ -171,6 +171,11 @@ class SettingsFolders:
                 groups |= taken.groups
         return Gathered(settings | {setting.key: setting for setting in file.settings}, groups)
 
+    def keys(self, job: str = "survey") -> list[str]:
+        """Of the settings that a job has at its usual choices, of those of all jobs, and of all groups."""
+        gathered = [self.gathered(name, {}) for name in (f"job/{job}", "cluster/local", "tiltmeter")]
+        return [*dict.fromkeys([*(key for one in gathered for key in one.settings), *self.groups])]
+
 
 def _groups(folder: Traversable, prefix: str = "") -> Iterator[str]:
     for path in folder.iterdir():

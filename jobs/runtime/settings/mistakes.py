@@ -19,9 +19,9 @@ from omegaconf.errors import OmegaConfBaseException
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.settings import foreign
 from tiltmeter.jobs.runtime.settings.files import CORPORA, SUFFIX, SettingsFolders, settings_root
-from tiltmeter.jobs.runtime.settings.known import Known, keys_of, meant
+from tiltmeter.jobs.runtime.settings.known import COMMANDS, Known, keys_of
 from tiltmeter.jobs.runtime.wording import listed
-from tiltmeter.storage.errors import choices
+from tiltmeter.storage.errors import choices, listing, meant, nearest
 from tiltmeter.storage.files.yaml_text import MOST_LEVELS, check_yaml, place_of
 
 _NOT_CHOSEN = re.compile(r"Could not override '([^']+)'")
@@ -121,16 +121,38 @@ def plain(error: BaseException) -> str:
     return "; ".join(line.strip().rstrip(":;.") for line in lines)
 
 
-def unreadable(error: OverrideParseException) -> ConfigError:
-    """For a word that is not ``key=value`` as Hydra reads it."""
+def unreadable(error: OverrideParseException, words: Sequence[str], folders: SettingsFolders) -> ConfigError:
+    """For a word that is not ``key=value`` as Hydra reads it.
+
+    Args:
+        words: of the command line, the word among them.
+        folders: with the jobs and the settings that it may have meant.
+    """
     word = error.override
     key, equals, _ = word.partition("=")
     if not equals and not word.startswith("~"):
-        return ConfigError(f"{word}: a setting is written {key or 'key'}=<value>")
+        return _without_equals(word, words, folders)
     reason = plain(error).removeprefix(f"Error parsing override '{word}'").strip("; ")
     # Redaction takes what follows a URI without a space for a part of it.
     quotes = f"a value with spaces, commas, quotes or any of ()[]{{}}:=$% is quoted twice: \"{key}='<value>'\""
     return ConfigError(f"{word} is no setting as a command line writes it ({reason}); {quotes}")
+
+
+def _without_equals(word: str, words: Sequence[str], folders: SettingsFolders) -> ConfigError:
+    """For a setting that is written otherwise, and for a job or a command that there is not."""
+    position = words.index(word)
+    before, after = "".join(words[position - 1 : position]), "".join(words[position + 1 : position + 2])
+    if after.startswith("=") or before.endswith("="):
+        spaced = [word, *words[position + 1 : position + 2 + (after == "=")]] if after.startswith("=") else [before, word]
+        return ConfigError(f"{' '.join(spaced)}: a setting is written without spaces: {''.join(spaced)}")
+    chosen = [other.removeprefix("job=") for other in words if other.startswith("job=")]
+    settings = folders.keys(*chosen[-1:])
+    key, _, value = re.sub(r"[:\s]+", "=", word.strip("- "), count=1).partition("=")
+    jobs = [*folders.options("job"), *COMMANDS]
+    name = nearest(key, [*jobs, *settings])
+    if name in settings:
+        return ConfigError(f"{word}: a setting is written with an equals sign: {name}={value or '<value>'}")
+    return ConfigError(f"{word}: there is no such job or command{meant(word, jobs)}; a setting is written key=<value>")
 
 
 def check_depth(word: str) -> None:
@@ -180,7 +202,7 @@ def unknown_choice(error: MissingConfigException, words: Sequence[Override], fol
         return ConfigError(plain(error))
     kind = "job" if group == "job" else "choice"
     similar = meant(option, options)
-    advice = f"{' C' if similar else '; c'}hoose one of {choices(option, options)}"
+    advice = f"{' C' if similar else '; c'}hoose one of {listing(option, options)}"
     return ConfigError(f"{group}={option}: there is no such {kind}{similar}{advice}")
 
 
