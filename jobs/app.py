@@ -19,7 +19,6 @@ EXIT_LIMIT = 3
 EXIT_INTERRUPTED = 130
 
 
-
 @contextmanager
 def exit_status() -> Iterator[None]:
     """End the process as what happens inside ends: with a message, and a status that tells failures from refusals.
@@ -74,7 +73,7 @@ def _instead(word: str, options: Sequence[str]) -> str:
     """What was meant by an option that there is not: another one, or a setting."""
     key, _, value = word.lstrip("-").partition("=")
     names = {option.lstrip("-"): option for option in options if option.startswith("--")}
-    settings = settings_folders().keys()
+    settings = settings_folders().of_job()
     name = nearest(key, [*settings, *names])
     if name in settings or "=" in word:
         return f"; a setting is written {name if name in settings else key}={value or '<value>'}"
@@ -96,7 +95,8 @@ def main() -> None:
     with standard_streams(), interrupts.answered(), exit_status():
         if sys.argv[1:2] == [COMMANDS[-1]]:
             # A shell waits for it at every press of its key: no option is read.
-            return _complete(sys.argv[2:])
+            _complete(sys.argv[2:])
+            return
         options, sys.argv[1:] = arranged(sys.argv[1:])
         command = _COMMANDS.get(" ".join(sys.argv[1:2]))
         if options.help:

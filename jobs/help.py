@@ -32,7 +32,7 @@ _JOBS = {
 
 _COMMANDS = {
     "init <file>": "settings for a corpus, a table or logs that it looks at",
-    "doctor": "what this machine has, what would not run, and what to do",
+    "doctor": "what this machine has and lacks, with remedies",
     "runs <folder>": "a page of all runs below a folder, to search",
     "lookup <run> <record>": "which cluster of a run one record would join",
     "completion bash": "completes jobs, settings and values; or zsh",
@@ -41,7 +41,7 @@ _COMMANDS = {
 _MORE = {
     "tiltmeter <job> --help": "one job: its settings and its tables",
     "tiltmeter <job> --cfg job": "all settings as a run would have them",
-    "tiltmeter plan <job>": "what it would take; with the settings of the job",
+    "tiltmeter plan <job>": "what it would take, before any work",
     "tiltmeter --multirun seed=0,1": "a run for each value",
     "--config-dir <folder>": "settings of your own, such as corpora and word sets",
     "--hydra-help, --version": "other options, and the version",

@@ -143,10 +143,12 @@ def _without_equals(word: str, words: Sequence[str], folders: SettingsFolders) -
     position = words.index(word)
     before, after = "".join(words[position - 1 : position]), "".join(words[position + 1 : position + 2])
     if after.startswith("=") or before.endswith("="):
-        spaced = [word, *words[position + 1 : position + 2 + (after == "=")]] if after.startswith("=") else [before, word]
+        spaced = (
+            [word, *words[position + 1 : position + 2 + (after == "=")]] if after.startswith("=") else [before, word]
+        )
         return ConfigError(f"{' '.join(spaced)}: a setting is written without spaces: {''.join(spaced)}")
     chosen = [other.removeprefix("job=") for other in words if other.startswith("job=")]
-    settings = folders.keys(*chosen[-1:])
+    settings = {*folders.of_job(*chosen[-1:]), *folders.groups}
     key, _, value = re.sub(r"[:\s]+", "=", word.strip("- "), count=1).partition("=")
     jobs = [*folders.options("job"), *COMMANDS]
     name = nearest(key, [*jobs, *settings])
