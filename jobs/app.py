@@ -11,7 +11,7 @@ from tiltmeter.cluster import interrupts
 from tiltmeter.jobs.catalogue import settings_folders, with_job
 from tiltmeter.jobs.runtime.settings.known import COMMANDS
 from tiltmeter.jobs.streams import standard_streams
-from tiltmeter.storage.errors import LimitExceeded, Refusal, WorkFailed, nearest
+from tiltmeter.storage.errors import LimitExceeded, Refusal, WorkFailed, meant_path, nearest
 
 EXIT_FAILED = 1
 EXIT_REFUSED = 2
@@ -64,6 +64,9 @@ def arranged(words: Sequence[str]) -> tuple[Namespace, list[str]]:
     if unknown := next((word for word in others if word.startswith("-")), None):
         instead = _instead(unknown, [*parser._option_string_actions])
         raise Refusal(f"{unknown}: there is no such option{instead}; tiltmeter --help has both")
+    if options.config_dir and not os.path.isdir(options.config_dir):
+        hint = meant_path(options.config_dir)
+        raise Refusal(f"--config-dir {options.config_dir}: there is no such folder{hint}")
     settings = [*options.overrides, *others]
     rest = [word for word in words if word not in settings]
     return options, [*(settings if settings and settings[0] in _COMMANDS else with_job(settings)), *rest]
@@ -144,8 +147,7 @@ def _complete(words: Sequence[str]) -> None:
 def _diagnose(words: Sequence[str]) -> None:
     from tiltmeter.jobs.upkeep.doctor import diagnose
 
-    print(diagnosis := diagnose(words))
-    sys.exit(0 if diagnosis.is_well else EXIT_FAILED)
+    sys.exit(0 if diagnose(words) else EXIT_FAILED)
 
 
 def _initialise(words: Sequence[str]) -> None:

@@ -1,14 +1,14 @@
 """``tiltmeter completion bash|zsh``: what a shell runs when somebody presses its key, and what it is answered.
 
-Nothing is composed and no job is loaded: the shell waits. So the values that settings allow stand in a file, which a test
-compares with the types.
+Nothing is composed and no job is loaded: the shell waits. So the values that settings allow stand in a file, which a
+test compares with the types.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 
 from tiltmeter.jobs import catalogue
@@ -64,7 +64,7 @@ def completion(words: Sequence[str]) -> str:
             return "\n".join(candidates([*line.split()[1:], *([""] if line[-1:].isspace() else [])]))
     shell = " ".join(words)
     raise Refusal(
-        f"tiltmeter completion {shell}: must be one of {' and '.join(_SCRIPTS)}{meant(shell, _SCRIPTS)}; set it up with "
+        f"tiltmeter completion {shell}: must be bash or zsh{meant(shell, _SCRIPTS)}; set it up with "
         'eval "$(tiltmeter completion bash)"'
     )
 
@@ -82,20 +82,17 @@ def candidates(words: Sequence[str]) -> list[str]:
 
 
 def _settings(before: Sequence[str], word: str) -> list[str]:
-    config_dir = next(
-        (other for option, other in zip(before, before[1:], strict=False) if option == "--config-dir"), ""
-    )
-    folders = catalogue.settings_folders([config_dir] if config_dir else [])
+    config_dirs = [other for option, other in pairwise(before) if option == "--config-dir"]
+    folders = catalogue.settings_folders(config_dirs)
     jobs = folders.options("job")
-    bare = [name for name in before if name in jobs]
-    named = [*bare[-1:], *(other.removeprefix("job=") for other in before if other.startswith("job="))]
-    if named[-1:] == ["plan"]:
-        named = [other.removeprefix("job.of=") for other in before if other.startswith("job.of=")] or ["plan"]
-    job, chosen = named[-1] if named else "survey", _chosen(before, folders)
+    named = [name.removeprefix("job=") for name in before if name in jobs or name.startswith("job=")]
+    if named[:1] == ["plan"]:
+        named = [*named, *(name.removeprefix("job.of=") for name in before if name.startswith("job.of="))]
     key, equals, value = word.partition("=")
+    job, chosen = named[-1] if named else "survey", _chosen(before, folders)
     if equals:
         return [f"{key}={option}" for option in _values(job, key, value, chosen, folders)]
-    names = [*jobs, *COMMANDS] if not named else jobs if bare[-1:] == ["plan"] and len(bare) == 1 else []
+    names = jobs if named == ["plan"] else [] if named else [*jobs, *COMMANDS]
     keys = [key for key in folders.of_job(job, chosen, word) if not key.startswith("hydra")]
     keys = [f"{key}=" for key in keys if not any(other.startswith(f"{key}.") for other in keys)]
     parts = [key if (end := key.find(".", len(word))) < 0 else key[: end + 1] for key in keys]
@@ -107,7 +104,9 @@ def _chosen(before: Sequence[str], folders: SettingsFolders) -> dict[str, list[s
     return {key: value.strip("[]").split(",") for key, _, value in parts if key in folders.groups}
 
 
-def _values(job: str, key: str, value: str, chosen: dict[str, list[str]], folders: SettingsFolders) -> Iterator[str]:
+def _values(
+    job: str, key: str, value: str, chosen: Mapping[str, Sequence[str]], folders: SettingsFolders
+) -> Iterator[str]:
     """Of a choice, of what a type allows, and of directories of runs; in a list, of its last item."""
     head = value[: max(value.rfind(","), value.rfind("[")) + 1]
     group = key.lstrip("+").partition("@")[0]

@@ -20,13 +20,12 @@ Tiltmeter measures how far language technology leans, and how sure it is of it.
 Without a name: the survey, offline, on a sample of the English Wikipedia."""
 
 _JOBS = {
-    "Word vectors": ("survey", "bootstrap", "association", "psychophysics", "gender_survey", "mitigation")
-    + ("vector_quality", "private_vectors", "corpus_export"),
-    "Classifiers": ("attribution", "word_influence", "error_characterisation", "decoy_benchmark", "gender_adversary")
-    + ("privacy_metrics",),
-    "Sentiment": ("sentiment_rating", "gru_training", "sentiment_posterior"),
-    "Sentences, relations and records": ("sentence_pairs", "relation_rules", "entity_resolution"),
-    "Runs": ("plan", "overnight", "compare", "prune"),
+    "Word vectors": "survey bootstrap association psychophysics gender_survey mitigation vector_quality "
+    "private_vectors corpus_export",
+    "Classifiers": "attribution word_influence error_characterisation decoy_benchmark gender_adversary privacy_metrics",
+    "Sentiment": "sentiment_rating gru_training sentiment_posterior",
+    "Sentences, relations and records": "sentence_pairs relation_rules entity_resolution",
+    "Runs": "plan overnight compare prune",
 }
 """Groups of jobs; those of other packages have one more."""
 
@@ -86,10 +85,10 @@ def _chosen(words: Iterable[str], folders: SettingsFolders) -> dict[str, list[st
 def _command(folders: SettingsFolders) -> Iterator[str]:
     yield from (_ABOUT, "")
     jobs = {name: folders.file(f"job/{name}").about for name in folders.options("job")}
-    theirs = [name for name in jobs if name not in catalogue.OURS]
+    theirs = " ".join(name for name in jobs if name not in catalogue.OURS)
     for group, names in (_JOBS | ({"Of other packages": theirs} if theirs else {})).items():
         yield f"{group}:"
-        yield from _columns({name: jobs[name] for name in names}, max(map(len, jobs)))
+        yield from _columns({name: jobs[name] for name in names.split()}, max(map(len, jobs)))
     yield from ("", "Settings of all jobs")
     usual = folders.gathered(catalogue.CONFIG, {})
     settings = [setting for key, setting in usual.settings.items() if setting.meaning and not key.startswith("hydra")]

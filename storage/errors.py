@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from itertools import islice
+from pathlib import Path
 from typing import Self
 
 _MOST_CHOICES = 20
@@ -72,6 +73,13 @@ def meant(word: str, known: Iterable[str]) -> str:
     """
     name = nearest(word, known)
     return f"; did you mean {name}?" if name else ""
+
+
+def meant_path(path: str) -> str:
+    """The same of a path that leads nowhere: the nearest name in its folder."""
+    place = Path(path)
+    is_lost = place.parent.is_dir() and not place.exists() and "*" not in path
+    return meant(place.name, sorted(os.listdir(place.parent))) if is_lost else ""
 
 
 def choices(word: str, known: Sequence[str], written: Callable[[str], str] = str) -> str:

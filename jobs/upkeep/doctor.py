@@ -1,21 +1,22 @@
-"""``tiltmeter doctor [job] [key=value ...]``: what this machine has, what would not run on it, and what to do about that.
+"""``tiltmeter doctor [job] [key=value ...]``: what this machine has, what would not run on it, and what to do then.
 
-Everything is tried as a run would do it: settings are composed, the store is written, Ray is started.
+It is tried as a run would do it: settings are composed, a file is written into the store, Ray is started.
 """
 
 import os
 import resource
 import shutil
-from collections.abc import Callable, Iterator, Sequence
-from importlib.metadata import requires, version
+from collections.abc import Iterator, Sequence
+from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from packaging.requirements import Requirement
+from ray._private.utils import get_num_cpus
 
 from tiltmeter.cluster.capacity import memory_warning, usual_request, workers_for
-from tiltmeter.cluster.config import ClusterConfig
+from tiltmeter.cluster.connection import connected, nodes
 from tiltmeter.cluster.environment import processor
 from tiltmeter.cluster.start import has_gpu_driver, nodes_before
 from tiltmeter.jobs import catalogue
@@ -30,151 +31,112 @@ from tiltmeter.storage.store.ledger import Store
 from tiltmeter.storage.store.marks import require_store
 from tiltmeter.storage.store.probes import probe_in
 
-_GIGABYTE = 1_000_000_000
-_LEAST_BYTES = 2 * _GIGABYTE
-"""Free where the store lies: what the main job writes of its sample, several times over."""
+_LEAST_GIGABYTES, _GIGABYTE = 2, 10**9
+"""Free where the store lies: what the survey writes of its sample, several times over."""
 
 _HANDLES, _HANDLES_OF_WORKER = 128, 16
-"""Of Ray's own process, which had 58 with two workers, and what each further worker takes of it; doubled."""
+"""Twice those that Ray's own process had open with two workers, and that each worker adds."""
 
 _SHARED = Path("/dev/shm")  # noqa: S108 - Ray's, whose size is looked at
-_VECTORS = ("avx512f", "avx2", "asimd")
-_CODE = ("NUMBA_CPU_NAME", "ATEN_CPU_CAPABILITY", "OPENBLAS_CORETYPE")
 _PROGRAMS = {
-    ("chromium", "chromium-browser", "google-chrome"): ("exports.figures=true", "apt-get install chromium"),
-    ("apertium",): ("translator=apertium", "apt-get install apertium apertium-eng-spa"),
-    ("psql",): ("looking at what export.postgres=<URI> wrote", "apt-get install postgresql-client"),
+    "chromium": ("exports.figures=true", "apt-get install chromium"),
+    "apertium": ("translator=apertium", "apt-get install apertium apertium-eng-spa"),
 }
-"""Programs of others by the names that each may have: what they are for, and the command that installs them."""
+"""Programs of others: what they are for, and the command that installs them."""
 
 
 class Finding(NamedTuple):
     """What was seen of one thing.
 
     Attributes:
-        state: ``note``: something does not run, and the job does; ``wrong``: the job would not run.
         remedy: a command, or what to set; empty where nothing is amiss.
+        is_fatal: whether the job would not run.
     """
 
     subject: str
     text: str
-    state: Literal["ok", "note", "wrong"] = "ok"
     remedy: str = ""
-
-
-class Diagnosis(NamedTuple):
-    """All findings about a job on this machine."""
-
-    job: str
-    findings: Sequence[Finding]
-
-    @property
-    def is_well(self) -> bool:
-        """Whether the job would run."""
-        return all(finding.state != "wrong" for finding in self.findings)
+    is_fatal: bool = False
 
     def __str__(self) -> str:
-        """A line for each finding, and one below for what to do; at the end whether the job would run."""
-        width = max(len(finding.subject) for finding in self.findings)
-        lines = []
-        for subject, text, state, remedy in self.findings:
-            lines.append(f"{state:5}  {subject:{width}}  {text}")
-            lines += [f"{'':{7 + width}}  -> {remedy}"] if remedy else []
-        return "\n".join([*lines, f"job={self.job} {'would run' if self.is_well else 'would not run'} here."])
+        """In a line, and the remedy in another one."""
+        mark = "wrong" if self.is_fatal else "note" if self.remedy else "ok"
+        return f"{mark:5}  {self.subject:12}  {self.text}" + (f"\n{'':21}-> {self.remedy}" if self.remedy else "")
 
 
-def diagnose(words: Sequence[str]) -> Diagnosis:
-    """Look at this machine for a run of a job.
+def diagnose(words: Sequence[str]) -> bool:
+    """Look at this machine for a run of a job, and print what is found; whether the job would run.
 
     Args:
-        words: of the command line, after ``doctor``: a job and settings, or none for the survey.
+        words: of the command line, after ``doctor``: a job and its settings, or none for the survey.
 
     Raises:
-        ConfigError: for settings that no run would take.
+        Refusal: for settings that no run would take.
     """
     confine_composition(catalogue.settings_packages())
     config = compose(catalogue.with_job(words))
-    checks: Sequence[Callable[[CommonConfig], Iterator[Finding]]] = (
-        *(_processor, _memory, _file_handles, _shared_memory, _ray, _store, _disk, _gpu, _programs, _extras, _jobs),
-    )
-    return Diagnosis(config.job.name, [finding for check in checks for finding in check(config)])
+    is_well = True
+    for finding in findings(config):
+        print(finding, flush=True)
+        is_well &= not finding.is_fatal
+    print(f"job={config.job.name} would {'' if is_well else 'not '}run here.")
+    return is_well
 
 
-# --- the machine ----------------------------------------------------------------------------------------------------
+def findings(config: CommonConfig) -> Iterator[Finding]:
+    """All that can be said of a run of a config on this machine."""
+    for look in (_processor, _handles, _memory, _ray, _store, _gpu, _programs, _packages):
+        yield from look(config)
 
 
 def _processor(config: CommonConfig) -> Iterator[Finding]:
-    from ray._private.utils import get_num_cpus
-
-    usable, cores = min(int(get_num_cpus()), len(os.sched_getaffinity(0))), os.cpu_count() or 1
+    cores, usable = os.cpu_count() or 1, min(int(get_num_cpus()), len(os.sched_getaffinity(0)))
     flags = Path("/proc/cpuinfo").read_text().split() if Path("/proc/cpuinfo").exists() else []
-    vectors = next((name for name in _VECTORS if name in flags), "no wide vectors")
-    forced = [f"{name}={os.environ[name]}" for name in _CODE if name in os.environ]
-    code = f"kernels for {listed(forced)}" if forced else "kernels are compiled for it"
-    text = f"{processor()}: {plural(usable, 'core')} of {cores}, {vectors}; {code}"
-    if usable < (config.cluster.num_cpus or cores):
-        yield Finding("processor", text, "note", f"set cluster.num_cpus={usable}: more workers would share these cores")
-    else:
-        yield Finding("processor", text)
+    vectors = next((name for name in ("avx512f", "avx2", "asimd") if name in flags), "no wide vectors")
+    remedy = f"cluster.num_cpus={usable}: more workers would share them"
+    is_short = usable < (config.cluster.num_cpus or cores)
+    text = f"{processor()} with {vectors}, {plural(usable, 'core')} of {cores}"
+    yield Finding("processor", text, remedy if is_short else "")
+
+
+def _handles(config: CommonConfig) -> Iterator[Finding]:
+    (soft, hard), needed = resource.getrlimit(resource.RLIMIT_NOFILE), _HANDLES
+    needed += _HANDLES_OF_WORKER * (config.cluster.num_cpus or os.cpu_count() or 1)
+    is_short = 0 <= soft < needed  # -1 is no limit
+    remedy = f"ulimit -n {needed}" + (", which an administrator must allow" if 0 <= hard < needed else "")
+    text = f"{soft:,} at most in a process, of which Ray needs up to {needed:,}"
+    yield Finding("file handles", text, remedy if is_short else "", is_short)
 
 
 def _memory(config: CommonConfig) -> Iterator[Finding]:
     if config.cluster.kind != "local":
         return
-    nodes, request = nodes_before(config.cluster), usual_request(config.cluster)
-    free = f"{sum(node.free_megabytes for node in nodes):,} MB are free for workers of {request.megabytes:,} MB"
+    there, request = nodes_before(config.cluster), usual_request(config.cluster)
     try:
-        workers = workers_for(nodes, [request], config.cluster)
+        workers = workers_for(there, [request], config.cluster)
     except Refusal as error:
-        yield Finding("memory", free, "wrong", str(error).splitlines()[-1])
+        text, *_, remedy = str(error).splitlines()
+        yield Finding("memory", text, remedy, is_fatal=True)
         return
-    warning = memory_warning(nodes, [request], workers, config.cluster)
-    text = f"{free}: {plural(workers.num_workers, 'worker')}"
-    yield Finding(
-        "memory", text, "note" if warning else "ok", f"{warning}; set cluster.worker_megabytes lower" if warning else ""
+    text = (
+        f"{there[0].free_megabytes:,} MB are free: {plural(workers.num_workers, 'worker')} of {request.megabytes:,} MB"
     )
-
-
-def _file_handles(config: CommonConfig) -> Iterator[Finding]:
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    needed = _HANDLES + _HANDLES_OF_WORKER * (config.cluster.num_cpus or os.cpu_count() or 1)
-    is_enough = soft == resource.RLIM_INFINITY or soft >= needed
-    remedy = f"ulimit -n {needed}" + (", which an administrator must allow" if needed > hard >= 0 else "")
-    text = f"{soft:,} at most in a process; Ray's own needs up to {needed:,}"
-    yield Finding("file handles", text, *(("ok", "") if is_enough else ("wrong", remedy)))
-
-
-def _shared_memory(config: CommonConfig) -> Iterator[Finding]:
-    if not _SHARED.is_dir() or config.cluster.kind != "local":
-        return
-    free, needed = shutil.disk_usage(_SHARED).free, config.cluster.object_store_megabytes * 2**20
-    is_enough = free >= needed
-    remedy = "" if is_enough else "in a container, start it with --shm-size=1g: Ray takes a slow disk in its place"
-    text = f"{free // 2**20:,} MiB are free in {_SHARED}, of which Ray takes {needed // 2**20:,}"
-    yield Finding("shared memory", text, "ok" if is_enough else "note", remedy)
+    is_short = memory_warning(there, [request], workers, config.cluster)
+    yield Finding("memory", text, "set cluster.worker_megabytes lower" if is_short else "")
+    if _SHARED.is_dir():
+        free, taken = shutil.disk_usage(_SHARED).free // 2**20, config.cluster.object_store_megabytes
+        remedy = "" if free >= taken else "start the container with --shm-size=1g: Ray takes a slow disk in its place"
+        yield Finding("shared", f"{free:,} MiB are free in {_SHARED}, of which Ray takes {taken:,}", remedy)
 
 
 def _ray(config: CommonConfig) -> Iterator[Finding]:
-    from tiltmeter.cluster.connection import connected, nodes
-
     try:
         with connected(config.cluster):
-            there = nodes()
-    except Refusal as error:
-        yield Finding("Ray", f"{version('ray')} can't be used: {error}", "wrong", _remedy_of(config.cluster))
+            text = f"{version('ray')} started: {plural(len(nodes()), 'node')}"
+    except Exception as error:  # of Ray, which has no common class: a run would end with it, whatever it is
+        yield Finding("Ray", f"{version('ray')} does not start: {error}", "free what is short above", is_fatal=True)
         return
-    except Exception as error:  # of Ray, which has no common class: whatever it is, the run would end with it
-        yield Finding("Ray", f"{version('ray')} does not start: {error}", "wrong", _remedy_of(config.cluster))
-        return
-    where = "on the loopback alone" if config.cluster.kind == "local" else f"at {config.cluster.address}"
-    yield Finding("Ray", f"{version('ray')} started with {plural(len(there), 'node')}, {where}")
-
-
-def _remedy_of(cluster: ClusterConfig) -> str:
-    return "see its logs in TMPDIR, or raise ulimit -n" if cluster.kind == "local" else "run here with cluster=local"
-
-
-# --- the store ------------------------------------------------------------------------------------------------------
+    yield Finding("Ray", text)
 
 
 def _store(config: CommonConfig) -> Iterator[Finding]:
@@ -187,84 +149,57 @@ def _store(config: CommonConfig) -> Iterator[Finding]:
         while place is not None and not place.exists():
             place = place.parent
         with probe_in(store.filesystem, str(place or store.path)):
-            pass
+            is_new = store.mark is None
     except Refusal as error:
-        yield Finding("store", str(error), "wrong", "set store=<path or URI>")
+        yield Finding("store", str(error), "store=<another path or URI>", is_fatal=True)
         return
-    state = "has a mark, and can be written" if store.mark else "is to be made, and can be written"
-    yield Finding("store", f"{store.name} {state}")
+    free = (store.free_bytes or 0) / _GIGABYTE
+    is_short = place is not None and free < _LEAST_GIGABYTES
+    text = f"{store.name} can be {'made' if is_new else 'written'}" + (f", {free:,.1f} GB are free" if place else "")
+    yield Finding("store", text, "tiltmeter prune job.remove=true, or store=<another path>" if is_short else "")
 
 
-def _disk(config: CommonConfig) -> Iterator[Finding]:
-    free = Store(config.store).free_bytes
-    if free is not None:
-        is_enough = free >= _LEAST_BYTES
-        remedy = "" if is_enough else "tiltmeter prune job.remove=true, or set store=<path or URI>"
-        text = f"{free / _GIGABYTE:,.1f} GB are free where the store lies; tiltmeter plan says what a job takes"
-        yield Finding("disk", text, "ok" if is_enough else "note", remedy)
-
-
-# --- what is installed ----------------------------------------------------------------------------------------------
-
-
-def _gpu(config: CommonConfig) -> Iterator[Finding]:  # noqa: ARG001 - as all checks
+def _gpu(_: CommonConfig) -> Iterator[Finding]:
     if not has_gpu_driver():
-        yield Finding("GPU", "none: everything runs on the processor")
+        yield Finding("GPU", "none, and none is needed")
     elif find_spec("torch") is None:
-        yield Finding("GPU", "there is one, and no torch that could use it", "note", "pip install torch")
+        yield Finding("GPU", "there is one, and no torch that could use it", "pip install torch")
     else:
         import torch
 
         is_seen = torch.cuda.is_available()
-        text = (
-            f"{torch.cuda.get_device_name(0)}"
-            if is_seen
-            else f"there is one, which torch {torch.__version__} can't use"
-        )
-        remedy = "" if is_seen else "install torch's build for its CUDA"
-        yield Finding("GPU", text, "ok" if is_seen else "note", remedy)
+        text = torch.cuda.get_device_name(0) if is_seen else f"there is one, which torch {torch.__version__} can't use"
+        yield Finding("GPU", text, "" if is_seen else "install the build of torch for its CUDA")
 
 
-def _programs(config: CommonConfig) -> Iterator[Finding]:  # noqa: ARG001
-    for names, (purpose, command) in _PROGRAMS.items():
-        if place := next(filter(None, map(find, names)), None):
-            yield Finding(names[0], f"{place}, for {purpose}")
-        else:
-            yield Finding(names[0], f"is not installed; for {purpose} alone", "note", command)
+def _programs(_: CommonConfig) -> Iterator[Finding]:
+    for name, (purpose, command) in _PROGRAMS.items():
+        place = find(name)
+        yield Finding(name, f"{place or 'not installed'}, for {purpose}", "" if place else command)
 
 
-def _extras(config: CommonConfig) -> Iterator[Finding]:  # noqa: ARG001
-    for extra, names in absent_packages().items():
-        yield Finding(f"[{extra}]", f"{listed(names)} not installed", "note", f"pip install 'tiltmeter[{extra}]'")
-
-
-def absent_packages() -> dict[str, list[str]]:
-    """By each extra of the distribution what it would install and is not there; none for what is needed to develop."""
-    absent: dict[str, list[str]] = {}
-    for requirement in map(Requirement, requires("tiltmeter") or []):
-        marker = str(requirement.marker or "")
-        extra = marker.rpartition("extra == ")[2].strip("\"' ")
-        if "extra == " in marker and extra != "dev" and not _is_installed(requirement.name):
-            absent.setdefault(extra, []).append(requirement.name)
-    return absent
-
-
-def _is_installed(distribution: str) -> bool:
-    try:
-        return bool(version(distribution))
-    except ModuleNotFoundError:  # as importlib.metadata says it
-        return False
-
-
-def _jobs(config: CommonConfig) -> Iterator[Finding]:
+def _packages(config: CommonConfig) -> Iterator[Finding]:
     lacking: dict[str, list[str]] = {}
+    for extra, names in absent_packages().items():
+        yield Finding("packages", f"{listed(names)} not installed", f"pip install 'tiltmeter[{extra}]'")
     for name in catalogue.names():
         try:
             catalogue.job(name)
         except ImportError as error:
             lacking.setdefault(error.name or str(error), []).append(name)
-    broken = [name for names in lacking.values() for name in names]
-    yield Finding("jobs", f"{len(catalogue.names()) - len(broken)} of {len(catalogue.names())} can be loaded")
+    yield Finding("jobs", f"{len(catalogue.names()) - sum(map(len, lacking.values()))} can be loaded")
     for package, names in lacking.items():
-        state: Literal["note", "wrong"] = "wrong" if config.job.name in names else "note"
-        yield Finding("jobs", f"{listed(names)} lack {package}", state, f"pip install {package}")
+        yield Finding("jobs", f"no {package} for {listed(names)}", f"pip install {package}", config.job.name in names)
+
+
+def absent_packages() -> dict[str, list[str]]:
+    """By each extra of the distribution, what it would install and is not there; not what development needs."""
+    absent: dict[str, list[str]] = {}
+    for requirement in map(Requirement, requires("tiltmeter") or []):
+        extra = str(requirement.marker or "").rpartition("extra == ")[2].strip("\"' ")
+        try:
+            version(requirement.name)
+        except PackageNotFoundError:
+            if extra not in ("", "dev"):
+                absent.setdefault(extra, []).append(requirement.name)
+    return absent

@@ -109,7 +109,7 @@ def test_choices_of_one_s_own_are_offered(here):
 
 
 def test_another_shell_is_refused_with_those_that_there_are():
-    with pytest.raises(Refusal, match=r"^tiltmeter completion bsh: must be one of bash and zsh; did you mean bash\?;"):
+    with pytest.raises(Refusal, match=r"^tiltmeter completion bsh: must be bash or zsh; did you mean bash\?;"):
         completion(["bsh"])
 
 
@@ -140,7 +140,7 @@ def answered(shell: str, script: str) -> list[str]:
         pytest.skip(f"needs {shell}")
     command = [shell, *(["--norc"] if shell == "bash" else ["-f"]), "-c", script]
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    done = subprocess.run(command, env=os.environ | {"PATH": path}, capture_output=True, text=True)
+    done = subprocess.run(command, env=os.environ | {"PATH": path}, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout.splitlines()
 
@@ -168,7 +168,9 @@ def test_zsh_is_answered_whole_words_and_with_files_where_there_are_none(here):
 
 def test_a_key_waits_for_no_library():
     code = "import sys; from tiltmeter.jobs.app import main; sys.argv[1:] = ['completion', 'words', 'tiltmeter surv']; "
-    done = subprocess.run([sys.executable, "-c", f"{code}main(); print(*sys.modules)"], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}main(); print(*sys.modules)"], capture_output=True, text=True, check=False
+    )
     name, modules = done.stdout.splitlines()
     assert name == "survey"
     assert {"hydra", "numpy", "omegaconf", "pyarrow", "pydantic", "ray", "torch"} & {*modules.split()} == set()

@@ -116,8 +116,11 @@ def _explain(details: ErrorDetails, kind: type[CommonConfig], known: Known) -> s
         return f"{key}{_inside(rest)}{shown}: there is no such setting{there}"
     if details["type"] == "missing" and is_listed:
         return f"{key}{_inside(rest)}: field required; {advice}"
-    if details["type"] == "literal_error":
-        return f"{key}{shown}: {_one_of(details['ctx']['expected'], str(value))}"
+    if details["type"] == "literal_error" or details["type"].startswith("bool_"):
+        expected = details.get("ctx", {}).get("expected", "'true' or 'false'")
+        return f"{key}{shown}: {_one_of(expected, str(value))}"
+    if details["type"] == "string_pattern_mismatch" and re.fullmatch(details["ctx"]["pattern"], str(value).lower()):
+        advice += f"; did you mean {str(value).lower()}?"
     reason = _kinds(details) or _STRUCTURES.get(details["type"], f"{message[0].lower()}{message[1:]}")
     return f"{key}{shown}: {reason}; {advice}"
 

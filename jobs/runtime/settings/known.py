@@ -1,6 +1,6 @@
 """Which settings there are, and which one was meant by a word that is none of them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce

@@ -201,7 +201,7 @@ def unknown_choice(error: MissingConfigException, words: Sequence[Override], fol
     options = folders.options(group) if group else []
     word = next((word for word in words if word.key_or_group == group and option in _options(word)), None)
     if word is None:
-        return ConfigError(plain(error))
+        return ConfigError(f"{plain(error)}{'' if group else meant(option, folders.options(''))}")
     kind = "job" if group == "job" else "choice"
     similar = meant(option, options)
     advice = f"{' C' if similar else '; c'}hoose one of {listing(option, options)}"
