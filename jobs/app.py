@@ -68,7 +68,9 @@ def arranged(words: Sequence[str]) -> tuple[Namespace, list[str]]:
         hint = meant_path(options.config_dir)
         raise Refusal(f"--config-dir {options.config_dir}: there is no such folder{hint}")
     settings = [*options.overrides, *others]
-    rest = [word for word in words if word not in settings]
+    rest = list(words)
+    for word in settings:
+        rest.remove(word)
     return options, [*(settings if settings and settings[0] in _COMMANDS else with_job(settings)), *rest]
 
 

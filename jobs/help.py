@@ -5,10 +5,12 @@ It is read from the files of settings and their comments, without composing them
 
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from textwrap import wrap
 
 from tiltmeter.jobs import catalogue
 from tiltmeter.jobs.runtime.settings.files import Setting, SettingsFolders
+from tiltmeter.jobs.runtime.settings.known import COMMANDS
 from tiltmeter.jobs.runtime.wording import listed
 from tiltmeter.storage.errors import Refusal, meant
 
@@ -62,6 +64,10 @@ def print_help(words: Sequence[str], config_dir: str | None = None) -> None:
     folders = catalogue.settings_folders([config_dir] if config_dir else [])
     chosen = _chosen(words, folders)
     if "job" not in chosen:
+        bare = [word for word in takewhile(lambda word: word[:1] != "-", words) if "=" not in word and word[:1] != "~"]
+        if bare and bare[0] not in COMMANDS:
+            known = meant(bare[0], [*folders.options("job"), *COMMANDS])
+            raise Refusal(f"{bare[0]}: there is no such job or command{known}")
         print("\n".join(_command(folders)))
         return
     [name] = chosen.pop("job")

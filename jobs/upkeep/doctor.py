@@ -4,6 +4,7 @@ It is tried as a run would do it: settings are composed, a file is written into 
 """
 
 import os
+import re
 import resource
 import shutil
 from collections.abc import Iterator, Sequence
@@ -12,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
+from packaging.markers import Marker
 from packaging.requirements import Requirement
 from ray._private.utils import get_num_cpus
 
@@ -196,10 +198,10 @@ def absent_packages() -> dict[str, list[str]]:
     """By each extra of the distribution, what it would install and is not there; not what development needs."""
     absent: dict[str, list[str]] = {}
     for requirement in map(Requirement, requires("tiltmeter") or []):
-        extra = str(requirement.marker or "").rpartition("extra == ")[2].strip("\"' ")
-        try:
-            version(requirement.name)
-        except PackageNotFoundError:
-            if extra not in ("", "dev"):
-                absent.setdefault(extra, []).append(requirement.name)
+        match = re.search(r"""extra == ["']([\w-]+)""", marker := str(requirement.marker or ""))
+        if match and match[1] != "dev" and Marker(marker).evaluate({"extra": match[1]}):
+            try:
+                version(requirement.name)
+            except PackageNotFoundError:
+                absent.setdefault(match[1], []).append(requirement.name)
     return absent

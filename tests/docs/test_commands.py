@@ -169,8 +169,8 @@ def test_every_command_has_settings_that_exist_and_are_valid(compose):
         if (
             not command.is_ours
             or command.line in done
-            or command.arguments[:1]
-            and command.arguments[0] in OTHERS
+            or (command.arguments[:1]
+            and command.arguments[0] in OTHERS)
             or command.line.startswith(INSTALLED)
         ):
             continue

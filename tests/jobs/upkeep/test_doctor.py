@@ -95,15 +95,24 @@ def test_cores_that_a_process_may_not_use_are_noted(looked):
     assert finding.remedy.startswith("cluster.num_cpus=1")
 
 
-def test_a_package_that_an_extra_brings_is_absent_until_it_is_there(monkeypatch, tmp_path):
-    absent = doctor.absent_packages()
-    assert "dev" not in absent
-    for name in [name for names in absent.values() for name in names]:
-        place = tmp_path / f"{name.replace('-', '_')}-1.0.dist-info"
-        place.mkdir()
-        (place / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+REQUIRED = """\
+pyyaml
+no-such-core
+no-such-a ; extra == 'one'
+no-such-b>=2 ; python_version > "3" and extra == "one"
+no-such-c ; extra == 'other' and sys_platform == 'none'
+pydantic ; extra == 'two'
+no-such-d ; extra == 'dev'
+"""
+
+
+def test_packages_of_extras_are_absent_here_and_those_of_development_are_not_asked_for(monkeypatch, tmp_path):
+    place = tmp_path / "tiltmeter-1.0.dist-info"
+    place.mkdir()
+    lines = "".join(f"Requires-Dist: {line}\n" for line in REQUIRED.splitlines())
+    (place / "METADATA").write_text(f"Metadata-Version: 2.1\nName: tiltmeter\nVersion: 1.0\n{lines}")
     monkeypatch.syspath_prepend(str(tmp_path))
-    assert doctor.absent_packages() == {}
+    assert doctor.absent_packages() == {"one": ["no-such-a", "no-such-b"]}
 
 
 def test_a_job_whose_package_is_absent_would_not_run_and_others_would(looked, monkeypatch, tmp_path):
