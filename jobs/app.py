@@ -6,6 +6,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 
 from tiltmeter.cluster import interrupts
 from tiltmeter.jobs.catalogue import settings_folders, with_job
@@ -71,7 +72,7 @@ def arranged(words: Sequence[str]) -> tuple[Namespace, list[str]]:
     rest = list(words)
     for word in settings:
         rest.remove(word)
-    return options, [*(settings if settings and settings[0] in _COMMANDS else with_job(settings)), *rest]
+    return options, [*(settings if settings and settings[0] in COMMANDS else with_job(settings)), *rest]
 
 
 def _instead(word: str, options: Sequence[str]) -> str:
@@ -98,18 +99,15 @@ def main() -> None:
     """Entry point of the console command."""
     _in_utf8()
     with standard_streams(), interrupts.answered(), exit_status():
-        if sys.argv[1:2] == [COMMANDS[-1]]:
+        if sys.argv[1:2] == ["completion"]:
             # A shell waits for it at every press of its key: no option is read.
-            _complete(sys.argv[2:])
-            return
+            return _answer(*sys.argv[1:2], sys.argv[2:])
         options, sys.argv[1:] = arranged(sys.argv[1:])
-        command = _COMMANDS.get(" ".join(sys.argv[1:2]))
         if options.help:
-            _help(options)
-        elif command:
-            command(sys.argv[2:])
-        else:
-            _run()
+            return _help(options)
+        if sys.argv[1:] and sys.argv[1] in COMMANDS:
+            return _answer(sys.argv[1], sys.argv[2:])
+        return _run()
 
 
 def _in_utf8() -> None:
@@ -128,37 +126,9 @@ def _help(options: Namespace) -> None:
     print_help(sys.argv[1:], options.config_dir)
 
 
-def _list_runs(words: Sequence[str]) -> None:
-    from tiltmeter.jobs.upkeep.runs import write_index
-
-    print(write_index(words))
-
-
-def _look_up(words: Sequence[str]) -> None:
-    from tiltmeter.jobs.resolution.records.lookup import lookup_words
-
-    print(lookup_words(words))
-
-
-def _complete(words: Sequence[str]) -> None:
-    from tiltmeter.jobs.completion import completion
-
-    print(completion(words))
-
-
-def _diagnose(words: Sequence[str]) -> None:
-    from tiltmeter.jobs.upkeep.doctor import diagnose
-
-    sys.exit(0 if diagnose(words) else EXIT_FAILED)
-
-
-def _initialise(words: Sequence[str]) -> None:
-    from tiltmeter.jobs.upkeep.init import write_settings
-
-    print(write_settings(words))
-
-
-_COMMANDS = dict(zip(COMMANDS, (_list_runs, _look_up, _diagnose, _initialise, _complete), strict=True))
+def _answer(command: str, words: Sequence[str]) -> None:
+    module, _, name = COMMANDS[command].partition(":")
+    print(getattr(import_module(module), name)(words))
 
 
 def _run() -> None:

@@ -20,32 +20,7 @@ _OPTIONS = ("--help", "--cfg", "--multirun", "--config-dir", "--config-name", "-
 _RUNS, _RECORD, _MOST_RUNS, _MOST_LEVELS = "run director", "run.json", 100, 4
 """What comments say of settings that name a run, and what tells a run's directory."""
 
-_SCRIPTS = {
-    "bash": """\
-_tiltmeter() {
-    local line="${COMP_LINE:0:COMP_POINT}" word
-    word="${line##*[[:space:]]}"
-    mapfile -t COMPREPLY < <(tiltmeter completion words "$line" 2>/dev/null)
-    [[ "${COMPREPLY[*]}" == *[=./] ]] && compopt -o nospace 2>/dev/null
-    # Readline replaces what stands behind the last of these.
-    [[ $word == *[=:]* ]] && COMPREPLY=("${COMPREPLY[@]#"${word%"${word##*[=:]}"}"}")
-    return 0
-}
-complete -o default -F _tiltmeter tiltmeter
-""",
-    "zsh": """\
-#compdef tiltmeter
-_tiltmeter() {
-    local -a found
-    found=("${(@f)$(tiltmeter completion words "${(j: :)words[1,CURRENT-1]} $PREFIX" 2>/dev/null)}")
-    if [[ -z "$found" ]]; then compset -P '*='; _files; return; fi
-    compadd -Q -S '' -- ${(M)found:#*[=./]}
-    compadd -Q -- ${found:#*[=./]}
-}
-compdef _tiltmeter tiltmeter
-""",
-}
-"""To be evaluated: ``eval "$(tiltmeter completion bash)"``; files are completed where nothing else is."""
+_SHELLS = ("bash", "zsh")
 
 
 def completion(words: Sequence[str]) -> str:
@@ -58,13 +33,13 @@ def completion(words: Sequence[str]) -> str:
         Refusal: for another shell.
     """
     match words:
-        case [shell] if shell in _SCRIPTS:
-            return _SCRIPTS[shell].rstrip()
+        case [shell] if shell in _SHELLS:
+            return _data(f"completion.{shell}").rstrip()
         case ["words", line]:
             return "\n".join(candidates([*line.split()[1:], *([""] if line[-1:].isspace() else [])]))
     shell = " ".join(words)
     raise Refusal(
-        f"tiltmeter completion {shell}: must be bash or zsh{meant(shell, _SCRIPTS)}; set it up with "
+        f"tiltmeter completion {shell}: must be bash or zsh{meant(shell, _SHELLS)}; set it up with "
         'eval "$(tiltmeter completion bash)"'
     )
 
@@ -73,7 +48,7 @@ def candidates(words: Sequence[str]) -> list[str]:
     """How the last of the words behind ``tiltmeter`` may go on, up to the next dot of a setting; sorted."""
     *before, word = words or [""]
     if before[:1] == ["completion"]:
-        known: list[str] = [*_SCRIPTS]
+        known: list[str] = [*_SHELLS]
     elif before and before[0] in COMMANDS:
         known = _runs() if before[0] in ("runs", "lookup") else []
     else:
@@ -125,8 +100,12 @@ def _values(
 @cache
 def allowed() -> dict[str, dict[str, list[str]]]:
     """The values of settings that have a few, by job and key."""
-    text = files("tiltmeter.jobs").joinpath("allowed_values.json").read_text(encoding="utf-8")
-    return {job: {key: values.split() for key, values in keys.items()} for job, keys in json.loads(text).items()}
+    jobs = json.loads(_data("allowed_values.json"))
+    return {job: {key: values.split() for key, values in keys.items()} for job, keys in jobs.items()}
+
+
+def _data(name: str) -> str:
+    return files("tiltmeter.jobs").joinpath(name).read_text(encoding="utf-8")
 
 
 def _runs() -> list[str]:

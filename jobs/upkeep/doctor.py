@@ -27,7 +27,7 @@ from tiltmeter.jobs.runtime.config import CommonConfig
 from tiltmeter.jobs.runtime.settings.hydra_limits import confine_composition
 from tiltmeter.jobs.runtime.subprocesses import find
 from tiltmeter.jobs.runtime.wording import listed, plural
-from tiltmeter.storage.errors import Refusal
+from tiltmeter.storage.errors import Refusal, WorkFailed
 from tiltmeter.storage.files.filesystems import check_bucket
 from tiltmeter.storage.store.ledger import Store
 from tiltmeter.storage.store.marks import require_store
@@ -66,23 +66,25 @@ class Finding(NamedTuple):
         return f"{mark:5}  {self.subject:12}  {self.text}" + (f"\n{'':21}-> {self.remedy}" if self.remedy else "")
 
 
-def diagnose(words: Sequence[str]) -> bool:
-    """Look at this machine for a run of a job, and print what is found; whether the job would run.
+def diagnose(words: Sequence[str]) -> str:
+    """Look at this machine for a run of a job, and print what is found; returns that the job would run.
 
     Args:
         words: of the command line, after ``doctor``: a job and its settings, or none for the survey.
 
     Raises:
         Refusal: for settings that no run would take.
+        WorkFailed: if the job would not run.
     """
     confine_composition(catalogue.settings_packages())
     config = compose(catalogue.with_job(words))
-    is_well = True
+    fatal = []
     for finding in findings(config):
         print(finding, flush=True)
-        is_well &= not finding.is_fatal
-    print(f"job={config.job.name} would {'' if is_well else 'not '}run here.")
-    return is_well
+        fatal += [finding.subject] if finding.is_fatal else []
+    if fatal:
+        raise WorkFailed(f"job={config.job.name} would not run here, because of {listed(fatal)}")
+    return f"job={config.job.name} would run here."
 
 
 def findings(config: CommonConfig) -> Iterator[Finding]:

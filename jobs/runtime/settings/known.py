@@ -11,8 +11,14 @@ from tiltmeter.jobs.runtime.settings.files import Choice, SettingsFolders, absol
 from tiltmeter.jobs.runtime.wording import listed
 from tiltmeter.storage.errors import meant, nearest
 
-COMMANDS = ("runs", "lookup", "doctor", "init", "completion")
-"""What stands in place of a job, and is no job."""
+COMMANDS = {
+    "runs": "tiltmeter.jobs.upkeep.runs:write_index",
+    "lookup": "tiltmeter.jobs.resolution.records.lookup:lookup_words",
+    "doctor": "tiltmeter.jobs.upkeep.doctor:diagnose",
+    "init": "tiltmeter.jobs.upkeep.init:write_settings",
+    "completion": "tiltmeter.jobs.completion:completion",
+}
+"""What stands in place of a job and is none, with the function that answers the words behind it."""
 
 _MOST_NAMES = 20
 _FORMER = {
