@@ -338,7 +338,8 @@ class EmbeddingsRun(CorporaRun):
             try:
                 self.job.check_words(self.wordset.get(language), language)
             except ValueError as error:
-                raise ValueError(f"{error}{meant(language, self.wordset)}") from error
+                hint = "" if language in self.wordset else meant(language, self.wordset)
+                raise ValueError(f"{error}{hint}") from error
         return self
 
     @pydantic.model_validator(mode="after")

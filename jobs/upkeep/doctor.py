@@ -7,6 +7,7 @@ import os
 import re
 import resource
 import shutil
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
@@ -183,17 +184,21 @@ def _programs(_: CommonConfig) -> Iterator[Finding]:
 
 
 def _packages(config: CommonConfig) -> Iterator[Finding]:
-    lacking: dict[str, list[str]] = {}
-    for extra, names in absent_packages().items():
+    absent, lacking = absent_packages(), defaultdict[str, list[str]](list)
+    for extra, names in absent.items():
         yield Finding("packages", f"{listed(names)} not installed", f"pip install 'tiltmeter[{extra}]'")
     for name in catalogue.names():
         try:
-            catalogue.job(name)
+            extras = getattr(catalogue.job(name), "extras", ())
         except ImportError as error:
-            lacking.setdefault(error.name or str(error), []).append(name)
-    yield Finding("jobs", f"{len(catalogue.names()) - sum(map(len, lacking.values()))} can be loaded")
+            lacking[error.name or str(error)].append(name)
+        else:
+            for extra in set(extras) & set(absent):
+                lacking[f"tiltmeter[{extra}]"].append(name)
+    num = len({*catalogue.names()}.difference(*lacking.values()))
+    yield Finding("jobs", f"{num} of {len(catalogue.names())} would find their packages")
     for package, names in lacking.items():
-        yield Finding("jobs", f"no {package} for {listed(names)}", f"pip install {package}", config.job.name in names)
+        yield Finding("jobs", f"no {package} for {listed(names)}", f"pip install '{package}'", config.job.name in names)
 
 
 def absent_packages() -> dict[str, list[str]]:

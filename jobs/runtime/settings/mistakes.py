@@ -140,20 +140,16 @@ def unreadable(error: OverrideParseException, words: Sequence[str], folders: Set
 
 def _without_equals(word: str, words: Sequence[str], folders: SettingsFolders) -> ConfigError:
     """For a setting that is written otherwise, and for a job or a command that there is not."""
-    position = words.index(word)
-    before, after = "".join(words[position - 1 : position]), "".join(words[position + 1 : position + 2])
-    if after.startswith("=") or before.endswith("="):
-        spaced = (
-            [word, *words[position + 1 : position + 2 + (after == "=")]] if after.startswith("=") else [before, word]
-        )
-        return ConfigError(f"{' '.join(spaced)}: a setting is written without spaces: {''.join(spaced)}")
+    spaced = re.search(r"([^\s=]+)(?:\s+=\s*|=\s+)(\S+)", " ".join(words))
+    if spaced and word in spaced.groups():
+        return ConfigError(f"{spaced[0]}: a setting is written without spaces: {'='.join(spaced.groups())}")
     chosen = [other.removeprefix("job=") for other in words if other.startswith("job=")]
     settings = {*folders.of_job(*chosen[-1:]), *folders.groups}
     key, _, value = re.sub(r"[:\s]+", "=", word.strip("- "), count=1).partition("=")
     jobs = [*folders.options("job"), *COMMANDS]
     name = nearest(key, [*jobs, *settings])
     if name in settings:
-        return ConfigError(f"{word}: a setting is written with an equals sign: {name}={value or '<value>'}")
+        return ConfigError(f"{word}: a setting is written {name}={value or '<value>'}")
     return ConfigError(f"{word}: there is no such job or command{meant(word, jobs)}; a setting is written key=<value>")
 
 

@@ -124,7 +124,7 @@ def test_a_job_whose_package_is_absent_would_not_run_and_others_would(looked, mo
         *_, finding = looked(doctor._packages)
     finally:
         catalogue._theirs.cache_clear()
-    assert finding == Finding("jobs", "no no_such_package for lengths", "pip install no_such_package")
+    assert finding == Finding("jobs", "no no_such_package for lengths", "pip install 'no_such_package'")
 
 
 def test_a_cluster_that_is_not_there_is_wrong():
