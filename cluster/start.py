@@ -184,7 +184,12 @@ def nodes_before(config: ClusterConfig) -> list[Node]:
 
 def _has_no_gpu(config: ClusterConfig) -> bool:
     """Whether the cluster is this machine, of which that is known."""
-    return config.kind == "local" and not _NVIDIA_DRIVER.exists()
+    return config.kind == "local" and not has_gpu_driver()
+
+
+def has_gpu_driver() -> bool:
+    """Whether this machine has NVIDIA's driver, without which there is no GPU to use."""
+    return _NVIDIA_DRIVER.exists()
 
 
 def _this_machine(config: ClusterConfig) -> Node:

@@ -6,18 +6,18 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 
 from tiltmeter.cluster import interrupts
+from tiltmeter.jobs.catalogue import settings_folders, with_job
+from tiltmeter.jobs.runtime.settings.known import COMMANDS
 from tiltmeter.jobs.streams import standard_streams
-from tiltmeter.storage.errors import LimitExceeded, Refusal, WorkFailed
+from tiltmeter.storage.errors import LimitExceeded, Refusal, WorkFailed, meant_path, nearest
 
 EXIT_FAILED = 1
 EXIT_REFUSED = 2
 EXIT_LIMIT = 3
 EXIT_INTERRUPTED = 130
-
-_RUNS, _LOOKUP = "runs", "lookup"
-"""The words before a folder whose runs are listed, and before a run and a record, in place of settings."""
 
 
 @contextmanager
@@ -63,10 +63,27 @@ def arranged(words: Sequence[str]) -> tuple[Namespace, list[str]]:
     parser.add_argument("--version", action="version", version=f"tiltmeter {_version()}")
     options, others = parser.parse_known_args(words)
     if unknown := next((word for word in others if word.startswith("-")), None):
-        written = f"; a setting is written {unknown.lstrip('-')}" if "=" in unknown else ""
-        raise Refusal(f"{unknown}: there is no such option{written}; tiltmeter --help has both")
+        instead = _instead(unknown, [*parser._option_string_actions])
+        raise Refusal(f"{unknown}: there is no such option{instead}; tiltmeter --help has both")
+    if options.config_dir and not os.path.isdir(options.config_dir):
+        hint = meant_path(options.config_dir)
+        raise Refusal(f"--config-dir {options.config_dir}: there is no such folder{hint}")
     settings = [*options.overrides, *others]
-    return options, [*settings, *(word for word in words if word not in settings)]
+    rest = list(words)
+    for word in settings:
+        rest.remove(word)
+    return options, [*(settings if settings and settings[0] in COMMANDS else with_job(settings)), *rest]
+
+
+def _instead(word: str, options: Sequence[str]) -> str:
+    """What was meant by an option that there is not: another one, or a setting."""
+    key, _, value = word.lstrip("-").partition("=")
+    names = {option.lstrip("-"): option for option in options if option.startswith("--")}
+    settings = settings_folders().of_job()
+    name = nearest(key, [*settings, *names])
+    if name in settings or "=" in word:
+        return f"; a setting is written {name if name in settings else key}={value or '<value>'}"
+    return f"; did you mean {names[name]}?" if name else ""
 
 
 def _version() -> str:
@@ -82,15 +99,15 @@ def main() -> None:
     """Entry point of the console command."""
     _in_utf8()
     with standard_streams(), interrupts.answered(), exit_status():
+        if sys.argv[1:2] == ["completion"]:
+            # A shell waits for it at every press of its key: no option is read.
+            return _answer(*sys.argv[1:2], sys.argv[2:])
         options, sys.argv[1:] = arranged(sys.argv[1:])
         if options.help:
-            _help(options)
-        elif sys.argv[1:2] == [_RUNS]:
-            _list_runs(sys.argv[2:])
-        elif sys.argv[1:2] == [_LOOKUP]:
-            _look_up(sys.argv[2:])
-        else:
-            _run(is_seen=sys.stdout.isatty() and not (options.cfg or options.info or options.shell_completion))
+            return _help(options)
+        if sys.argv[1:] and sys.argv[1] in COMMANDS:
+            return _answer(sys.argv[1], sys.argv[2:])
+        return _run(is_seen=sys.stdout.isatty() and not (options.cfg or options.info or options.shell_completion))
 
 
 def _in_utf8() -> None:
@@ -109,16 +126,9 @@ def _help(options: Namespace) -> None:
     print_help(sys.argv[1:], options.config_dir)
 
 
-def _list_runs(words: Sequence[str]) -> None:
-    from tiltmeter.jobs.upkeep.runs import write_index
-
-    print(write_index(words))
-
-
-def _look_up(words: Sequence[str]) -> None:
-    from tiltmeter.jobs.resolution.records.lookup import lookup_words
-
-    print(lookup_words(words))
+def _answer(command: str, words: Sequence[str]) -> None:
+    module, _, name = COMMANDS[command].partition(":")
+    print(getattr(import_module(module), name)(words))
 
 
 def _run(*, is_seen: bool) -> None:

@@ -9,7 +9,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any
 
 from tiltmeter.jobs.runtime.settings.files import SettingsFolders
-from tiltmeter.storage.errors import choices
+from tiltmeter.storage.errors import Refusal, choices
 
 if TYPE_CHECKING:
     from tiltmeter.jobs.runtime.job import Job
@@ -18,6 +18,9 @@ GROUP = "tiltmeter.jobs"
 
 SETTINGS, CONFIG = "tiltmeter.conf", "tiltmeter"
 """The package of the settings, and the file in it that names the others."""
+
+PLAN = "plan"
+"""The job of which another job is planned."""
 
 OURS = {
     "association": "tiltmeter.jobs.association.job:JOB",
@@ -51,6 +54,28 @@ OURS = {
 def names() -> list[str]:
     """Of all jobs, sorted."""
     return sorted({*OURS, *_theirs()})
+
+
+def with_job(words: Sequence[str]) -> list[str]:
+    """Settings of a command line, where a job may stand by its name alone, and behind ``plan`` the one that is planned.
+
+    >>> with_job(["seed=1", "compare"]), with_job(["plan", "survey"])
+    (['job=compare', 'seed=1'], ['job=plan', 'job.of=survey'])
+
+    Raises:
+        Refusal: if two jobs are named.
+    """
+    bare = [word for word in words if word.isidentifier()]
+    jobs = [word for word in bare if word in names()] if bare else []
+    if not jobs:
+        return list(words)
+    others = [word for word in words if word != jobs[0]]
+    if jobs[0] == PLAN and len(bare) > 1:
+        others.remove(bare[1])
+        others.insert(0, f"job.of={bare[1]}")
+    elif second := next((word for word in others if word in jobs or word.startswith("job=")), None):
+        raise Refusal(f"{jobs[0]} {second}: two jobs are named; leave one out: job=overnight runs several")
+    return [f"job={jobs[0]}", *others]
 
 
 def job(name: str) -> "Job[Any, Any]":

@@ -5,31 +5,47 @@ It is read from the files of settings and their comments, without composing them
 
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from textwrap import wrap
 
 from tiltmeter.jobs import catalogue
 from tiltmeter.jobs.runtime.settings.files import Setting, SettingsFolders
-from tiltmeter.jobs.runtime.settings.known import meant
+from tiltmeter.jobs.runtime.settings.known import COMMANDS
 from tiltmeter.jobs.runtime.wording import listed
-from tiltmeter.storage.errors import Refusal
+from tiltmeter.storage.errors import Refusal, meant
 
 _ABOUT = """\
 Tiltmeter measures how far language technology leans, and how sure it is of it.
 
-  tiltmeter job=<name> [key=value ...]
+  tiltmeter <job> [key=value ...]
 
 Without a name: the survey, offline, on a sample of the English Wikipedia."""
 
+_JOBS = {
+    "Word vectors": "survey bootstrap association psychophysics gender_survey mitigation vector_quality "
+    "private_vectors corpus_export",
+    "Classifiers": "attribution word_influence error_characterisation decoy_benchmark gender_adversary privacy_metrics",
+    "Sentiment": "sentiment_rating gru_training sentiment_posterior",
+    "Sentences, relations and records": "sentence_pairs relation_rules entity_resolution",
+    "Runs": "plan overnight compare prune",
+}
+"""Groups of jobs; those of other packages have one more."""
+
+_COMMANDS = {
+    "init <file>": "settings for a corpus, a table or logs that it looks at",
+    "doctor": "what this machine has and lacks, with remedies",
+    "runs <folder>": "a page of all runs below a folder, to search",
+    "lookup <run> <record>": "which cluster of a run one record would join",
+    "completion bash": "completes jobs, settings and values; or zsh",
+}
+
 _MORE = {
-    "tiltmeter job=<name> --help": "one job: its settings and its tables",
-    "tiltmeter job=<name> --cfg job": "all settings as a run would have them",
-    "tiltmeter --multirun seed=0,1,2": "a run for each value",
-    "tiltmeter runs <folder>": "a page of all runs below a folder, to search",
-    "tiltmeter lookup <run> <record>": "which cluster of a run one record would join",
+    "tiltmeter <job> --help": "one job: its settings and its tables",
+    "tiltmeter <job> --cfg job": "all settings as a run would have them",
+    "tiltmeter plan <job>": "what it would take, before any work",
+    "tiltmeter --multirun seed=0,1": "a run for each value",
     "--config-dir <folder>": "settings of your own, such as corpora and word sets",
-    "--shell-completion install=bash": "completes keys and values; or zsh, fish",
-    "--hydra-help": "other options, which are those of Hydra",
-    "--version": "the version of Tiltmeter",
+    "--hydra-help, --version": "other options, and the version",
 }
 
 _FIRST_COLUMN = 30
@@ -48,11 +64,15 @@ def print_help(words: Sequence[str], config_dir: str | None = None) -> None:
     folders = catalogue.settings_folders([config_dir] if config_dir else [])
     chosen = _chosen(words, folders)
     if "job" not in chosen:
+        bare = [word for word in takewhile(lambda word: word[:1] != "-", words) if "=" not in word and word[:1] != "~"]
+        if bare and bare[0] not in COMMANDS:
+            known = meant(bare[0], [*folders.options("job"), *COMMANDS])
+            raise Refusal(f"{bare[0]}: there is no such job or command{known}")
         print("\n".join(_command(folders)))
         return
     [name] = chosen.pop("job")
     if name not in (jobs := folders.options("job")):
-        raise Refusal(f"job={name}: there is no such job{meant(name, jobs)} tiltmeter --help lists them")
+        raise Refusal(f"job={name}: there is no such job{meant(name, jobs) or ';'} tiltmeter --help lists them")
     print("\n".join(_job(name, chosen, folders)))
     # It takes longer to load a job than to read all the rest.
     print("\n".join(_tables(name)))
@@ -69,18 +89,28 @@ def _chosen(words: Iterable[str], folders: SettingsFolders) -> dict[str, list[st
 
 
 def _command(folders: SettingsFolders) -> Iterator[str]:
-    yield _ABOUT
-    yield from ("", "Jobs")
+    yield from (_ABOUT, "")
     jobs = {name: folders.file(f"job/{name}").about for name in folders.options("job")}
-    yield from _columns(jobs, max(map(len, jobs)))
+    theirs = " ".join(name for name in jobs if name not in catalogue.OURS)
+    for group, names in (_JOBS | ({"Of other packages": theirs} if theirs else {})).items():
+        yield f"{group}:"
+        yield from _columns({name: jobs[name] for name in names.split()}, max(map(len, jobs)))
     yield from ("", "Settings of all jobs")
     usual = folders.gathered(catalogue.CONFIG, {})
     settings = [setting for key, setting in usual.settings.items() if setting.meaning and not key.startswith("hydra")]
     cluster = [setting for setting in folders.file("cluster/local").settings if setting.meaning]
-    yield from _settings([*settings, *cluster])
+    yield from _settings(_at_a_glance([*settings, *cluster]))
+    yield from ("", "Commands: tiltmeter <command>")
+    yield from _columns(_COMMANDS, max(map(len, _COMMANDS)))
     yield from ("", "More")
     yield from _columns(_MORE, max(map(len, _MORE)))
     yield from _wrapped("Each job has a page of its measure, settings and tables: docs/<name>.md.", "  ")
+
+
+def _at_a_glance(settings: Sequence[Setting]) -> Iterator[Setting]:
+    """A block that is explained stands for what it holds."""
+    blocks = tuple(f"{setting.key}." for setting in settings if setting.is_block)
+    yield from (setting for setting in settings if not setting.key.startswith(blocks))
 
 
 # --- one job --------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import yaml
 
 from tiltmeter.jobs.runtime import draws
 from tiltmeter.jobs.runtime.config import ConfigError
-from tiltmeter.storage.errors import StorageError
+from tiltmeter.storage.errors import StorageError, meant_path
 from tiltmeter.storage.store.runs import RunDirectory, read_run_table
 
 _NIGHT = "overnight"
@@ -133,8 +133,9 @@ def recorded(path: Path) -> dict[str, Any]:
     try:
         record = json.loads((path / "run.json").read_text(encoding="utf-8"))
     except OSError as error:
+        hint = meant_path(str(path))
         raise _refusal(
-            path, f"is not a run directory: it has no run.json that can be read ({error.strerror})"
+            path, f"is not a run directory: it has no run.json that can be read ({error.strerror}){hint}"
         ) from None
     except ValueError as error:
         raise _refusal(path, f"is not a run directory: its run.json is not JSON ({error})") from None

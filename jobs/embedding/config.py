@@ -32,7 +32,7 @@ from tiltmeter.operators.text.segmentation import segmenter
 from tiltmeter.operators.text.wordsets import WordSets
 from tiltmeter.storage.corpora.corpora import CorpusConfig
 from tiltmeter.storage.corpora.sources import FoundFile, Paths, find_files, language_extras
-from tiltmeter.storage.errors import InputError, Refusal
+from tiltmeter.storage.errors import InputError, Refusal, meant
 from tiltmeter.storage.files.listing import file_identity
 from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.vectors.files import ExportFormat, check_pickle
@@ -345,7 +345,11 @@ class EmbeddingsRun(CorporaRun):
     @pydantic.model_validator(mode="after")
     def _word_lists_suit_the_job(self) -> Self:
         for language in self.languages:
-            self.job.check_words(self.wordset.get(language), language)
+            try:
+                self.job.check_words(self.wordset.get(language), language)
+            except ValueError as error:
+                hint = "" if language in self.wordset else meant(language, self.wordset)
+                raise ValueError(f"{error}{hint}") from error
         return self
 
     @pydantic.model_validator(mode="after")
@@ -354,7 +358,8 @@ class EmbeddingsRun(CorporaRun):
         known = dict.fromkeys(name for wordset in wordsets for name in (*wordset.associations, *wordset.wefats))
         unknown = [name for name in self.tests or () if name not in known]
         if unknown:
-            raise ValueError(f"tests={list(self.tests or ())}: {unknown} not among the association tests {list(known)}")
+            tests = f"tests={list(self.tests or ())}: {unknown}"
+            raise ValueError(f"{tests} not among the association tests {list(known)}{meant(unknown[0], known)}")
         return self
 
 

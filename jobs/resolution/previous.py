@@ -17,6 +17,7 @@ from tiltmeter.jobs.runtime.work import Subject
 from tiltmeter.operators.compute.arrays import IntArray
 from tiltmeter.operators.resolution.lineage import NOWHERE, Contents, unchanged
 from tiltmeter.storage.corpora.sources import FoundFile, find_file
+from tiltmeter.storage.errors import meant_path
 from tiltmeter.storage.store.ledger import Store, TableRef
 from tiltmeter.storage.store.streaming import pieces
 
@@ -81,7 +82,9 @@ def _record(place: Path, setting: str) -> dict[str, Any]:
     try:
         record = json.loads((place / "run.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise refusal(place, f"is no run directory: its run.json can't be read ({error})", setting) from None
+        raise refusal(
+            place, f"is no run directory: its run.json can't be read ({error}){meant_path(str(place))}", setting
+        ) from None
     if not isinstance(record, dict):
         raise refusal(place, "is no run directory: its run.json is of another program", setting)
     return record

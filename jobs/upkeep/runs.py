@@ -14,7 +14,7 @@ from pyarrow import fs
 from tiltmeter.jobs.report.grids import grid
 from tiltmeter.jobs.report.html.elements import Bullets, Grid, Page, Paragraph, Part, Section, render
 from tiltmeter.jobs.report.wording import listed, plural, verb
-from tiltmeter.storage.errors import Refusal
+from tiltmeter.storage.errors import Refusal, meant_path
 from tiltmeter.storage.files.locks import examined
 from tiltmeter.storage.store.ledger import FOLDERS, MARK
 from tiltmeter.storage.store.runs import EXPORTS, LOCK, RECORD, REPORT, is_record
@@ -71,7 +71,8 @@ def write_index(words: Sequence[str]) -> Path:
         raise Refusal(f"{_COMMAND}: needs one folder, and has {len(words)}; as in {_COMMAND} store/runs")
     folder = Path(words[0]).expanduser()
     if not folder.is_dir():
-        raise Refusal(f"{_COMMAND} {words[0]}: there is no such folder; name one that has runs below it")
+        hint = meant_path(str(folder))
+        raise Refusal(f"{_COMMAND} {words[0]}: there is no such folder; name one that has runs below it{hint}")
     target = folder / INDEX
     if os.path.lexists(target) and not _is_ours(target):
         raise Refusal(

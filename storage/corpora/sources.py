@@ -32,7 +32,7 @@ from tiltmeter.storage.corpora.pages import (
 )
 from tiltmeter.storage.corpora.readers import GROUP, find_reader
 from tiltmeter.storage.corpora.recognition import UnknownFormat, recognised
-from tiltmeter.storage.errors import InputError
+from tiltmeter.storage.errors import InputError, meant_path
 from tiltmeter.storage.files.files import file_state, is_web, reading, resolve, state_of, uri_of
 from tiltmeter.storage.files.listing import file_identity, listed_files
 from tiltmeter.storage.files.redaction import redacted
@@ -327,8 +327,9 @@ def _files(path: str, setting: str) -> Iterator[FoundFile]:
         with reading(path):
             files = listed_files(filesystem, place, is_pattern=info.type == fs.FileType.NotFound)
     if not files:
+        hint = meant_path(place) if isinstance(filesystem, fs.LocalFileSystem) else ""
         what = "no file matches" if "*" in place else "there is no file"
-        raise InputError(f"{_where(path, setting)}: {what} {place}; set {setting} to one that is there")
+        raise InputError(f"{_where(path, setting)}: {what} {place}; set {setting} to one that is there{hint}")
     yield from (FoundFile(uri_of(file.path, beside), state_of(file), is_named=False) for file in files)
 
 

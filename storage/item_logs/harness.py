@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from tiltmeter.storage.errors import InputError, choices
+from tiltmeter.storage.errors import InputError, listing
 from tiltmeter.storage.files.redaction import redacted
 from tiltmeter.storage.item_logs.lines import LogColumns, read_cells, task_of
 from tiltmeter.storage.item_logs.scores import NO_TASK, ScoreColumns, ScoreLog, score_rows
@@ -43,7 +43,7 @@ def read_harness(uri: str, name: str, wanted: ScoreColumns, first: Mapping[str, 
         known = sorted(in_lines.union(known))
     for metric in metrics:
         if not (lists := cells.filter(pl.col(metric).str.contains(r"^[\[{]"))).is_empty():
-            numbers = choices(metric, [other for other in known if other != metric])
+            numbers = listing(metric, [other for other in known if other != metric])
             what = f"{metric} is {lists[metric][0]}, which is no number"
             raise InputError(f"{place}: {what}; choose others by logs.score: {numbers or 'it has no others'}")
     kept = cells.unique([item, _FILTER], keep="last", maintain_order=True)

@@ -156,6 +156,8 @@ def test_a_job_and_a_choice_of_other_people_are_listed(said, monkeypatch, tmp_pa
     ("words", "status", "output"),
     [
         (["--version"], 0, f"tiltmeter {version('tiltmeter')}\n"),
+        (["prune", "--cfg", "job", "job.keep=3"], 0, "job:\n  name: prune\n  keep: 3\n"),
+        (["surveyy", "--help"], 2, "tiltmeter: surveyy: there is no such job or command; did you mean survey?"),
         (["job=surveyy", "--help"], 2, "tiltmeter: job=surveyy: there is no such job; did you mean survey?"),
         (["job=prune", "--cfg", "job", "job.keep=3"], 0, "job:\n  name: prune\n  keep: 3\n"),
         (["job=prune", "--info", "searchpath"], 0, "pkg://tiltmeter.conf"),
@@ -195,12 +197,19 @@ def test_a_reader_who_has_seen_enough_leaves_no_traceback(tiltmeter):
     [
         (["job=a", "--cfg", "job", "seed=1"], ["job=a", "seed=1", "--cfg", "job"]),
         (["--multirun", "seed=1,2"], ["seed=1,2", "--multirun"]),
-        (["--config-dir", "m", "job=a", "--info", "all"], ["job=a", "--config-dir", "m", "--info", "all"]),
-        (["--config-dir=mine", "~x"], ["~x", "--config-dir=mine"]),
+        (["--config-dir", "tests", "job=a", "--info", "all"], ["job=a", "--config-dir", "tests", "--info", "all"]),
+        (["--config-dir=tests", "~x"], ["~x", "--config-dir=tests"]),
+        (["seed=1", "compare"], ["job=compare", "seed=1"]),
+        (["--cfg", "job", "compare"], ["job=compare", "--cfg", "job"]),
+        (["--config-name", "survey", "survey"], ["job=survey", "--config-name", "survey"]),
+        (["plan", "--cfg", "job", "bootstrap", "seed=1"], ["job=plan", "job.of=bootstrap", "seed=1", "--cfg", "job"]),
+        (["plan", "job.of=bootstrap"], ["job=plan", "job.of=bootstrap"]),
+        (["runs", "compare"], ["runs", "compare"]),
         ([], []),
     ],
 )
-def test_settings_may_stand_before_and_after_options(words, expected):
+def test_settings_and_a_job_by_its_name_may_stand_before_and_after_options(words, expected, monkeypatch):
+    monkeypatch.chdir(ROOT)
     assert arranged(words)[1] == expected
 
 
@@ -255,7 +264,7 @@ def test_a_file_is_read_with_its_comments():
 
 CLOSED = "tiltmeter: standard output is closed; the command goes on without it\n"
 FULL = "can't be written (No space left on device); the command goes on without it\n"
-REFUSED = "tiltmeter: --no: there is no such option; tiltmeter --help has both"
+REFUSED = "tiltmeter: --xyz: there is no such option; tiltmeter --help has both"
 
 
 @pytest.fixture(scope="module")
@@ -266,10 +275,10 @@ def endings(tmp_path_factory):
         "all closed": "--help <&- >&- 2>&-",
         "full": "--help >/dev/full",
         "both full": "--help >/dev/full 2>&1",
-        "refused without output": "--no >&-",
-        "refused without errors": "--no 2>&-",
-        "refused with full errors": "--no 2>/dev/full",
-        "refused without both": "--no >&- 2>&-",
+        "refused without output": "--xyz >&-",
+        "refused without errors": "--xyz 2>&-",
+        "refused with full errors": "--xyz 2>/dev/full",
+        "refused without both": "--xyz >&- 2>&-",
         "no home": "--help",
     }
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}

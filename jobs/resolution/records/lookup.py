@@ -33,7 +33,7 @@ from tiltmeter.operators.resolution.records.comparison import BITS, DEGREES, IDS
 from tiltmeter.operators.resolution.records.gaps import find_gaps, score_gaps
 from tiltmeter.operators.resolution.records.scorer import Scorer
 from tiltmeter.operators.resolution.solvers import PACKINGS, linked_by
-from tiltmeter.storage.errors import Refusal
+from tiltmeter.storage.errors import Refusal, choices
 
 _NAME, _NUM_NEAR, _NUM_MEMBERS = "The record", 3, 5
 _SHARE = "match_probability"
@@ -281,7 +281,9 @@ class StandingRecords:
     def _prepared(self, record: Mapping[str, Any]) -> pl.DataFrame:
         columns = [*self.scorer.columns, *([FILE] if ORIGIN in self.prepared.columns else [])]
         if unknown := [name for name in record if name not in columns]:
-            raise Refusal(f"{unknown[0]!r} is no column that the scorer reads: these are {', '.join(columns)}")
+            raise Refusal(
+                f"{unknown[0]!r} is no column that the scorer reads: these are {choices(unknown[0], columns)}"
+            )
         given = {name: record.get(name) for name in columns}
         if given[self.scorer.id] is None:
             given[self.scorer.id] = _NAME

@@ -12,10 +12,10 @@ from pydantic_core import ErrorDetails, SchemaValidator
 
 from tiltmeter.jobs.runtime.config import CommonConfig, ConfigError
 from tiltmeter.jobs.runtime.settings.files import SettingsFolders
-from tiltmeter.jobs.runtime.settings.known import Known, meant
+from tiltmeter.jobs.runtime.settings.known import Known
 from tiltmeter.jobs.runtime.settings.shapes import example_at, names_at, written
 from tiltmeter.jobs.runtime.wording import listed
-from tiltmeter.storage.errors import choices
+from tiltmeter.storage.errors import listing, meant
 
 _STRUCTURES = {"dict_type": "must be values by their names", "tuple_type": "must be a list"}
 _STRUCTURES |= {"dataclass_type": _STRUCTURES["dict_type"], "list_type": _STRUCTURES["tuple_type"]}
@@ -112,12 +112,15 @@ def _explain(details: ErrorDetails, kind: type[CommonConfig], known: Known) -> s
         if not is_listed:
             return f"{key}{shown}: {known.without(key).no_such(key)}"
         names = names_at(kind, details["loc"][:-1])
-        there = f"{meant(str(rest[-1]), names) or ';'} there are {choices(str(rest[-1]), names)}"
+        there = f"{meant(str(rest[-1]), names) or ';'} there are {listing(str(rest[-1]), names)}"
         return f"{key}{_inside(rest)}{shown}: there is no such setting{there}"
     if details["type"] == "missing" and is_listed:
         return f"{key}{_inside(rest)}: field required; {advice}"
-    if details["type"] == "literal_error":
-        return f"{key}{shown}: {_one_of(details['ctx']['expected'], str(value))}"
+    if details["type"] == "literal_error" or details["type"].startswith("bool_"):
+        expected = details.get("ctx", {}).get("expected", "'true' or 'false'")
+        return f"{key}{shown}: {_one_of(expected, str(value))}"
+    if details["type"] == "string_pattern_mismatch" and re.fullmatch(details["ctx"]["pattern"], str(value).lower()):
+        advice += f"; did you mean {str(value).lower()}?"
     reason = _kinds(details) or _STRUCTURES.get(details["type"], f"{message[0].lower()}{message[1:]}")
     return f"{key}{shown}: {reason}; {advice}"
 

@@ -11,6 +11,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from itertools import takewhile
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 import yaml
@@ -170,6 +171,16 @@ class SettingsFolders:
                 settings |= taken.settings
                 groups |= taken.groups
         return Gathered(settings | {setting.key: setting for setting in file.settings}, groups)
+
+    def of_job(
+        self, job: str = "survey", chosen: Mapping[str, Sequence[str]] = MappingProxyType({}), key: str = ""
+    ) -> dict[str, Setting]:
+        """The settings of a job, of all jobs, and of what is chosen of the groups whose settings a key may be among."""
+        gathered = [self.gathered(name, chosen) for name in (f"job/{job}", "cluster/local", "tiltmeter")]
+        for group, options in {**gathered[0].groups, **chosen}.items():
+            if group != "job" and key.startswith(group.partition("/")[0]):
+                gathered += [self.gathered(f"{group}/{option}", chosen) for option in options]
+        return {key: setting for one in gathered for key, setting in one.settings.items()}
 
 
 def _groups(folder: Traversable, prefix: str = "") -> Iterator[str]:

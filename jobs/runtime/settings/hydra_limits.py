@@ -145,7 +145,7 @@ class _ConfinedLoader(ConfigLoaderImpl):
         try:
             return OverridesParser.create(config_loader=self).parse_overrides(overrides)
         except OverrideParseException as error:
-            raise mistakes.unreadable(error) from error
+            raise mistakes.unreadable(error, overrides, self._folders) from error
 
     def _check_sweeps(self, words: list[Override], run_mode: RunMode, from_shell: bool) -> None:
         try:

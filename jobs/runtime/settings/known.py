@@ -1,19 +1,26 @@
 """Which settings there are, and which one was meant by a word that is none of them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from functools import cached_property, reduce
 from operator import getitem
 from typing import Any, Self
 
 from tiltmeter.jobs.runtime.settings.files import Choice, SettingsFolders, absolute
 from tiltmeter.jobs.runtime.wording import listed
+from tiltmeter.storage.errors import meant, nearest
+
+COMMANDS = {
+    "runs": "tiltmeter.jobs.upkeep.runs:write_index",
+    "lookup": "tiltmeter.jobs.resolution.records.lookup:lookup_words",
+    "doctor": "tiltmeter.jobs.upkeep.doctor:diagnose",
+    "init": "tiltmeter.jobs.upkeep.init:write_settings",
+    "completion": "tiltmeter.jobs.completion:completion",
+}
+"""What stands in place of a job and is none, with the function that answers the words behind it."""
 
 _MOST_NAMES = 20
-_ALIKE = 0.75
-"""Of letters in their order, at least, that a key shares with the one that was meant."""
 FORMER = {
     "": {
         "corpus.shard_megabytes": "it is called reading.shard_megabytes",
@@ -50,16 +57,6 @@ FORMER = {
     },
 }
 """By job, or of all jobs, settings and groups of them that there were, and what is in their place."""
-
-
-def meant(name: str, known: Sequence[str]) -> str:
-    """What to ask of a name that is none of those that are known: the most similar one, or nothing.
-
-    >>> meant("glov", ["encoder", "glove"]), meant("x", ["encoder", "glove"])
-    ('; did you mean glove?', '')
-    """
-    similar = get_close_matches(name, known, n=1, cutoff=_ALIKE)
-    return f"; did you mean {similar[0]}?" if similar else ""
 
 
 def keys_of(node: Any, prefix: str = "") -> Iterator[str]:
@@ -140,8 +137,8 @@ class Known:
     def _meant(self, key: str) -> str:
         parent, _, name = key.rpartition(".")
         beside = [known.removeprefix(f"{parent}.") for known in self._keys if known.rpartition(".")[0] == parent]
-        if similar := get_close_matches(name, beside, n=1, cutoff=0.6):
-            return f"; did you mean {parent}{'.' if parent else ''}{similar[0]}?"
+        if similar := nearest(name, beside):
+            return f"; did you mean {parent}{'.' if parent else ''}{similar}?"
         if elsewhere := [known for known in self._keys if known.rpartition(".")[2] == name]:
             return f"; did you mean {listed(elsewhere[:_MOST_NAMES], 'or')}?"
         if asked := meant(key, self._keys):

@@ -19,9 +19,9 @@ from omegaconf.errors import OmegaConfBaseException
 from tiltmeter.jobs.runtime.config import ConfigError
 from tiltmeter.jobs.runtime.settings import foreign
 from tiltmeter.jobs.runtime.settings.files import CORPORA, SUFFIX, SettingsFolders, settings_root
-from tiltmeter.jobs.runtime.settings.known import Known, keys_of, meant
+from tiltmeter.jobs.runtime.settings.known import COMMANDS, Known, keys_of
 from tiltmeter.jobs.runtime.wording import listed
-from tiltmeter.storage.errors import choices
+from tiltmeter.storage.errors import choices, listing, meant, nearest
 from tiltmeter.storage.files.yaml_text import MOST_LEVELS, check_yaml, place_of
 
 _NOT_CHOSEN = re.compile(r"Could not override '([^']+)'")
@@ -121,16 +121,36 @@ def plain(error: BaseException) -> str:
     return "; ".join(line.strip().rstrip(":;.") for line in lines)
 
 
-def unreadable(error: OverrideParseException) -> ConfigError:
-    """For a word that is not ``key=value`` as Hydra reads it."""
+def unreadable(error: OverrideParseException, words: Sequence[str], folders: SettingsFolders) -> ConfigError:
+    """For a word that is not ``key=value`` as Hydra reads it.
+
+    Args:
+        words: of the command line, the word among them.
+        folders: with the jobs and the settings that it may have meant.
+    """
     word = error.override
     key, equals, _ = word.partition("=")
     if not equals and not word.startswith("~"):
-        return ConfigError(f"{word}: a setting is written {key or 'key'}=<value>")
+        return _without_equals(word, words, folders)
     reason = plain(error).removeprefix(f"Error parsing override '{word}'").strip("; ")
     # Redaction takes what follows a URI without a space for a part of it.
     quotes = f"a value with spaces, commas, quotes or any of ()[]{{}}:=$% is quoted twice: \"{key}='<value>'\""
     return ConfigError(f"{word} is no setting as a command line writes it ({reason}); {quotes}")
+
+
+def _without_equals(word: str, words: Sequence[str], folders: SettingsFolders) -> ConfigError:
+    """For a setting that is written otherwise, and for a job or a command that there is not."""
+    spaced = re.search(r"([^\s=]+)(?:\s+=\s*|=\s+)(\S+)", " ".join(words))
+    if spaced and word in spaced.groups():
+        return ConfigError(f"{spaced[0]}: a setting is written without spaces: {'='.join(spaced.groups())}")
+    chosen = [other.removeprefix("job=") for other in words if other.startswith("job=")]
+    settings = {*folders.of_job(*chosen[-1:]), *folders.groups}
+    key, _, value = re.sub(r"[:\s]+", "=", word.strip("- "), count=1).partition("=")
+    jobs = [*folders.options("job"), *COMMANDS]
+    name = nearest(key, [*jobs, *settings])
+    if name in settings:
+        return ConfigError(f"{word}: a setting is written {name}={value or '<value>'}")
+    return ConfigError(f"{word}: there is no such job or command{meant(word, jobs)}; a setting is written key=<value>")
 
 
 def check_depth(word: str) -> None:
@@ -177,10 +197,10 @@ def unknown_choice(error: MissingConfigException, words: Sequence[Override], fol
     options = folders.options(group) if group else []
     word = next((word for word in words if word.key_or_group == group and option in _options(word)), None)
     if word is None:
-        return ConfigError(plain(error))
+        return ConfigError(f"{plain(error)}{'' if group else meant(option, folders.options(''))}")
     kind = "job" if group == "job" else "choice"
     similar = meant(option, options)
-    advice = f"{' C' if similar else '; c'}hoose one of {choices(option, options)}"
+    advice = f"{' C' if similar else '; c'}hoose one of {listing(option, options)}"
     return ConfigError(f"{group}={option}: there is no such {kind}{similar}{advice}")
 
 

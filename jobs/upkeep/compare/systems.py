@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from tiltmeter.jobs.runtime.settings.fields import Count, settings
-from tiltmeter.jobs.runtime.settings.known import meant
 from tiltmeter.jobs.runtime.table import Estimate, Table, doc, key, table_from
 from tiltmeter.jobs.runtime.wording import listed
 from tiltmeter.jobs.upkeep.compare.pairs import Pair
@@ -22,7 +21,7 @@ from tiltmeter.operators.statistics.items.power import Error, smallest_detectabl
 from tiltmeter.operators.statistics.items.repeats import Noise, are_right_or_wrong, noise_of, sampled_anew
 from tiltmeter.operators.statistics.multiplicity import benjamini_hochberg, holm
 from tiltmeter.operators.statistics.units import Units, units_of
-from tiltmeter.storage.errors import InputError
+from tiltmeter.storage.errors import InputError, meant
 
 _Size = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 

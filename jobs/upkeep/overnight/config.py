@@ -11,6 +11,7 @@ import yaml
 from hydra._internal.utils import get_args_parser
 from pydantic import Field
 
+from tiltmeter.jobs.catalogue import with_job
 from tiltmeter.jobs.composing import compose, further_folders
 from tiltmeter.jobs.runtime.config import CommonConfig, ConfigError
 from tiltmeter.jobs.runtime.settings.fields import Text, settings
@@ -173,7 +174,10 @@ def _settings(words: Sequence[str], where: str, folders: Sequence[str]) -> list[
     options, others = get_args_parser().parse_known_args(words)
     if unknown := [word for word in words if word.startswith("-") and not word.startswith(_FOLDER_OPTIONS)]:
         raise ConfigError(f"{where}: {unknown[0]}: of all options, a line of a night has --config-dir alone")
-    overrides = [*options.overrides, *others]
+    try:
+        overrides = with_job([*options.overrides, *others])
+    except Refusal as error:
+        raise ConfigError(f"{where}: {error}") from error
     named = [f"file://{abspath(options.config_dir)}"] if options.config_dir else []
     places = list(dict.fromkeys([*named, *folders]))
     if not places or any(word.partition("=")[0] == _FOLDERS for word in overrides):

@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple, Self
 from tiltmeter.jobs.catalogue import job, names
 from tiltmeter.jobs.runtime.config import CommonConfig, CommonReading, ConfigError
 from tiltmeter.jobs.runtime.settings.fields import Text, settings
-from tiltmeter.jobs.runtime.settings.known import meant
+from tiltmeter.storage.errors import meant
 
 _CHOICE, _OF = "job", "job.of"
 NO_UNITS = "does no units, so there is nothing to plan"
