@@ -2,9 +2,9 @@
 
     python -m benchmarks.gallery [name ...] [--runs FOLDER] [--check]
 
-Each job's lines run in `gallery/runs`, on one store. `gallery/<job>` then has `report.html`, `picture.png`, which Chromium takes, and
-`about.json`: the command, the commit and the seconds. `--runs` takes run directories called as their jobs, instead of running any.
-`--check` says of which pages the code has changed since.
+The lines of `gallery.yaml` run in the folder `gallery/runs`, on one store. `gallery/<job>` then has `report.html`,
+`picture.png`, which Chromium takes, and `about.json`: the command, the commit and the seconds. `--runs` takes run
+directories called as their jobs, and runs nothing. `--check` says of which pages the code has changed since.
 """
 
 import argparse
@@ -17,6 +17,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from tiltmeter.jobs.library import FinishedRun, read_run
 
 ROOT = Path(__file__).parents[1]
@@ -24,65 +26,7 @@ GALLERY = ROOT / "gallery"
 ROOMS = ("jobs", "operators", "storage", "cluster", "conf")
 """Of which each line may change a page."""
 
-_SST = "data.path=$TILTMETER_DATA/sentiment/sst2"
-_COLUMNS = "data.header=false data.text=column_1 data.label=column_2"
-_PARTS = f"{_SST}/train.tsv data.development=$TILTMETER_DATA/sentiment/sst2/dev.tsv data.test=$TILTMETER_DATA/sentiment/sst2/test.tsv {_COLUMNS}"
-_WORDS = "corpus=simplewiki embedding.num_replicas=8"
-_RECORDS = "$TILTMETER_DATA/er/csv_example"
-_GENDERS = "{Chandler: male, Joey: male, Ross: male, Monica: female, Phoebe: female, Rachel: female}"
-_CHECKPOINT = """
-import torch, transformers
-words = "[PAD] [UNK] [CLS] [SEP] [MASK] the a was is man woman he she boss nurse tired kind late smith left right here".split()
-torch.manual_seed(0)
-config = transformers.BertConfig(vocab_size=len(words), hidden_size=12, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16)
-transformers.BertForMaskedLM(config).save_pretrained("untrained")
-transformers.BertTokenizer(vocab={word: number for number, word in enumerate(words)}).save_pretrained("untrained")
-verbs = "was tired,is tired,was kind,is kind,was late,is late,was here,is here".split(",")
-for name, more, less in (("pairs", "woman", "man"), ("neutral", "right", "left")):
-    lines = [f"the {more} {verb},the {less} {verb}" for verb in verbs]
-    open(f"{name}.csv", "w").write("\\n".join(["more,less", *lines]) + "\\n")
-"""
-_LEXICON = """
-import os, pathlib
-folder = pathlib.Path(os.environ["TILTMETER_DATA"]) / "sentiment/huliu"
-rows = [f"{word},{side}" for side in ("positive", "negative") for word in (folder / f"{side}-words.txt").read_text("latin-1").split()]
-pathlib.Path("lexicon.csv").write_text("\\n".join(["word,polarity", *rows]) + "\\n")
-"""
-_NIGHT = "printf 'ratings: job=sentiment_rating rating.num_resamples=200\\nsurvey: job=survey\\n' > night.yaml"
-
-COMMANDS = {
-    "survey": f"tiltmeter {_WORDS}",
-    "bootstrap": f"tiltmeter job=bootstrap {_WORDS} job.export=[word2vec_binary]",
-    "psychophysics": f"tiltmeter job=psychophysics {_WORDS}",
-    "association": f"tiltmeter job=association {_WORDS}",
-    "mitigation": f"tiltmeter job=mitigation {_WORDS} tests=[weat6,weat7,weat8]",
-    "vector_quality": f"tiltmeter job=vector_quality {_WORDS}",
-    "gender_survey": "tiltmeter job=gender_survey corpus=[simplewiki,wowiki] embedding.num_replicas=8",
-    "corpus_export": "tiltmeter job=corpus_export corpus=simplewiki",
-    "private_vectors": "tiltmeter job=private_vectors embedding.path=bootstrap/exports/*.bin vocabulary.words=10000",
-    "sentiment_rating": "tiltmeter job=sentiment_rating",
-    "gru_training": "tiltmeter job=gru_training labelled.path=$TILTMETER_DATA/sentiment/sst2/train.tsv labelled.header=false "
-    "labelled.text=column_1 labelled.label=column_2",
-    "sentiment_posterior": f"python -c '{_LEXICON}'\ntiltmeter job=sentiment_posterior {_SST}/train.tsv {_COLUMNS} lexicon.path=lexicon.csv",
-    "entity_resolution": f"tiltmeter job=entity_resolution pairs={_RECORDS}/pairs.parquet gold={_RECORDS}/gold.parquet",
-    "attribution": f"tiltmeter job=attribution {_SST}/dev.tsv {_COLUMNS} data.limit=100 classifier.learns=$TILTMETER_DATA/sentiment/sst2/train.tsv",
-    "word_influence": f"tiltmeter job=word_influence {_PARTS}",
-    "decoy_benchmark": f"tiltmeter job=decoy_benchmark {_PARTS}",
-    "error_characterisation": f"tiltmeter job=error_characterisation {_SST}/dev.tsv {_COLUMNS} base.path=$TILTMETER_DATA/sentiment/sst2/train.tsv",
-    "gender_adversary": f"tiltmeter job=gender_adversary {_SST}/train.tsv {_COLUMNS}",
-    "privacy_metrics": "tiltmeter job=privacy_metrics data.path=$TILTMETER_DATA/sentiment/meld/train_sent_emo.csv data.text=Utterance "
-    f"data.label=Sentiment data.group=Speaker 'data.genders={_GENDERS}' across.path=$TILTMETER_DATA/sentiment/meld/test_sent_emo.csv",
-    "sentence_pairs": f"python -c '{_CHECKPOINT}'\ntiltmeter job=sentence_pairs data.path=pairs.csv data.control=neutral.csv "
-    "models.checkpoints={untrained:untrained}",
-    "relation_rules": "tiltmeter job=relation_rules",
-    "compare": "tiltmeter job=sentiment_rating run_dir=first\n"
-    "tiltmeter job=sentiment_rating rating.convention=published run_dir=second\n"
-    "tiltmeter job=compare 'runs=[first,second]'",
-    "overnight": f"{_NIGHT}\ntiltmeter job=overnight jobs=night.yaml",
-    "plan": f"tiltmeter job=plan job.of=survey {_WORDS}",
-    "prune": "tiltmeter job=prune job.keep=7",
-}
-"""Shell lines of each job, of which the last one makes the run."""
+COMMANDS: dict[str, str] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
 
 
 def main() -> None:
@@ -155,7 +99,7 @@ def picture(page: Path, path: Path) -> None:
 
 
 def outdated(gallery: Path, root: Path = ROOT) -> dict[str, str]:
-    """Pages that are not those of the commit that is checked out, and why: its rooms differ from those that made them."""
+    """Pages that are not those of the commit that is checked out, with the reason: its code differs from what made them."""
     abouts = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(gallery.glob("*/about.json"))]
     return {item["job"]: reason for item in abouts if (reason := _change_since(item["commit"], root))}
 

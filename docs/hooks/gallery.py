@@ -11,10 +11,9 @@ from mkdocs.structure.files import File, Files
 _ABOUT = """\
 # Gallery
 
-A page of each job as its run left it, without the files that it links to. Each opens by itself; its settings, the commit and the data
-are at its end.
+A page of each job as its run left it, without its tables. Each says its settings and its data.
 """
-_NONE = "This build has none: `python -m benchmarks.gallery` runs the jobs and leaves their pages in `gallery/`, for the next build.\n"
+_NONE = "This build has none: `python -m benchmarks.gallery` runs the jobs and leaves pages in `gallery/` for the next one.\n"
 
 
 def on_files(files: Files, config: MkDocsConfig) -> None:

@@ -35,10 +35,11 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
         files.append(File.generated(config, name, content=(root / source).read_text(encoding="utf-8")))
 
 
-def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
     """Links as they are in the site."""
-    names = {name: source for source, name in BESIDE.items()}
-    return relinked(markdown, names.get(page.file.src_uri, f"{_DOCS}{page.file.src_uri}"), page.file.src_uri, BESIDE)
+    sources = {name: source for source, name in BESIDE.items()}
+    name = page.file.src_uri
+    return relinked(markdown, sources.get(name, f"{_DOCS}{name}"), name, BESIDE)
 
 
 def relinked(text: str, source: str, name: str, beside: Mapping[str, str]) -> str:

@@ -15,9 +15,9 @@ _MODULES = "benchmarks/papers"
 _ABOUT = """\
 # The papers' figures beside ours
 
-What each paper prints, what comes out here, and the verdict: *same* in the digits that are printed, or why not. A dash stands for what a
-paper does not print. Tests compute these tables anew (`python -m benchmarks.papers`); the page of each job says on which data and with
-which settings.
+What each paper prints, what comes out here, and the verdict: *same* in the digits that are printed, or why not. A dash
+stands for what a paper does not print. Tests compare these tables with what `python -m benchmarks.papers` computes; the page
+of each job says on which data and with which settings.
 
 | paper | figures | the same | page |
 |---|---|---|---|"""
@@ -56,6 +56,7 @@ def page_of(papers: Iterable[Paper]) -> Iterator[str]:
     sorted_papers = sorted(papers)
     yield _ABOUT
     for paper in sorted_papers:
-        yield f"| {paper.title} | {len(paper.verdicts)} | {paper.verdicts.count('same')} | [{Path(paper.page).stem}]({paper.page}) |"
+        counts = f"{len(paper.verdicts)} | {paper.verdicts.count('same')}"
+        yield f"| {paper.title} | {counts} | [{Path(paper.page).stem}]({paper.page}) |"
     for paper in sorted_papers:
         yield f"\n## {paper.title}\n\nFrom [{Path(paper.page).stem}]({paper.page}).\n\n{paper.table}"

@@ -55,7 +55,7 @@ def pages() -> dict[str, str]:
 
 def _shared(folders: SettingsFolders) -> Iterator[str]:
     """Settings that several jobs have, and what can be chosen of groups."""
-    yield "# Settings of all jobs\n\nThose of one job are on its page; a file of settings may take in others, all of them below."
+    yield "# Settings of all jobs\n\nThose of one job are on its page, which links to the files here that it takes in."
     yield from ("\n## All jobs\n", *_settings(folders.file(catalogue.CONFIG).settings))
     for name in taken_in(folders):
         yield f"\n## {name}\n\n{folders.file(name).about}\n"
@@ -126,12 +126,8 @@ def _job(name: str, folders: SettingsFolders, owners: Mapping[tuple[str, str], s
     yield f"# {name}\n\n{file.about}.\n\n```text\n{file.example or f'tiltmeter job={name}'}\n```"
     yield from ("\n## Settings\n", *_settings(file.settings))
     chosen = [f"`{choice.group.strip('/')}={','.join(choice.options)}`" for choice in file.choices if choice.group]
-    files = [
-        f"[{path}](settings.md#{path})"
-        for choice in file.choices
-        if "/" in (path := choice.options[0])[:1]
-        for path in [path[1:]]
-    ]
+    paths = [choice.options[0].strip("/") for choice in file.choices if not choice.group]
+    files = [f"[{path}](settings.md#{path})" if "/" not in path else f"`{path}`" for path in paths]
     if chosen or files:
         yield f"\nIt takes in {', '.join([*files, *chosen])}, and [what all jobs have](settings.md)."
     for table, schema in catalogue.job(name).tables.items():
