@@ -7,7 +7,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # numba's cache does not notice a change in another file's function; a folder per state of the files with kernels does.
 export NUMBA_CACHE_DIR := $(CURDIR)/.venv/numba/$(shell grep -lr --include='*.py' numba operators | sort | xargs cat | cksum | cut -d ' ' -f 1)
 
-.PHONY: survey test lint faults fuzz mutants processors calibration bench lock clean
+.PHONY: survey test lint faults fuzz mutants processors calibration bench site lock clean
 
 survey: .venv/ready ## the main job, offline, on a sample of the English Wikipedia
 	$(BIN)/tiltmeter
@@ -46,6 +46,10 @@ golden: .venv/ready ## records anew what all runs of the tests give, with the in
 
 bench: .venv/ready ## the whole path against word2vec, on the Simple English Wikipedia where it is at hand
 	$(BIN)/python -m benchmarks.command
+
+site: .venv/ready ## the docs as a site that opens offline, in site/; python -m benchmarks.gallery makes its gallery before
+	$(BIN)/python -m mkdocs --version > /dev/null 2>&1 || $(BIN)/pip install --quiet --editable ".[site]"
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
 
 .venv/ready: requirements.lock pyproject.toml
 	$(PYTHON) -m venv .venv

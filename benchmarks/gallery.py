@@ -99,7 +99,7 @@ def picture(page: Path, path: Path) -> None:
 
 
 def outdated(gallery: Path, root: Path = ROOT) -> dict[str, str]:
-    """Pages that are not those of the commit that is checked out, with the reason: its code differs from what made them."""
+    """Pages that are not those of the commit that is checked out, with the reason: code that makes them differs."""
     abouts = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(gallery.glob("*/about.json"))]
     return {item["job"]: reason for item in abouts if (reason := _change_since(item["commit"], root))}
 

@@ -13,7 +13,7 @@ _ABOUT = """\
 
 A page of each job as its run left it, without its tables. Each says its settings and its data.
 """
-_NONE = "This build has none: `python -m benchmarks.gallery` runs the jobs and leaves pages in `gallery/` for the next one.\n"
+_NONE = "This build has none: `python -m benchmarks.gallery` runs the jobs and leaves pages for the next one.\n"
 
 
 def on_files(files: Files, config: MkDocsConfig) -> None:

@@ -8,18 +8,21 @@ from typing import NamedTuple
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
-_TABLE = re.compile(r"<!-- figures: (\w+) -->\n(.*?)<!-- figures end -->", re.DOTALL)
+_HEAD = re.escape("| place | figure | printed | ours | verdict |\n")
+_TABLE = re.compile(rf"<!-- figures: (\w+) -->\n({_HEAD}.*?)<!-- figures end -->", re.DOTALL)
 _TITLE = re.compile(r'^TITLE = "(.*)"$', re.MULTILINE)
+_BAR = re.compile(r"(?<!\\)\|")
+_NOTHING = ("", "–")
 _MODULES = "benchmarks/papers"
 
 _ABOUT = """\
 # The papers' figures beside ours
 
 What each paper prints, what comes out here, and the verdict: *same* in the digits that are printed, or why not. A dash
-stands for what a paper does not print. Tests compare these tables with what `python -m benchmarks.papers` computes; the page
-of each job says on which data and with which settings.
+stands for what a paper does not print. Tests compare these tables with what `python -m benchmarks.papers` computes; the
+page of each job says on which data and with which settings.
 
-| paper | figures | the same | page |
+| paper | printed | the same | page |
 |---|---|---|---|"""
 
 
@@ -32,8 +35,9 @@ class Paper(NamedTuple):
 
     @property
     def verdicts(self) -> list[str]:
-        """Of each row."""
-        return [row.rstrip(" |").rpartition("| ")[2] for row in self.table.strip().splitlines()[2:]]
+        """Of each row that has a printed figure."""
+        rows = ([cell.strip() for cell in _BAR.split(row)[1:-1]] for row in self.table.strip().splitlines()[2:])
+        return [verdict for _, _, printed, _, verdict in rows if printed not in _NOTHING]
 
 
 def on_files(files: Files, config: MkDocsConfig) -> None:

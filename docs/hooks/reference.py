@@ -116,8 +116,10 @@ def owners_of(jobs: Mapping[str, Mapping[str, pa.Schema]]) -> dict[tuple[str, st
     by_size = sorted(jobs, key=lambda name: len(jobs[name]))
     for name in by_size:
         for table, schema in jobs[name].items():
-            alike = (other for other in by_size if schema.equals(jobs[other].get(table), check_metadata=True))
-            owners[name, table] = next(alike)
+            others = ((other, jobs[other].get(table)) for other in by_size)
+            owners[name, table] = next(
+                other for other, its in others if its is not None and its.equals(schema, check_metadata=True)
+            )
     return owners
 
 
@@ -126,17 +128,17 @@ def _job(name: str, folders: SettingsFolders, owners: Mapping[tuple[str, str], s
     yield f"# {name}\n\n{file.about}.\n\n```text\n{file.example or f'tiltmeter job={name}'}\n```"
     yield from ("\n## Settings\n", *_settings(file.settings))
     chosen = [f"`{choice.group.strip('/')}={','.join(choice.options)}`" for choice in file.choices if choice.group]
-    paths = [choice.options[0].strip("/") for choice in file.choices if not choice.group]
-    files = [f"[{path}](settings.md#{path})" if "/" not in path else f"`{path}`" for path in paths]
+    paths = [choice.options[0] for choice in file.choices if not choice.group]
+    files = [f"[{path[1:]}](settings.md#{path[1:]})" if path[0] == "/" else f"[{path}]({path}.md)" for path in paths]
     if chosen or files:
         yield f"\nIt takes in {', '.join([*files, *chosen])}, and [what all jobs have](settings.md)."
-    for table, schema in catalogue.job(name).tables.items():
-        yield f"\n## Table {table}\n"
-        owner = owners[name, table]
-        if owner != name:
-            yield f"As [{table} of {owner}]({owner}.md#table-{table})."
-        else:
-            yield from _columns(schema)
+    schemas = catalogue.job(name).tables
+    for table in (table for table in schemas if owners[name, table] == name):
+        yield from (f"\n## Table {table}\n", *_columns(schemas[table]))
+    others = [(table, owner) for table in schemas if (owner := owners[name, table]) != name]
+    if others:
+        yield "\n## Tables of other jobs too\n"
+    yield from (f"- [{table}]({owner}.md#table-{table}), as of {owner}" for table, owner in others)
 
 
 def _columns(schema: pa.Schema) -> Iterator[str]:
