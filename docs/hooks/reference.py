@@ -70,15 +70,8 @@ def _shared(folders: SettingsFolders) -> Iterator[str]:
 
 
 def taken_in(folders: SettingsFolders) -> list[str]:
-    """Files at the top that others take in."""
-    names = [f"{group}/{option}" for group in folders.groups for option in folders.options(group)]
-    found: dict[str, None] = {}
-    while names:
-        paths = [choice.options[0] for choice in folders.file(names.pop()).choices if not choice.group]
-        new = [path.strip("/") for path in paths if path.startswith("/") and path.strip("/") not in found]
-        found |= dict.fromkeys(new)
-        names += new
-    return sorted(found)
+    """Files at the top, which others take in."""
+    return [name for name in folders.options("") if name != catalogue.CONFIG]
 
 
 def _settings(settings: Iterable[Setting]) -> Iterator[str]:
@@ -162,7 +155,7 @@ def _package_of(name: str) -> object:
 
 def _package(name: str) -> Iterator[str]:
     package = _package_of(name)
-    about, _, rest = (inspect.getdoc(package) or "").partition("\n")
+    about, _, rest = _plain(inspect.getdoc(package) or "").partition("\n")
     yield f"# tiltmeter.operators.{name}\n\n{about}\n\n```text\n{rest.strip()}\n```"
     for public in getattr(package, "__all__", ()):
         value = getattr(package, public)
@@ -187,10 +180,15 @@ def described(text: str) -> str:
     """
     text = _ROLE.sub(lambda role: f"`{role[1] or role[2]}`", text)
     text = re.sub(
-        r"^>>> .*?(?=\n\n|\Z)", lambda code: f"```pycon\n{code[0]}\n```", text, flags=re.MULTILINE | re.DOTALL
+        r"^>>> .*?(?=\n\n|\Z)", lambda code: f"```pycon\n{code[0]}\n```", _plain(text), flags=re.MULTILINE | re.DOTALL
     )
     head, *parts = _PART.split(text)
     for part, body in zip(parts[::2], parts[1::2], strict=True):
         items = _ARGUMENT.sub(r"- `\1`: ", body.strip("\n")) if part != "Returns" else body
         head += f"**{part}**\n\n{re.sub(r'^ {4}', '', items, flags=re.MULTILINE).strip()}\n\n"
     return head.strip()
+
+
+def _plain(text: str) -> str:
+    """With names in backticks, whatever their role."""
+    return _ROLE.sub(lambda role: f"`{role[1] or role[2]}`", text)

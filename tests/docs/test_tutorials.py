@@ -1,4 +1,4 @@
-"""Each tutorial is run as it is written, in an empty folder: its files, commands and Python, and what it shows of them."""
+"""Each tutorial is run as it is written, in an empty folder, and prints what it says."""
 
 import doctest
 import subprocess
@@ -70,7 +70,10 @@ def page_of(text: str, folder) -> Page:
 
 
 def test_files_are_written_commands_run_and_outputs_compared(tmp_path):
-    text = "`note.txt`:\n\n```text\n3 words here\n```\n\n```sh\ncat note.txt; echo 0.25\n```\n\n```output\n3 ... here\n0.25\n```\n"
+    text = (
+        "`note.txt`:\n\n```text\n3 words here\n```\n\n"
+        "```sh\ncat note.txt; echo 0.25\n```\n\n```output\n3 ... here\n0.25\n```\n"
+    )
     assert follow(page_of(text, tmp_path), tmp_path) == 1
 
 
