@@ -30,7 +30,7 @@ _ARGUMENT = re.compile(r"^ {4}(\S[^:\n]*): ", re.MULTILINE)
 
 def on_config(config: MkDocsConfig) -> None:
     """Put the pages of the reference into the navigation, before the proof."""
-    jobs = [{name: f"reference/{name}.md"} for name in catalogue.names()]
+    jobs = [{name: f"reference/{name}.md"} for name in catalogue.OURS]
     functions = [{name: f"reference/functions/{name}.md"} for name in packages()]
     section = [{"Settings of all jobs": "reference/settings.md"}, {"Jobs": jobs}, {"Functions": functions}]
     (config.nav or []).insert(-1, {"Reference": section})
@@ -45,7 +45,7 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
 def pages() -> dict[str, str]:
     """Markdown of all pages by their path without the ending."""
     folders, owners = catalogue.settings_folders(), owners_of(tables())
-    made = {name: "\n".join(_job(name, folders, owners)) for name in catalogue.names()}
+    made = {name: "\n".join(_job(name, folders, owners)) for name in catalogue.OURS}
     made |= {f"functions/{name}": "\n".join(_package(name)) for name in packages()}
     return made | {"settings": "\n".join(_shared(folders))}
 
@@ -88,7 +88,9 @@ def _short(value: str) -> str:
 
 
 def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", r"\|").replace("<", "&lt;")
+    parts = " ".join(text.split()).replace("|", r"\|").split("`")
+    parts[::2] = [part.replace("<", "&lt;") for part in parts[::2]]  # not in code
+    return "`".join(parts)
 
 
 # --- jobs and columns -----------------------------------------------------------------------------------------------
@@ -96,7 +98,7 @@ def _cell(text: str) -> str:
 
 def tables() -> dict[str, Mapping[str, pa.Schema]]:
     """The schemas of each job."""
-    return {name: catalogue.job(name).tables for name in catalogue.names()}
+    return {name: catalogue.job(name).tables for name in catalogue.OURS}
 
 
 def owners_of(jobs: Mapping[str, Mapping[str, pa.Schema]]) -> dict[tuple[str, str], str]:
@@ -118,7 +120,7 @@ def owners_of(jobs: Mapping[str, Mapping[str, pa.Schema]]) -> dict[tuple[str, st
 
 def _job(name: str, folders: SettingsFolders, owners: Mapping[tuple[str, str], str]) -> Iterator[str]:
     file = folders.file(f"job/{name}")
-    yield f"# {name}\n\n{file.about}.\n\n```text\n{file.example or f'tiltmeter job={name}'}\n```"
+    yield f"# {name}\n\n{file.about} ([more](../{name}.md)).\n\n```text\n{file.example or f'tiltmeter job={name}'}\n```"
     yield from ("\n## Settings\n", *_settings(file.settings))
     chosen = [f"`{choice.group.strip('/')}={','.join(choice.options)}`" for choice in file.choices if choice.group]
     paths = [choice.options[0] for choice in file.choices if not choice.group]

@@ -68,6 +68,12 @@ def test_each_column_stands_once_with_its_unit_and_its_sentence(pages):
     assert columns == sum(len(schema) for schema in catalogue.job("prune").tables.values())
 
 
+def test_rows_have_as_many_cells_as_their_head(pages):
+    for name, text in pages.items():
+        for table in re.findall(r"(?:^\|.*\n?)+", text, re.MULTILINE):
+            assert len({len(re.findall(r"(?<!\\)\|", row)) for row in table.splitlines()}) == 1, name
+
+
 def test_a_table_of_another_job_is_linked_and_not_repeated(pages):
     assert "- [embeddings](bootstrap.md#table-embeddings), as of bootstrap" in pages["survey"]
     assert "\n## Table embeddings" not in pages["survey"]
