@@ -6,7 +6,7 @@ functions from the docstrings of what each package of operators hands on.
 
 import inspect
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
 from pkgutil import iter_modules
 
@@ -166,8 +166,11 @@ def _package(name: str) -> Iterator[str]:
         yield described(inspect.getdoc(value) or "") if callable(value) else f"\n## {public}\n"
 
 
-def _signature(value: object) -> str:
-    return re.sub(r"(?:\w+\.)+(\w+)", r"\1", str(inspect.signature(value))) if callable(value) else ""
+def _signature(value: Callable[..., object]) -> str:
+    """Without the modules of types; a long one has a line for each argument."""
+    text = re.sub(r"(?:\w+\.)+(\w+)", r"\1", str(inspect.signature(value)))
+    text = re.sub(r"ndarray\[tuple\[Any, \.\.\.\], dtype\[(\w+)\]\]", r"NDArray[\1]", text)
+    return text if len(text) <= _LONGEST_VALUE else re.sub(r"(?<=^\()|(?<=,) (?=\w+: |\*)", "\n    ", text)
 
 
 def described(text: str) -> str:

@@ -7,7 +7,6 @@ import pytest
 
 from tests.docs.pages import PAGES, ROOT, quoted
 
-
 MADE = ("gallery/", "notebooks/", "reference/", "overview.md", "papers.md")
 """What docs/hooks make for the site, in which tests/docs/test_site.py follows all links."""
 

@@ -82,7 +82,7 @@ def test_a_table_of_another_job_is_linked_and_not_repeated(pages):
 
 def test_each_public_function_has_its_signature_and_arguments(pages):
     text = pages["functions/psychophysics"]
-    assert "## psychometrics\n\n```python\npsychometrics(words: " in text
+    assert "## psychometrics\n\n```python\npsychometrics(\n    words: NDArray[floating],\n    cue_1: " in text
     assert "- `cue_1, cue_2`: `[replicas, dims]`" in text
     assert "**Raises**\n\n- `ValueError`: " in text
     assert ":func:" not in "".join(pages.values())
