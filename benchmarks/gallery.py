@@ -20,6 +20,7 @@ from typing import Any
 import yaml
 
 from tiltmeter.jobs.library import FinishedRun, read_run
+from tiltmeter.storage.errors import Refusal
 
 ROOT = Path(__file__).parents[1]
 GALLERY = ROOT / "gallery"
@@ -39,11 +40,14 @@ def main() -> None:
         parser.error(f"no job is called {', '.join(sorted(unknown))}; there are {', '.join(COMMANDS)}")
     if arguments.check:
         sys.exit("\n".join(f"{job}: {reason}" for job, reason in outdated(GALLERY).items()) or None)
+    failed = []
     for name in arguments.names or COMMANDS:
-        made = arguments.runs / name if arguments.runs else run(name, GALLERY / "runs")
-        if made.exists():
+        try:
+            made = arguments.runs / name if arguments.runs else run(name, GALLERY / "runs")
             show(read_run(made), COMMANDS[name].rpartition("\n")[2], GALLERY / name)
-            print(f"{name}: {GALLERY / name}", flush=True)
+        except (subprocess.CalledProcessError, Refusal) as error:
+            failed.append(f"{name}: {error}")
+    sys.exit("\n".join(failed) or None)
 
 
 def run(name: str, place: Path) -> Path:
@@ -54,8 +58,11 @@ def run(name: str, place: Path) -> Path:
         "TILTMETER_DATA": str(ROOT / "../shared/data"),
     }
     lines = f"set -e\n{COMMANDS[name]} run_dir={name}"
-    subprocess.run(["bash", "-c", lines], cwd=place, env=usual | os.environ | {"PATH": usual["PATH"]}, check=True)
-    return place / name
+    environment = usual | os.environ | {"PATH": usual["PATH"]}
+    done = subprocess.run(
+        ["bash", "-c", lines], cwd=place, env=environment, stdout=subprocess.PIPE, text=True, check=True
+    )
+    return place / re.findall(r"^run directory: (.*)$", done.stdout, re.MULTILINE)[-1]
 
 
 def show(finished: FinishedRun, command: str, folder: Path) -> None:
