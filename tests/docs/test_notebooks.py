@@ -17,10 +17,9 @@ def values(notebook) -> list[str]:
     return ["".join(text) for text in texts]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize(
-    "name", [name if name == "formulas" else pytest.param(name, marks=pytest.mark.slow) for name in NOTEBOOKS]
-)
+@pytest.mark.parametrize("name", NOTEBOOKS)
 def test_a_notebook_gives_what_it_keeps(name, tmp_path):
     nbclient = pytest.importorskip("nbclient", reason="needs tiltmeter[site]")
     nbformat = pytest.importorskip("nbformat", reason="needs tiltmeter[site]")

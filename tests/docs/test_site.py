@@ -48,7 +48,7 @@ def test_each_setting_stands_once(pages):
         if not name.startswith("functions/"):
             made.update(first_cells(text.split("\n## Table ")[0]))
     assert made == there
-    assert there["job.num_resamples"] > 1 == there["job.combinations"]
+    assert len(there) > 500
 
 
 def test_each_column_stands_once_with_its_unit_and_its_sentence(pages):
