@@ -18,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # numba's cache does not notice a change in another file's function; a folder per state of the files with kernels does.
 export NUMBA_CACHE_DIR := $(CURDIR)/.venv/numba/$(shell grep -lr --include='*.py' numba operators | sort | xargs cat | cksum | cut -d ' ' -f 1)
 
-.PHONY: survey test lint faults fuzz mutants processors calibration golden wheel bench lock clean
+.PHONY: survey test lint faults fuzz mutants processors calibration golden wheel bench site lock clean
 
 survey: .venv/core ## the main job, offline, on a sample of the English Wikipedia
 	$(BIN)/tiltmeter
@@ -66,6 +66,9 @@ wheel: .venv/core ## the wheel of the last commit, in an environment with the co
 
 bench: .venv/ready ## the whole path against word2vec, on the Simple English Wikipedia where it is at hand
 	$(BIN)/python -m benchmarks.command
+
+site: .venv/ready ## the docs as a site that opens offline, in site/; python -m benchmarks.gallery makes its gallery before
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
 
 $(BIN)/python:
 	$(PYTHON) -m venv .venv

@@ -47,7 +47,7 @@ LIBRARIES += ["ray", "scipy.optimize", "scipy.stats", "sklearn.linear_model", "t
 """That take longer to import than most tests: each run begins as a fork of a process that has them."""
 
 HOUR = 3600.0
-UNCOPIED = (".venv", ".git", "*_cache", ".hypothesis", "__pycache__", "outputs")
+UNCOPIED = (".venv", ".git", "*_cache", ".hypothesis", "__pycache__", "outputs", "gallery", "site")
 
 
 @dataclass(frozen=True)
