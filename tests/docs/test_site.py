@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterable
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -197,6 +198,9 @@ def test_pages_of_the_gallery_are_those_of_this_commit():
 # --- the site, built --------------------------------------------------------------------------------------------------
 
 
+_FOREIGN = re.compile(r"(?:@import|url\()\s*[\"']?((?:https?:)?//[^\"')]+)")
+
+
 class Parsed(HTMLParser):
     """Ids and references of a page; ``loaded`` are those that a browser asks for by itself."""
 
@@ -232,27 +236,46 @@ def parsed(site):
     return found
 
 
-@pytest.mark.slow
-def test_no_link_is_dead(parsed):
+def dead_links(pages: dict[Path, Parsed]) -> list[str]:
+    """Links of pages to files that are not there, and to anchors that no page has."""
     dead = []
-    for path, page in parsed.items():
+    for path, page in pages.items():
         for target in page.linked + page.loaded:
             parts = urlsplit(target)
-            if parts.scheme or parts.netloc or path.name == "404.html":
+            if parts.scheme or parts.netloc:
                 continue
             place = (path.parent / unquote(parts.path)).resolve() if parts.path else path
             anchor = unquote(parts.fragment)
-            missing = not place.is_file() or (anchor and place in parsed and anchor not in parsed[place].ids)
+            missing = not place.is_file() or (anchor and place in pages and anchor not in pages[place].ids)
             dead += [f"{path.name}: {target}"] * bool(missing)
-    assert dead == []
+    return dead
+
+
+def foreign(pages: dict[Path, Parsed], styles: Iterable[str]) -> set[str]:
+    """What pages and their styles would ask others for."""
+    asked = {target for page in pages.values() for target in page.loaded if urlsplit(target).netloc}
+    return asked | {url for text in styles for url in _FOREIGN.findall(text)}
+
+
+def test_a_dead_link_and_a_request_to_others_are_noticed(tmp_path):
+    text = '<h1 id="here"></h1><a href="a.html#here"></a><a href="https://b.org">b</a><img src="a.html">'
+    wrong = '<a href="a.html#there"></a><a href="c.html"></a><script src="https://b.org/c.js"></script>'
+    (tmp_path / "a.html").write_text(text)
+    page = {tmp_path / "a.html": Parsed(text)}
+    assert (dead_links(page), foreign(page, ["url(d.png)"])) == ([], set())
+    page = {tmp_path / "a.html": Parsed(text + wrong)}
+    assert dead_links(page) == ["a.html: a.html#there", "a.html: c.html"]
+    assert foreign(page, ["a { src: url('//b.org/d.png') }"]) == {"https://b.org/c.js", "//b.org/d.png"}
+
+
+@pytest.mark.slow
+def test_no_link_is_dead(parsed):
+    assert dead_links({path: page for path, page in parsed.items() if path.name != "404.html"}) == []
 
 
 @pytest.mark.slow
 def test_nothing_is_asked_of_others(site, parsed):
-    asked = {target for page in parsed.values() for target in page.loaded if urlsplit(target).netloc}
-    styles = (path.read_text(encoding="utf-8") for path in site.rglob("*.css"))
-    asked |= {url for text in styles for url in re.findall(r"(?:@import|url\()\s*[\"']?((?:https?:)?//[^\"')]+)", text)}
-    assert asked == set()
+    assert foreign(parsed, (path.read_text(encoding="utf-8") for path in site.rglob("*.css"))) == set()
 
 
 def opened(browser, path: Path, width: int) -> Tab:
