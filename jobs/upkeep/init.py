@@ -104,7 +104,7 @@ def _of_two(first: str, second: str) -> Draft:
     if {"doc_id", "item"} & {*kinds} and {"acc", "score"} & {*kinds}:
         return Draft("compare", f"logs of two systems, {_seen(kinds)}", values)
     items = [name for name, kind in kinds.items() if kind == "id"]
-    scores = [name for name, kind in kinds.items() if kind in ("number", "class")]
+    scores = [name for name, kind in kinds.items() if kind in ("number", "class", "id") and name not in items[:1]]
     if not items or not scores:
         raise Refusal(f"{_COMMAND} {first}: has no column that tells items apart, or none of scores: {_seen(kinds)}")
     guessed = {"logs.item": items[0], "logs.score": scores[:1]}
@@ -177,13 +177,17 @@ def _rows(path: str) -> pl.DataFrame:
         with opened(path) as file:
             head = unpacked(file).read(_HEAD_BYTES)
         if head.startswith((b"PAR1", b"ARROW1")) or head.lstrip()[:1] == b"[":
-            return read_records(path)
-        with TemporaryDirectory(prefix="tm-") as folder:
-            part = Path(folder) / (Path(path).stem if Path(path).suffix in _PACKINGS else Path(path).name)
-            part.write_bytes(head if len(head) < _HEAD_BYTES else head[: head.rfind(b"\n") + 1])
-            return read_records(str(part))
+            rows = read_records(path)
+        else:
+            with TemporaryDirectory(prefix="tm-") as folder:
+                part = Path(folder) / (Path(path).stem if Path(path).suffix in _PACKINGS else Path(path).name)
+                part.write_bytes(head if len(head) < _HEAD_BYTES else head[: head.rfind(b"\n") + 1])
+                rows = read_records(str(part))
     except InputError as error:
         raise Refusal(f"{_COMMAND} {path}: is nothing that a job reads; {_READABLE}") from error
+    if not all(map(str.isprintable, rows.columns)):
+        raise Refusal(f"{_COMMAND} {path}: is nothing that a job reads; {_READABLE}")
+    return rows
 
 
 def kinds_of(rows: pl.DataFrame) -> dict[str, Kind]:

@@ -79,7 +79,8 @@ def test_memory_is_that_of_workers(looked):
     assert finding == Finding("memory", "1,600 MB are free: 1 worker of 1,500 MB", "set cluster.worker_megabytes lower")
     [finding] = looked(doctor._memory, "cluster.num_cpus=2", "cluster.memory_megabytes=1000", worker)
     assert (finding.is_fatal, "set cluster.worker_megabytes=1000" in finding.remedy) == (True, True)
-    [_, finding] = looked(doctor._memory, "cluster.object_store_megabytes=100000000")
+    shared = "cluster.object_store_megabytes=100000000"
+    [_, finding] = looked(doctor._memory, shared, "cluster.memory_megabytes=3100", worker)
     assert (finding.is_fatal, "--shm-size" in finding.remedy) == (False, True)
 
 

@@ -62,6 +62,8 @@ def test_a_night_goes_on_past_jobs_that_do_not_succeed_and_says_why(night):
         ("job=bootstrap corpus=dw", "corpus=dw: there is no such choice; "),
         ("job=prune seed=true", "seed=true: input should be a valid integer"),
         ("job=plan", "job=plan: which job is planned?"),
+        ("prune job.keeep=1", "job.keeep=1: there is no such setting; did you mean job.keep?"),
+        ("prune job=compare", "prune job=compare: two jobs are named"),
         ("--multirun seed=1,2", "--multirun: of all options, a line of a night has --config-dir alone"),
     ],
 )
