@@ -21,7 +21,7 @@ _SAMPLE, _SAMPLE_WORDS = "package://", ("time", "number")
 
 def _two_or_none(words: tuple[str, ...]) -> tuple[str, ...]:
     if len(words) not in (0, 2):
-        raise ValueError(f"{list(words)}: a word that gets a lean and one that gets none, or [] for no control")
+        raise ValueError("must be two words, one that gets a lean and one that gets none, or [] for no control")
     return words
 
 

@@ -133,9 +133,9 @@ class MeasureControl(Work, unit="planted_control/1", stage="control", makes=[Con
         row.num_replicas = int(judged.num[0])
         if np.isnan(judged.p[0]):
             return row.fail("too_few_replicas", "the halves and the cues occur together in too few replicas")
-        own = bootstrap_interval(flips.original, flips.replicas.T, method="averaged")
+        interval = bootstrap_interval(flips.original, flips.replicas.T, method="averaged")
         row.first, row.second = (
-            Estimate(*map(float, one)) for one in zip(flips.original, own.low, own.high, strict=True)
+            Estimate(*map(float, one)) for one in zip(flips.original, interval.low, interval.high, strict=True)
         )
         row.difference, row.p = Estimate(value[0], judged.low[0], judged.high[0]), float(judged.p[0])
         apart = flips.replicas[:, 0] - flips.replicas[:, 1]
@@ -218,8 +218,8 @@ def _words(plants: Sequence[Plant], pairs: Pairs) -> list[str]:
 
 def _trained(run: Run[SurveyRun, Sources], copies: Mapping[str, Copy]) -> dict[str, Vectors]:
     """The vectors of the cues and of the made-up words in every replica of each copy."""
-    own = replace(run, config=replace(run.config, embedding=_embedding(run)))
+    small = replace(run, config=replace(run.config, embedding=_embedding(run)))
     corpora = {name: copy.corpus for name, copy in copies.items()}
     selections = {name: Selection(tuple(sorted(corpus.text.lists["control"]))) for name, corpus in corpora.items()}
-    selected = select_words(own, embed(own, corpora), corpora, selections)
-    return {name: trained_vectors(own, corpora[name], done)[0] for name, done in selected.items()}
+    selected = select_words(small, embed(small, corpora), corpora, selections)
+    return {name: trained_vectors(small, corpora[name], done)[0] for name, done in selected.items()}

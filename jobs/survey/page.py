@@ -86,13 +86,13 @@ def page(run: Run[SurveyRun, Sources], frames: Frames) -> Body:
 
 def findings(frames: Frames) -> Iterator[str]:
     """What the occupations show, how little the text could show, and what became of what was planted."""
-    for name, said in (
+    for name, sentences_of in (
         ("pooled_psychometrics", on_occupations),
         ("smallest_differences", on_limits),
         ("control", on_control),
     ):
         parts = by_model(frames[name]) if name in frames else {}
-        yield from sentences({label: said(rows) for label, rows in parts.items()})
+        yield from sentences({label: sentences_of(rows) for label, rows in parts.items()})
 
 
 def on_occupations(rows: pl.DataFrame) -> list[str]:
@@ -143,9 +143,9 @@ def on_control(rows: pl.DataFrame) -> list[str]:
 
 
 def _planted(row: Row) -> str:
-    found = is_found(row)
+    negation = "" if is_found(row) else "not "
     return (
-        f"A lean that was planted in a copy of the text was {'' if found else 'not '}found: with a female cue before "
+        f"A lean that was planted in a copy of the text was {negation}found: with a female cue before "
         f"{percent(row['share'], 0)} of the occurrences of one half of {quoted(row['word'])} and a male cue before as "
         f"many of the other, the halves' PSE differ by {_differ(row)}."
     )

@@ -65,18 +65,18 @@ def deal_word(lines: CodedLines, deal: Deal, seed: int) -> CodedLines:
     >>> dealt.tokens.tolist(), dealt.lengths.tolist()
     ([6, 3, 0, 5, 2, 5, 2], [5, 2])
     """
-    found = np.flatnonzero(lines.tokens == deal.word)
-    line = np.repeat(np.arange(lines.lengths.size), lines.lengths)[found]
-    rank = np.arange(found.size) - np.searchsorted(line, line)
+    occurrences = np.flatnonzero(lines.tokens == deal.word)
+    line = np.repeat(np.arange(lines.lengths.size), lines.lengths)[occurrences]
+    rank = np.arange(occurrences.size) - np.searchsorted(line, line)
     key = np.uint64(seed), np.uint64(Stream.PLANTED_LEAN), np.uint64(deal.key)
     drawn = _draws(*key, lines.documents[line], lines.numbers[line].astype(np.int64), rank)
     is_second, has_cue = drawn[:, _SIDE] >= 0.5, drawn[:, _HAS_CUE] < deal.share
     tokens = lines.tokens.copy()
-    tokens[found] = np.where(is_second, deal.halves[1], deal.halves[0])
+    tokens[occurrences] = np.where(is_second, deal.halves[1], deal.halves[0])
     first, second = (_chosen(cues, drawn[:, _CUE]) for cues in deal.cues)
     cues = np.where(is_second, second, first)[has_cue]
     longer = lines.lengths + np.bincount(line[has_cue], minlength=lines.lengths.size)
-    return lines._replace(tokens=np.insert(tokens, found[has_cue], cues), lengths=longer)
+    return lines._replace(tokens=np.insert(tokens, occurrences[has_cue], cues), lengths=longer)
 
 
 def _chosen(cues: Sequence[int], drawn: FloatArray) -> NDArray[np.int32]:
