@@ -174,7 +174,8 @@ def linker_of(
         retain_matching_columns=with_degrees,
         retain_intermediate_calculation_columns=with_degrees,
     )
-    return Linker(database.register(prepared.to_arrow()), settings, log_level=ERROR)
+    # Its columns are numbered here; what Splink would say of them it says in a log that nobody reads.
+    return Linker(database.register(prepared.to_arrow()), settings, log_level=ERROR, validate_settings=False)
 
 
 def _ends() -> list[pl.Expr]:
