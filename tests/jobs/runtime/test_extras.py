@@ -1,12 +1,12 @@
 """What each extra brings: environments that hold the packages of the core, and of one extra, and what runs there."""
 
-import ast
 import json
 import re
 import subprocess
 import sys
 import sysconfig
 import tomllib
+from functools import cache
 from importlib.metadata import distribution
 from pathlib import Path
 
@@ -50,7 +50,7 @@ SETTINGS = {
     "embedding=encoder embedding.model=a": ("embedding.model=a", "models"),
     "embedding=ceat embedding.model=[a,b]": ("embedding.model=[a, b]", "models"),
     "embedding.device=cuda": ("embedding.device=cuda", "models"),
-    "job.similarities=[cosine,mahalanobis]": ("job.similarities=[cosine, mahalanobis]", "vectors"),
+    "job.covariance=graphical_lasso": ("job.covariance=graphical_lasso", "vectors"),
     "embedding=file embedding.path=x embedding.language=zh wordset=weat_chinese": ("embedding.language=zh", "chinese"),
     "corpus=zhwiki wordset=weat_chinese": ("corpus.zhwiki.language=zh", "chinese"),
     "exports.figures=true": ("exports.figures=true", "figures"),
@@ -60,7 +60,14 @@ SETTINGS = {
 }
 """Settings of an association, and what is refused of them where only the core is installed."""
 
-OTHERS = ["job=survey", "job=psychophysics", "job=gender_survey", "job=vector_quality", "job=bootstrap"]
+OTHERS = [
+    "job=survey",
+    "job=association",
+    "job=psychophysics",
+    "job=gender_survey",
+    "job=vector_quality",
+    "job=bootstrap",
+]
 """Commands that need no extra."""
 
 PROGRAM = """
@@ -219,29 +226,26 @@ def test_all_has_each_extra_but_trackers_and_what_develops():
     }
 
 
+@cache
 def imports():
-    """Each import of another package: the file, the name, and whether it stands in a function or is for types alone."""
-    for path in sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py")):
-        tree = ast.parse(path.read_text())
-        later = {
-            id(inner)
-            for node in ast.walk(tree)
-            if isinstance(node, ast.FunctionDef)
-            or (isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "_CAN_RUN"))
-            for inner in ast.walk(node)
-        }
-        for node in ast.walk(tree):
-            named = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-            named += [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
-            for name in {one.partition(".")[0] for one in named} - sys.stdlib_module_names - {"tiltmeter", "_typeshed"}:
-                yield path.relative_to(ROOT), name, id(node) in later
+    """Each import of another package: the file, the name, and whether it waits for a call, or is for types alone."""
+    ours = {*sys.stdlib_module_names, "tiltmeter", "_typeshed"}
+    return {
+        (path.relative_to(ROOT), name, bool(indent))
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*.py")
+        for indent, name in re.findall(
+            r"^( *)(?:import|from) (\w+)(?=[\w.]*(?: import | as |\n))", path.read_text(), re.MULTILINE
+        )
+        if name not in ours
+    }
 
 
 def test_every_package_that_is_imported_is_one_of_the_core_or_of_an_extra():
     core = {*names_of(PROJECT["dependencies"])}
     others = {name for names in EXTRAS.values() for name in names}
     assert {name for _, name, _ in imports()} - core - others <= CAME_ALONG
-    # What is loaded with a job was loaded with the core alone above; storage, and what all jobs share, wait as well.
+    # The modules that load one at once are loaded by functions: jobs were loaded with the core alone.
     early = {path.parts[:2] for path, name, is_later in imports() if name in others - core and not is_later}
     assert {parts[0] for parts in early} == {"operators"}
 
