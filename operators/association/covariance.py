@@ -70,11 +70,20 @@ def precision(vectors: NDArray[np.floating], estimator: Estimator = "shrinkage")
     _check(doubles, estimator)
     if estimator == "graphical_lasso":
         return _graphical_lasso(doubles)
-    # Importing scikit-learn takes a second, which a command that measures something else should not wait for.
-    from sklearn.covariance import oas
+    return np.asarray(linalg.inv(_shrunk_covariance(doubles), assume_a="pos"))
 
-    covariance, _ = oas(doubles)
-    return np.asarray(linalg.inv(covariance, assume_a="pos"))
+
+def _shrunk_covariance(vectors: FloatArray) -> FloatArray:
+    """By equation 23 of Chen et al. without its terms of 2 / dims, as scikit-learn's ``oas``, to the bit."""
+    num, dims = vectors.shape
+    centred = vectors - vectors.mean(axis=0)
+    sample = np.dot(centred.T, centred) / num
+    size, level = np.mean(sample**2), np.trace(sample) / dims
+    excess = (num + 1) * (size - level**2 / dims)
+    share = 1.0 if excess == 0 else min((size + level**2) / excess, 1.0)
+    shrunk: FloatArray = (1.0 - share) * sample
+    shrunk.flat[:: dims + 1] += share * level
+    return shrunk
 
 
 def enlarged(

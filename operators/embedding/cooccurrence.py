@@ -144,12 +144,20 @@ def _sum_runs(
             previous = names[place]
             row += 1
             if row == _ROWS_PER_FLUSH:
-                counts[:, flushed : flushed + row] = buffer.T
+                _flush(buffer, row, counts, flushed)
                 buffer[:] = 0
                 flushed, row = flushed + row, 0
         for replica in range(num_replicas):
             buffer[row, replica] += np.int64(np.int32(units[place] * np.int32(multiplicities[lines[place], replica])))
-    counts[:, flushed : flushed + row + 1] = buffer[: row + 1].T
+    _flush(buffer, row + 1, counts, flushed)
+
+
+@numba.njit(cache=True)
+def _flush(buffer: NDArray[np.int64], num_rows: int, counts: NDArray[np.int64], start: int) -> None:
+    """As slices, whose message for shapes that differ would take longer to compile than all that is computed here."""
+    for replica in range(buffer.shape[1]):
+        for row in range(num_rows):
+            counts[replica, start + row] = buffer[row, replica]
 
 
 def count_pairs(

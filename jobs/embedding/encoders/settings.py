@@ -96,7 +96,7 @@ class EncoderEmbedding(Encoders):
     @property
     def extras(self) -> Mapping[str, str]:
         """Those of the models, and that of the language."""
-        return super().extras | language_extras(self.language)
+        return {**super().extras, **language_extras(self.language)}
 
 
 @settings
@@ -130,7 +130,7 @@ class TemplateEmbedding(SentenceEmbedding):
     @property
     def extras(self) -> Mapping[str, str]:
         """Those of the models, and that of the language."""
-        return super().extras | language_extras(self.language)
+        return {**super().extras, **language_extras(self.language)}
 
     @pydantic.model_validator(mode="after")
     def _templates_have_a_slot(self) -> Self:

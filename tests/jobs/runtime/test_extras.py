@@ -1,12 +1,12 @@
 """What each extra brings: environments that hold the packages of the core, and of one extra, and what runs there."""
 
-import ast
 import json
 import re
 import subprocess
 import sys
 import sysconfig
 import tomllib
+from functools import cache
 from importlib.metadata import distribution
 from pathlib import Path
 
@@ -46,22 +46,29 @@ RUN = {
 }
 """Jobs that run with an extra and not without any."""
 
-SETTINGS = {
-    "embedding=encoder embedding.model=a": ("embedding.model=a", "models"),
-    "embedding=ceat embedding.model=[a,b]": ("embedding.model=[a, b]", "models"),
-    "embedding.device=cuda": ("embedding.device=cuda", "models"),
-    "job.similarities=[cosine,mahalanobis]": ("job.similarities=[cosine, mahalanobis]", "vectors"),
-    "embedding=file embedding.path=x embedding.language=zh wordset=weat_chinese": ("embedding.language=zh", "chinese"),
-    "corpus=zhwiki wordset=weat_chinese": ("corpus.zhwiki.language=zh", "chinese"),
-    "exports.figures=true": ("exports.figures=true", "figures"),
-    "exports.mlflow=s3://key:secret@tracked": ("exports.mlflow=s3://tracked", "mlflow"),
-    "exports.wandb=tilts": ("exports.wandb=tilts", "wandb"),
-    "job=bootstrap job.export=[safetensors]": ("job.export=[safetensors]", "vectors"),
+SEVERAL = "corpus=zhwiki wordset=weat_chinese embedding.device=cuda job.covariance=graphical_lasso exports.figures=true"
+COMMANDS = {
+    f"job=association {SEVERAL} exports.mlflow=s3://key:secret@tracked exports.wandb=tilts": {
+        "exports.figures=true": "figures",
+        "exports.mlflow=s3://tracked": "mlflow",
+        "exports.wandb=tilts": "wandb",
+        "job.covariance=graphical_lasso": "vectors",
+        "corpus.zhwiki.language=zh": "chinese",
+        "embedding.device=cuda": "models",
+    },
+    "job=association embedding=encoder embedding.model=a embedding.language=zh wordset=weat_chinese": {
+        "embedding.model=a": "models",
+        "embedding.language=zh": "chinese",
+    },
+    "job=association embedding=ceat embedding.model=[a,b]": {"embedding.model=[a, b]": "models"},
+    "job=association embedding=file embedding.path=x embedding.language=zh wordset=weat_chinese": {
+        "embedding.language=zh": "chinese"
+    },
+    "job=bootstrap job.export=[safetensors]": {"job.export=[safetensors]": "vectors"},
+    "job=survey": {},
+    "job=association": {},
 }
-"""Settings of an association, and what is refused of them where only the core is installed."""
-
-OTHERS = ["job=survey", "job=psychophysics", "job=gender_survey", "job=vector_quality", "job=bootstrap"]
-"""Commands that need no extra."""
+"""Commands, and what is refused of each where only the core is installed, with the extra that is named."""
 
 PROGRAM = """
 import importlib, json, sys
@@ -135,7 +142,7 @@ def answers(site_of, tmp_path_factory):
     """
     folder, core = tmp_path_factory.mktemp("asked"), PROJECT["dependencies"]
     with_extras = {extra: str(site_of(*core, f"tiltmeter[{extra}]")) for extra in RUN}
-    arguments = [str(site_of(*core)), [*map(command_of, SETTINGS), *OTHERS], with_extras]
+    arguments = [str(site_of(*core)), [*COMMANDS], with_extras]
     program = PROGRAM.format(source=str(ROOT / "src"))
     command = [sys.executable, "-S", "-c", program, *map(json.dumps, arguments)]
     ran = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False, env={"PATH": ""})
@@ -144,21 +151,17 @@ def answers(site_of, tmp_path_factory):
     return json.loads(ran.stdout)
 
 
-def command_of(settings):
-    """An association, if they name no other job."""
-    return settings if "job=" in settings.split(".")[0] else f"job=association {settings}"
-
-
-def test_with_the_core_alone_every_job_loads_and_those_without_an_extra_are_composed(answers):
+def test_with_the_core_alone_every_job_loads_and_those_with_an_extra_are_refused(answers):
     assert {name for name in names() if answers[name]} == set().union(*RUN.values())
-    assert {command: answers[command] for command in OTHERS} == dict.fromkeys(OTHERS)
 
 
-@pytest.mark.parametrize("settings", SETTINGS)
-def test_a_setting_whose_packages_are_absent_is_refused_with_the_command_that_installs_them(answers, settings):
-    shown, extra = SETTINGS[settings]
-    said = f"{re.escape(shown)}: needs [\\w, ]+, which (is|are) not installed: {re.escape(install(extra))}"
-    assert re.fullmatch(said, answers[command_of(settings)])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_settings_whose_packages_are_absent_are_refused_with_the_commands_that_install_them(answers, command):
+    lines = (answers[command] or "").splitlines()
+    said = dict(
+        re.fullmatch(r"(.*): needs [\w, ]+, which (?:is|are) not installed: (.*)", line).groups() for line in lines
+    )
+    assert said == {shown: install(extra) for shown, extra in COMMANDS[command].items()}
 
 
 @pytest.mark.parametrize("extra", RUN)
@@ -219,29 +222,26 @@ def test_all_has_each_extra_but_trackers_and_what_develops():
     }
 
 
+@cache
 def imports():
-    """Each import of another package: the file, the name, and whether it stands in a function or is for types alone."""
-    for path in sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py")):
-        tree = ast.parse(path.read_text())
-        later = {
-            id(inner)
-            for node in ast.walk(tree)
-            if isinstance(node, ast.FunctionDef)
-            or (isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "_CAN_RUN"))
-            for inner in ast.walk(node)
-        }
-        for node in ast.walk(tree):
-            named = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-            named += [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
-            for name in {one.partition(".")[0] for one in named} - sys.stdlib_module_names - {"tiltmeter", "_typeshed"}:
-                yield path.relative_to(ROOT), name, id(node) in later
+    """Each import of another package: the file, the name, and whether it waits for a call, or is for types alone."""
+    ours = {*sys.stdlib_module_names, "tiltmeter", "_typeshed"}
+    return {
+        (path.relative_to(ROOT), name, bool(indent))
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*.py")
+        for indent, name in re.findall(
+            r"^( *)(?:import|from) (\w+)(?=[\w.]*(?: import | as |\n))", path.read_text(), re.MULTILINE
+        )
+        if name not in ours
+    }
 
 
 def test_every_package_that_is_imported_is_one_of_the_core_or_of_an_extra():
     core = {*names_of(PROJECT["dependencies"])}
     others = {name for names in EXTRAS.values() for name in names}
     assert {name for _, name, _ in imports()} - core - others <= CAME_ALONG
-    # What is loaded with a job was loaded with the core alone above; storage, and what all jobs share, wait as well.
+    # The modules that load one at once are loaded by functions: jobs were loaded with the core alone.
     early = {path.parts[:2] for path, name, is_later in imports() if name in others - core and not is_later}
     assert {parts[0] for parts in early} == {"operators"}
 
