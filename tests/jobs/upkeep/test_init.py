@@ -134,12 +134,14 @@ def test_columns_are_told_by_what_they_hold():
         ("picture.png", "tiltmeter init picture.png: is nothing that a job reads; it reads corpora"),
         ("reviews.csv to=mine/tiltmeter.yaml", "to=mine/tiltmeter.yaml: is no name for them; name another file"),
         ("reviews.csv to=mine/reviews", "to=mine/reviews: is no name for them; name another file"),
+        ("reviews.csv to=there.yaml", "to=there.yaml: is there already; name another file"),
         ("reviews.csv to=reviews.csv", "to=reviews.csv: is there already; name another file"),
     ],
 )
 def test_what_can_not_be_read_or_would_be_overwritten_is_refused_and_stays(here, words, message):
     (here / "program.py").write_text("import a, b\nx = 1, 2\n")
     (here / "picture.png").write_bytes(bytes([137]) + b"PNG\r\n\x1a\n" + bytes(range(256)) * 9)
+    (here / "there.yaml").write_text("seed: 1\n")
     before = {path: path.read_bytes() for path in here.rglob("*") if path.is_file()}
     with pytest.raises(Refusal, match=message):
         write_settings(words.split())
