@@ -101,7 +101,7 @@ def main() -> None:
     with standard_streams(), interrupts.answered(), exit_status():
         if sys.argv[1:2] == ["completion"]:
             # A shell waits for it at every press of its key: no option is read.
-            return _answer(*sys.argv[1:2], sys.argv[2:])
+            return _answer("completion", sys.argv[2:])
         options, sys.argv[1:] = arranged(sys.argv[1:])
         if options.help:
             return _help(options)

@@ -131,7 +131,7 @@ def _of_one(path: str) -> Draft:
         return _texts(path, rows, kinds, classes)
     if "doc_id" in kinds:
         raise Refusal(f"{_COMMAND} {path}: is a log of items; name the log of a second system behind it")
-    return _records(path, kinds)
+    return _records(path, rows, kinds)
 
 
 def _corpus(path: str, form: str) -> Draft:
@@ -152,17 +152,20 @@ def _texts(path: str, rows: pl.DataFrame, kinds: Mapping[str, Kind], classes: Se
     return Draft(job, _seen(kinds), {"data.path": path} | guessed, [*guessed])
 
 
-def _records(path: str, kinds: Mapping[str, Kind]) -> Draft:
+def _records(path: str, rows: pl.DataFrame, kinds: Mapping[str, Kind]) -> Draft:
     names = [name for name, kind in kinds.items() if kind != "id"]
     ids = sorted((name for name, kind in kinds.items() if kind == "id"), key=lambda name: "id" not in name.lower())
     if not ids or len(names) < 2:
         raise Refusal(f"{_COMMAND} {path}: is {_seen(kinds)}, of which none names records of two others; {_READABLE}")
     compared = [name for name in names if kinds[name] in ("value", "text")] or names
+    # A strict rule that no two records share would teach nothing.
+    rules = [compared[:2], *([name] for name in compared)]
+    shared = [rule for rule in rules if rows.select(rule).drop_nulls().is_duplicated().any()]
     guessed = {
         "records.id": ids[0],
         "records.fields": {name: {"kind": _KINDS.get(kinds[name], "string")} for name in names},
         "records.blocking": [{name: 4} for name in compared[:3]],
-        "records.unlabelled": {"rules": [dict.fromkeys(compared[:2])], "recall": 0.6},
+        "records.unlabelled": {"rules": [dict.fromkeys((shared or rules)[0])], "recall": 0.6},
         "missing": "zero",
     }
     return Draft("entity_resolution", _seen(kinds), {"records.path": path} | guessed, [*guessed], ["records: csv"])

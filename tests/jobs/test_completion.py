@@ -81,6 +81,7 @@ def here(tmp_path, monkeypatch):
         ("embedding=word2vec embedding.trainer.sk", ["embedding.trainer.skip_gram="]),
         ("wordset=[english,english_op", ["wordset=[english,english_opinion"]),
         ("exports.tables=[csv,la", ["exports.tables=[csv,latex"]),
+        ("exports.tables=[csv,markdown,la", ["exports.tables=[csv,markdown,latex"]),
         ("entity_resolution previous=", ["previous=resolved", "previous=store/runs/survey/2026-05-01"]),
         ("compare runs=[resolved,re", ["runs=[resolved,resolved"]),
         ("runs sto", ["store/runs/survey/2026-05-01"]),

@@ -143,8 +143,8 @@ def _without_equals(word: str, words: Sequence[str], folders: SettingsFolders) -
     spaced = re.search(r"([^\s=]+)(?:\s+=\s*|=\s+)(\S+)", " ".join(words))
     if spaced and word in spaced.groups():
         return ConfigError(f"{spaced[0]}: a setting is written without spaces: {'='.join(spaced.groups())}")
-    chosen = [other.removeprefix("job=") for other in words if other.startswith("job=")]
-    settings = {*folders.of_job(*chosen[-1:]), *folders.groups}
+    job = next((other.removeprefix("job=") for other in words if other.startswith("job=")), "survey")
+    settings = {*folders.of_job(job), *folders.groups}
     key, _, value = re.sub(r"[:\s]+", "=", word.strip("- "), count=1).partition("=")
     jobs = [*folders.options("job"), *COMMANDS]
     name = nearest(key, [*jobs, *settings])

@@ -22,6 +22,23 @@ def written(path: Path, rows: dict) -> None:
     pl.DataFrame(rows).write_csv(path)
 
 
+def twice(draw: random.Random) -> dict[str, list[str]]:
+    """Records of 60 people, each twice; of the second some have a letter less, or another birthday."""
+    columns: dict[str, list[str]] = {"id": [], "name": [], "city": [], "born": []}
+    for number in range(120):
+        person = random.Random(number // 2)
+        name = f"{person.choice(NAMES)}{''.join(person.choices('aeioulmnrst', k=5))}"
+        city = f"{person.choice(WORDS)}{''.join(person.choices('aeioulmnrst', k=3))}"
+        is_copy = number % 2
+        columns["id"].append(f"r{number}")
+        columns["name"].append(name[:-1] if is_copy and draw.random() < 0.3 else name)
+        columns["city"].append(city[:-1] if is_copy and draw.random() < 0.3 else city)
+        columns["born"].append(
+            f"19{person.randrange(50, 90)}-0{person.randrange(1, 10)}-{draw.choice([11, 11, 11, 12])}"
+        )
+    return columns
+
+
 @pytest.fixture
 def here(tmp_path, monkeypatch):
     """A folder with files of each kind, which a researcher would have."""
@@ -32,10 +49,7 @@ def here(tmp_path, monkeypatch):
     guessed = [draw.choice(["pos", one]) for one in classes]
     written(tmp_path / "reviews.csv", {"n": range(60), "review": texts, "class": classes, "predicted": guessed})
     written(tmp_path / "labelled.csv", {"review": texts, "class": classes})
-    people = [f"{draw.choice(NAMES)} {chr(97 + number // 2 % 26) * 3}" for number in range(60)]
-    cities = [draw.choice(["Rome", "Bonn", "Oslo", "Lima"]) + str(number // 3) for number in range(60)]
-    born = [f"19{50 + number % 40}-01-0{1 + number % 9}" for number in range(60)]
-    written(tmp_path / "people.csv", {"id": [f"r{n}" for n in range(60)], "name": people, "city": cities, "born": born})
+    written(tmp_path / "people.csv", twice(draw))
     written(tmp_path / "pairs.csv", {"left": ["a", "b"], "right": ["b", "c"], "weight": [1.0, -1.0]})
     for name in "ab":
         written(tmp_path / f"own_{name}.csv", {"question": [f"q{n}" for n in range(60)], "points": range(60)})
@@ -120,12 +134,14 @@ def test_columns_are_told_by_what_they_hold():
         ("picture.png", "tiltmeter init picture.png: is nothing that a job reads; it reads corpora"),
         ("reviews.csv to=mine/tiltmeter.yaml", "to=mine/tiltmeter.yaml: is no name for them; name another file"),
         ("reviews.csv to=mine/reviews", "to=mine/reviews: is no name for them; name another file"),
+        ("reviews.csv to=there.yaml", "to=there.yaml: is there already; name another file"),
         ("reviews.csv to=reviews.csv", "to=reviews.csv: is there already; name another file"),
     ],
 )
 def test_what_can_not_be_read_or_would_be_overwritten_is_refused_and_stays(here, words, message):
     (here / "program.py").write_text("import a, b\nx = 1, 2\n")
     (here / "picture.png").write_bytes(bytes([137]) + b"PNG\r\n\x1a\n" + bytes(range(256)) * 9)
+    (here / "there.yaml").write_text("seed: 1\n")
     before = {path: path.read_bytes() for path in here.rglob("*") if path.is_file()}
     with pytest.raises(Refusal, match=message):
         write_settings(words.split())
