@@ -53,7 +53,7 @@ def done(block: Block, folder) -> str:
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("name", TUTORIALS)
 def test_a_tutorial_does_what_it_says(name, tmp_path):
-    assert follow(TUTORIALS[name], tmp_path) > 1
+    assert follow(TUTORIALS[name], tmp_path) > 0
 
 
 @pytest.mark.parametrize("name", TUTORIALS)
