@@ -129,15 +129,16 @@ class MeasureControl(Work, unit="planted_control/1", stage="control", makes=[Con
     def _measured(self, row: Control, lookup: Lookup, plant: Plant) -> Control:
         cues = [(lookup([first]), lookup([second])) for first, second in self.pairs]
         flips = lookup.taken_apart(mean_flips(lookup(plant.halves), cues))
-        value, judged = contrasts(flips.original, flips.replicas.T, _FIRST_LESS_SECOND)
+        difference, judged = contrasts(flips.original, flips.replicas.T, _FIRST_LESS_SECOND)
         row.num_replicas = int(judged.num[0])
         if np.isnan(judged.p[0]):
             return row.fail("too_few_replicas", "the halves and the cues occur together in too few replicas")
         interval = bootstrap_interval(flips.original, flips.replicas.T, method="averaged")
         row.first, row.second = (
-            Estimate(*map(float, one)) for one in zip(flips.original, interval.low, interval.high, strict=True)
+            Estimate(float(value), float(low), float(high))
+            for value, low, high in zip(flips.original, interval.low, interval.high, strict=True)
         )
-        row.difference, row.p = Estimate(value[0], judged.low[0], judged.high[0]), float(judged.p[0])
+        row.difference, row.p = Estimate(difference[0], judged.low[0], judged.high[0]), float(judged.p[0])
         apart = flips.replicas[:, 0] - flips.replicas[:, 1]
         row.smallest = smallest_paired(float(np.nanstd(apart, ddof=1)), row.num_replicas)
         return row

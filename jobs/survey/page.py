@@ -129,8 +129,9 @@ def _limit(row: Row) -> str:
     return (
         f"This text of {row['num_tokens']:,} running words shows a difference in PSE between two occupations with a "
         f"chance of 80% if it is {number(row['smallest'], 2)} or more (the middle one of {pairs}); {seen}, at a false "
-        f"discovery rate of 5%. With ten times the text that would be about {number(row['smallest_tenfold'], 2)}, if "
-        "intervals shrink with the square root of its length."
+        f"discovery rate of 5%. With ten times the text that would be {number(row['smallest_tenfold'], 2)} at best, if "
+        "intervals shrink with the square root of its length; from halves of the built-in sample to all of it they "
+        "shrank by less."
     )
 
 

@@ -4,11 +4,13 @@ import json
 import random
 from itertools import combinations
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from scipy.special import nctdtrinc
 from scipy.stats import t as student
 
 from benchmarks.calibration.registry import Held, Ref
@@ -95,8 +97,8 @@ def test_limits_are_those_of_the_differences_of_pooled_pse(outcome):
     assert (row["num_numbers"], row["num_differences"]) == (len(draws), len(pairs)) == (3, 3)
     assert row["widest"] == pytest.approx(max(abs(one.mean() - other.mean()) for one, other in pairs))
     sd = np.median([np.std(one - other, ddof=1) for one, other in pairs])
-    reach = sd * np.sqrt(1 + 1 / 6)
-    assert 1.05 * student.ppf(0.975, 5) * reach < row["smallest"] < 1.6 * student.ppf(0.975, 5) * reach
+    # Of noncentral t: 80 % of it lie above what 97.5 % of the central one lie below.
+    assert row["smallest"] == pytest.approx(nctdtrinc(5, 0.2, student.ppf(0.975, 5)) * sd * np.sqrt(1 + 1 / 6))
     assert row["smallest_tenfold"] == pytest.approx(row["smallest"] / np.sqrt(10))
     assert row["num_tokens"] == sum(len(text.split()) for text in documents())
 
@@ -108,6 +110,26 @@ def test_a_word_or_pairs_that_are_too_rare_have_a_row_that_says_so(run_here, set
     high = run_here(*settings, "job.control.min_count=300", f"run_dir={tmp_path}/high")
     assert {row["status"] for row in high.rows("control")} == {"too_few_pairs"}
     assert "The control could not be measured" in (high.path / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("path", "words", "expected"),
+    [
+        ("package://gensim/test/test_data/x.xml", "auto", ("time", "number")),
+        ("package://gensim/test/test_data/x.xml", "[]", ()),
+        ("texts.txt", "auto", ()),
+        ("texts.txt", "[stone,river]", ("stone", "river")),
+    ],
+)
+def test_the_built_in_sample_alone_has_a_control_without_being_asked(configured, path, words, expected):
+    config = configured("corpus=file", f"corpus.path={path}", "corpus.language=en", f"job.control.words={words}")
+    [corpus] = config.corpora
+    assert (
+        config.control_words(SimpleNamespace(language="en", text=SimpleNamespace(corpus=corpus, slice=None)))
+        == expected
+    )
+    assert config.control_words(SimpleNamespace(language="en", text=SimpleNamespace(corpus=corpus, slice="1999"))) == ()
+    assert config.control_words(None) == ()
 
 
 # --- from vectors -----------------------------------------------------------------------------------------------------

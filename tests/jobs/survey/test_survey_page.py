@@ -61,7 +61,7 @@ def test_sides_are_counted_with_how_many_chance_would_name():
 def test_limits_are_said_with_their_chance_and_what_they_assume(num, part):
     [text] = said(smallest_differences=limits(num))
     assert part in text
-    for one in ("1,234,567 running words", "80% if it is 0.20 or more", "6 pairs", "about 0.06, if"):
+    for one in ("1,234,567 running words", "80% if it is 0.20 or more", "6 pairs", "0.06 at best, if"):
         assert one in text
 
 
