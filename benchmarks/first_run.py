@@ -26,9 +26,9 @@ from tiltmeter.operators.embedding.bootstrap import Resampling, line_multiplicit
 from tiltmeter.operators.embedding.cooccurrence import count_pairs
 from tiltmeter.operators.embedding.glove import GloveConfig, GloveTraining
 from tiltmeter.operators.embedding.tiles import Tiling, shuffled_in_tiles, tiled_pairs
+from tiltmeter.operators.psychophysics.planted_lean import CodedLines, Deal, deal_word
 from tiltmeter.operators.psychophysics.pooling import mean_flips
 from tiltmeter.operators.statistics.designs.contrasts import apart, contrasts
-from tiltmeter.operators.text.planted_lean import CodedLines, Deal, deal_word
 
 PLANTED, NULLS, FOUND, WINDOW, TILE_WORDS = "time", ("number", "century", "world", "form"), 0.01, 10, 2048
 

@@ -22,14 +22,13 @@ from tiltmeter.jobs.runtime.work import Work
 from tiltmeter.jobs.survey.config import SurveyRun
 from tiltmeter.jobs.survey.tables import Control
 from tiltmeter.operators.compute.keys import document_key
-from tiltmeter.operators.psychophysics import forced_choice
+from tiltmeter.operators.psychophysics import forced_choice, planted_lean
+from tiltmeter.operators.psychophysics.planted_lean import CodedLines, Deal, deal_word
 from tiltmeter.operators.psychophysics.pooling import mean_flips
 from tiltmeter.operators.statistics import differences
 from tiltmeter.operators.statistics.designs.contrasts import contrasts
 from tiltmeter.operators.statistics.differences import smallest_paired
 from tiltmeter.operators.statistics.intervals import bootstrap_interval
-from tiltmeter.operators.text import planted_lean
-from tiltmeter.operators.text.planted_lean import CodedLines, Deal, deal_word
 from tiltmeter.operators.text.wordsets import Pairs
 from tiltmeter.storage.store.ledger import Store, TableRef
 

@@ -166,20 +166,17 @@ def first_of(override: str) -> str:
 def test_every_command_has_settings_that_exist_and_are_valid(compose):
     done = set()
     for command in COMMANDS:
-        if (
-            not command.is_ours
-            or command.line in done
-            or (command.arguments[:1]
-            and command.arguments[0] in OTHERS)
-            or command.line.startswith(INSTALLED)
-        ):
+        is_other = command.arguments[:1] and command.arguments[0] in OTHERS
+        if not command.is_ours or command.line in done or is_other or command.line.startswith(INSTALLED):
             continue
         done.add(command.line)
         try:
             asked = read_command(command.arguments)
             asked.config(build(*compose(asked.words, PAGES[command.page].files)))
         except Exception as error:
-            raise AssertionError(f"{command.page}: {command.line}: {error}") from error
+            # Packages are looked at when all settings are valid; those of trackers are no part of the tests.
+            if not re.search(r": needs (mlflow|wandb), which is not installed", str(error)):
+                raise AssertionError(f"{command.page}: {command.line}: {error}") from error
     assert len(done) > 30
 
 

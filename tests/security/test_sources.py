@@ -31,7 +31,9 @@ NEEDED_ARGUMENTS = {
     "torch.load": "weights_only=True",
 }
 LOADS_MODELS = (".from_pretrained", ".from_config")
-IMPORT_BY_NAME = {"operators/resolution/solvers.py", "jobs/runtime/job.py", "jobs/classifiers/brought.py"}
+IMPORT_BY_NAME = {
+    *("operators/resolution/solvers.py", "jobs/app.py", "jobs/runtime/job.py", "jobs/classifiers/brought.py"),
+}
 """The names come from tables of their own, or from the command: no file of settings of others may name a function."""
 
 

@@ -5,7 +5,7 @@ import pytest
 from numpy.random import Philox
 
 from tiltmeter.operators.compute.philox import Stream
-from tiltmeter.operators.text.planted_lean import CodedLines, Deal, deal_word
+from tiltmeter.operators.psychophysics.planted_lean import CodedLines, Deal, deal_word
 
 WORD, FIRST, SECOND, KEY, SEED = 3, 20, 21, 99, 7
 CUES = ([30, 31, 32], [40, 41])
