@@ -189,7 +189,7 @@ def _packages(config: CommonConfig) -> Iterator[Finding]:
         yield Finding("packages", f"{listed(names)} not installed", f"pip install 'tiltmeter[{extra}]'")
     for name in catalogue.names():
         try:
-            extras = getattr(catalogue.job(name), "extras", ())
+            extras = catalogue.job(name).extras
         except ImportError as error:
             lacking[error.name or str(error)].append(name)
         else:
