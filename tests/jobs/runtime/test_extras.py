@@ -27,8 +27,8 @@ IMPORTED |= {"psycopg": "psycopg", "scikit-learn": "sklearn", "vaderSentiment": 
 IMPORTED |= {"hydra-core": "hydra", "pyyaml": "yaml"}
 """Names to import of distributions that are called otherwise."""
 
-CAME_ALONG = {"choreographer", "omegaconf", "llvmlite", "pydantic_core", "tokenizers", "triton"}
-"""Of kaleido, hydra, numba, pydantic, transformers, and torch where it is CUDA's."""
+CAME_ALONG = {"choreographer", "omegaconf", "llvmlite", "packaging", "pydantic_core", "tokenizers", "triton"}
+"""Of kaleido, hydra, numba, Ray, pydantic, transformers, and torch where it is CUDA's."""
 
 MODELS = {"gru_training", "relation_rules", "sentence_pairs"}
 CLASSIFIERS = {"attribution", "decoy_benchmark", "error_characterisation", "gender_adversary", "privacy_metrics"}
