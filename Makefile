@@ -11,25 +11,28 @@ abi = $(shell $(BIN)/python -c 'import sys; print("cp%d%d" % sys.version_info[:2
 # Whose build of torch: "local" has a wheel among those, "pypi" is CUDA's on Linux, and any other is one of PyTorch's own: cpu, auto, cu130.
 TORCH ?= $(if $(wildcard $(wheels:%=%/torch-*-$(abi)-*.whl)),local,cpu)
 comma := ,
-TESTS = $(BIN)/pytest -m "not slow" --numprocesses 3 --dist loadfile --no-loadscope-reorder
+TESTS = $(BIN)/pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder -m
 threads = OMP_NUM_THREADS=$(1) OPENBLAS_NUM_THREADS=$(1) NUMBA_NUM_THREADS=$(1)
 # Compiled once for all the processes that tests start, whatever the shell says.
 unexport PYTHONDONTWRITEBYTECODE
 # numba's cache does not notice a change in another file's function; a folder per state of the files with kernels does.
 export NUMBA_CACHE_DIR := $(CURDIR)/.venv/numba/$(shell grep -lr --include='*.py' numba operators | sort | xargs cat | cksum | cut -d ' ' -f 1)
 
-.PHONY: survey test lint faults fuzz mutants processors calibration golden wheel bench site lock clean
+.PHONY: survey test check lint faults fuzz mutants processors calibration golden wheel bench site lock clean
 
 survey: .venv/core ## the main job, offline, on a sample of the English Wikipedia
 	$(BIN)/tiltmeter
 
 # Three processes share the cores: threads of each would wait for the others' more than they compute.
-test: .venv/ready ## what CI runs, after lint
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(TESTS)
+test: .venv/ready ## every function, rule and refusal of a setting, and one run of each job: some minutes
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(TESTS) "once or not (slow or long)"
+
+check: .venv/ready ## all tests but those of make faults, after make lint: what CI runs, half an hour
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(TESTS) "not slow"
 
 processors: .venv/ready ## the tests with the instructions of other processors, on one and two threads
-	ATEN_CPU_CAPABILITY=default NUMBA_CPU_NAME=generic OPENBLAS_CORETYPE=Haswell $(call threads,1) $(TESTS)
-	ATEN_CPU_CAPABILITY=avx2 NUMBA_CPU_NAME=haswell $(call threads,2) env -u OPENBLAS_CORETYPE $(TESTS)
+	ATEN_CPU_CAPABILITY=default NUMBA_CPU_NAME=generic OPENBLAS_CORETYPE=Haswell $(call threads,1) $(TESTS) "not slow"
+	ATEN_CPU_CAPABILITY=avx2 NUMBA_CPU_NAME=haswell $(call threads,2) env -u OPENBLAS_CORETYPE $(TESTS) "not slow"
 
 calibration: .venv/ready ## p-values and intervals on data whose truth is known, an hour or more
 	$(BIN)/python -m benchmarks.calibration
@@ -51,8 +54,8 @@ mutants: .venv/ready ## mistakes planted one by one in a copy: which do the test
 
 golden: .venv/ready ## records anew what all runs of the tests give, with the instructions of two kinds of processor
 	rm -rf .golden && mkdir -p .golden/one .golden/other
-	TILTMETER_GOLDEN=$(CURDIR)/.golden/one $(call threads,1) $(TESTS) tests/jobs
-	TILTMETER_GOLDEN=$(CURDIR)/.golden/other ATEN_CPU_CAPABILITY=default NUMBA_CPU_NAME=generic OPENBLAS_CORETYPE=Haswell $(call threads,1) $(TESTS) tests/jobs
+	TILTMETER_GOLDEN=$(CURDIR)/.golden/one $(call threads,1) $(TESTS) "not slow" tests/jobs
+	TILTMETER_GOLDEN=$(CURDIR)/.golden/other ATEN_CPU_CAPABILITY=default NUMBA_CPU_NAME=generic OPENBLAS_CORETYPE=Haswell $(call threads,1) $(TESTS) "not slow" tests/jobs
 	$(BIN)/python -m tests.golden.tables .golden/one .golden/other
 
 wheel: .venv/core ## the wheel of the last commit, in an environment with the core alone, runs the main job from another folder

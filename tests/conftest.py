@@ -59,6 +59,18 @@ hypothesis.settings.register_profile("tiltmeter", deadline=None, derandomize=Tru
 hypothesis.settings.load_profile("tiltmeter")
 
 
+LONG = {"browser", "lasting_workers", "ray_cluster", "run_here", "run_job", "s3_bucket", "small_disk", "tiltmeter"}
+"""Fixtures that start a job, a cluster, a server or a browser."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Tests that take seconds for what they start are marked by what they ask for; others carry the mark themselves."""
+    for item in items:
+        if LONG & {*getattr(item, "fixturenames", ())}:
+            item.add_marker("long")
+
+
 def pytest_collection_finish():
     """All libraries together have a million objects, which the collector need not look through again and again."""
     gc.collect()

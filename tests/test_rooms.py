@@ -1,11 +1,13 @@
-"""What keeps the code easy to find one's way in: no two files need each other, and no folder is a heap."""
+"""What keeps one's way easy: no two files need each other, no folder is a heap, `make test` has one run of each job."""
 
+import re
 from pathlib import Path
 
 import grimp
 import pytest
 
 import tiltmeter
+from tiltmeter.jobs import catalogue
 
 SOURCES = Path(tiltmeter.__file__).parent
 MOST_MODULES = 15
@@ -41,3 +43,9 @@ def test_no_file_needs_itself_by_way_of_others():
 def test_no_folder_has_more_than_fifteen_modules(room):
     assert sizes(room)
     assert {folder: size for folder, size in sizes(room).items() if size > MOST_MODULES} == {}
+
+
+def test_make_test_runs_each_job_once():
+    texts = (path.read_text() for path in (Path(__file__).parent / "jobs").rglob("test_*.py"))
+    marks = [mark for text in texts for mark in re.findall(r"^@pytest\.mark\.once\((.*)\)$", text, re.MULTILINE)]
+    assert sorted(re.findall(r"\w+", " ".join(marks))) == sorted(catalogue.OURS)

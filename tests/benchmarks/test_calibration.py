@@ -43,6 +43,7 @@ def test_experiments_are_as_large_as_their_bounds_need(experiment):
         assert claim.truth
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [next(group).name for _, group in groupby(ALL, lambda one: one.job)])
 def test_a_repetition_reports_each_claim_and_is_told_by_its_number(name):
     experiment = next(one for one in ALL if one.name == name)

@@ -19,6 +19,7 @@ def found():
     return {(share.world, share.rule): share for name in names for share in gates.shares(name, YEARS)}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rule", gates.RULES)
 @pytest.mark.parametrize(
     "world", ["rerun, 24 % differ", "rerun, clusters of ten share noise", "stored, 20 repeats, allowance"]

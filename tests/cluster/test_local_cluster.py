@@ -112,6 +112,7 @@ def seen(tmp_path_factory, turn):
     return json.loads(script.stdout.splitlines()[-1])
 
 
+@pytest.mark.long
 def test_a_stage_on_gpus_has_workers_of_its_own(seen):
     before, on_gpus, after = seen["gpus"]
     assert {unit["number"] for unit in before + after} == {0}

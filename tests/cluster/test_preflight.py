@@ -161,6 +161,7 @@ def results(tmp_path_factory, turn):
     return json.loads(script.stdout.splitlines()[-1])
 
 
+@pytest.mark.long
 def test_nodes_are_recorded_with_what_they_have_and_the_workers_that_they_hold(results):
     record = results["nothing"]
     assert sorted(record["nodes"], key=lambda node: node["name"]) == [

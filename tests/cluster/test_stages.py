@@ -68,6 +68,7 @@ def counts(record):
     return record.num_done, record.num_reused, record.num_failed
 
 
+@pytest.mark.long
 def test_units_come_in_their_order_and_those_of_several_groups_are_done_once(runner):
     assert ran(runner, a=units(5, 1, 3), b=units(9, 3, 2)) == {"a": [25, 1, 9], "b": [81, 9, 4]}
     assert sorted(runner.pool.dealt) == [1, 2, 3, 5, 9]

@@ -168,6 +168,7 @@ class Circle:
         self.itself = self
 
 
+@pytest.mark.long
 def test_what_a_unit_leaves_is_freed_and_what_it_imports_is_looked_through_once(tmp_path, monkeypatch):
     circles, collected = weakref.WeakSet(), []
 

@@ -44,6 +44,7 @@ def _surveyed(code):
     return [entry for entries in lists.values() for entry in entries]
 
 
+@pytest.mark.long
 def test_the_surveys_of_nine_languages_stand_side_by_side_and_english_has_all_lists():
     assert {code: sets.language for code, sets in _compose().items()} == {code: code for code in _LANGUAGES}
     assert sorted(path.stem for path in _FOLDER.glob("gender/*.yaml")) == sorted([*_CODES, "english_forms"])

@@ -102,6 +102,7 @@ def test_equity_has_the_sentences_of_the_corpus():
     assert _sizes(sentences)["gender_race_confounded", "fear_joy"] == 4 * 40 + 8
 
 
+@pytest.mark.long
 def test_human_has_the_published_proxies_and_file_has_none():
     plain = _plain("file")
     assert (plain["path"], plain["proxies"]) == ("???", None)

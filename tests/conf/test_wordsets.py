@@ -74,6 +74,7 @@ def test_occupations_agree_with_their_source(data_file):
     assert occupations.percent_women == expected
 
 
+@pytest.mark.long
 def test_the_occupations_of_caliskan_agree_with_a_replication_and_with_the_labour_statistics(data_file):
     names = _source(data_file, "weat_replication/weat.json")["Careers_Female_Male"]["Careers"]
     with data_file("sentiment/winogender/occupations-stats.tsv").open(encoding="utf-8") as file:
@@ -85,6 +86,7 @@ def test_the_occupations_of_caliskan_agree_with_a_replication_and_with_the_labou
     assert {shares[name]["bls_year"] for name in names} == {"2015", "2016"}
 
 
+@pytest.mark.long
 def test_synonyms_are_those_of_their_source_for_the_attributes_of_the_tests(data_file):
     sets, lists = _english("[english,english_synonyms]")
     attributes = {word for name, words in lists.items() if ".attribute_" in name for word in words}
@@ -142,6 +144,7 @@ def _of_language(name):
     return TypeAdapter(WordSets).validate_python(OmegaConf.to_container(composed, resolve=True))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", LANGUAGES)
 def test_tests_of_other_languages_agree_with_their_source(data_file, name):
     native = {"farsi": "fa1", "french": "fr_FR1", "chinese": "zh_Hans3", "urdu": "ur1"}

@@ -163,6 +163,7 @@ def first_of(override: str) -> str:
     return f"{parsed.get_key_element()}={next(parsed.sweep_string_iterator())}"
 
 
+@pytest.mark.long
 def test_every_command_has_settings_that_exist_and_are_valid(compose):
     done = set()
     for command in COMMANDS:
@@ -180,6 +181,7 @@ def test_every_command_has_settings_that_exist_and_are_valid(compose):
     assert len(done) > 30
 
 
+@pytest.mark.long
 def test_every_line_of_a_night_has_settings_that_exist_and_are_valid(compose):
     [text] = [text for name, text in PAGES["docs/overnight.md"].files.items() if name == "night.yaml"]
     listed = read_jobs(text, "night.yaml")
@@ -201,6 +203,7 @@ COMPOSED_WITH = {
 }
 
 
+@pytest.mark.long
 def test_settings_that_a_page_lists_have_the_values_that_it_says(compose):
     num = 0
     for page in PAGES.values():
@@ -299,6 +302,7 @@ def python_blocks(page: str) -> list[str]:
     return [block.text for block in PAGES[page].blocks if block.language == "python"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("page", [page for page in PAGES if python_blocks(page) and page not in NOT_CODE])
 def test_code_runs_on_tables_of_the_declared_columns(page, results, monkeypatch):
     monkeypatch.chdir(results)

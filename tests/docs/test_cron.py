@@ -5,9 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.docs.pages import ROOT
 
 
+@pytest.mark.long
 def test_the_line_works_as_it_stands(tmp_path):
     """But for its two paths: the night's list is read, and refused for what it holds."""
     [line] = re.findall(r"^0 22 \* \* \*  (.*)$", (ROOT / "docs/overnight.md").read_text(), re.MULTILINE)

@@ -78,6 +78,7 @@ def _columns(job: str) -> list[tuple[str, str]]:
     return [(table, name) for table, schema in catalogue.job(job).tables.items() for name in schema.names]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("page", sorted(PAGES))
 def test_settings_that_a_page_names_are_there(page, known):
     roots = {key for key in known if "." not in key}

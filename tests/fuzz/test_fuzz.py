@@ -16,6 +16,7 @@ ONCE_WRONG = sorted((Path(__file__).parent / "once_wrong").glob("*/*"))
 """Files that ended a reader, or its process, before it was repaired, in a folder of its name."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", READERS)
 def test_mutated_files_are_read_or_refused_in_a_sentence(name, tmp_path):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

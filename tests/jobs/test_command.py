@@ -71,6 +71,7 @@ def test_the_page_has_a_line_for_each_job_and_fits_a_terminal(said):
     assert {"store=./store", "run_dir=null", "seed=0", "cluster.worker_megabytes=1500"} <= rows.keys()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", catalogue.names())
 def test_a_job_has_a_page_with_its_settings_what_they_mean_and_its_tables(said, name):
     page = said(f"job={name}", "--help")
@@ -152,6 +153,7 @@ def test_a_job_and_a_choice_of_other_people_are_listed(said, monkeypatch, tmp_pa
         catalogue._theirs.cache_clear()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("words", "status", "output"),
     [
@@ -292,6 +294,7 @@ def endings(tmp_path_factory):
     return {name: (process.returncode, *said[name]) for name, process in processes.items()}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "status", "output", "errors"),
     [

@@ -146,6 +146,7 @@ def answered(shell: str, script: str) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.long
 def test_bash_is_answered_what_stands_behind_the_equals_sign(here):
     assert answered("bash", BASH) == [
         "complete -o default -F _tiltmeter tiltmeter",

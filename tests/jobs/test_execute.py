@@ -100,6 +100,7 @@ def record_of(folder):
     return json.loads((folder / "run.json").read_text())
 
 
+@pytest.mark.long
 def test_a_run_counts_what_it_did_reused_and_could_not_do(run, tmp_path):
     first = record_of(run())
     assert first["units"] == {"done": 6, "reused": 0, "failed": 0}
@@ -179,6 +180,7 @@ def test_without_a_browser_a_run_with_figures_is_refused_before_any_work(run, tm
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.long
 def test_a_run_has_a_text_on_methods_and_its_papers(run, tmp_path):
     record = record_of(run())
     text = (tmp_path / "run/methods.md").read_text()

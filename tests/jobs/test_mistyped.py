@@ -29,6 +29,7 @@ def folder(tmp_path_factory):
     return place
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("words", "answer"), MISTYPED, ids=[words for words, _ in MISTYPED])
 def test_a_mistyped_command_is_answered_with_what_was_meant(folder, words, answer, monkeypatch, capfd, hydra_restored):
     monkeypatch.chdir(folder)

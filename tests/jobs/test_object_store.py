@@ -183,6 +183,7 @@ def test_messages_name_the_bucket_and_not_its_keys(store):
     assert "secret" not in "".join(traceback.format_exception(refusal.value))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [(("@tilt/", "@no-such-bucket/"), "NO_SUCH_BUCKET"), (("//key:", "//stranger:"), "INVALID_ACCESS_KEY_ID")],

@@ -68,6 +68,7 @@ def composed(hydra_restored):
     return compose
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("words", "message"), REFUSED, ids=[words for words, _ in REFUSED])
 def test_a_setting_is_refused_with_what_is_allowed_or_was_meant(composed, words, message):
     with pytest.raises(ConfigError) as refusal:
@@ -174,6 +175,7 @@ def write_corpus(tmp_path):
     return write
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("head", ["", "# @package corpus\n"])
 def test_corpora_that_overwrite_each_other_are_refused(write_corpus, composed, head):
     for name, language in (("here", "de"), ("there", "fr")):

@@ -122,6 +122,7 @@ def accepting(kind: type[CommonConfig], name: str, wanted: type, values: Sequenc
                 yield f"{key}={value}"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", catalogue.names())
 def test_no_setting_takes_a_number_that_is_not_finite_or_true_for_a_number_or_a_number_for_true(name):
     config = catalogue.job(name).config
@@ -193,6 +194,7 @@ def wrong_names(source: str) -> list[tuple[int, str]]:
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("room", ROOMS)
 def test_each_setting_that_a_message_names_is_there(room):
     wrong = []

@@ -22,6 +22,7 @@ def lists(word_lists, word_sets):
     return word_lists("en", cue_pairs=PAIRS, occupations=occupations, associations=tests, wefats=None)
 
 
+@pytest.mark.once("gender_survey", "survey")
 def test_a_survey_measures_what_each_of_its_jobs_does(run_here, lists, write_vectors, tmp_path):
     rng = np.random.default_rng(0)
     usual = rng.normal(size=(len(WORDS), 6))

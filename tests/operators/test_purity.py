@@ -30,6 +30,7 @@ def accesses(source):
                 yield f"{node.lineno}: {name}"
 
 
+@pytest.mark.long
 def test_operators_neither_read_nor_write():
     files = list(OPERATORS.rglob("*.py"))
     assert len(files) > 80
@@ -107,6 +108,7 @@ def test_names_do_not_hide_modules():
                 import_module(f"{package.__name__}.{handed}")
 
 
+@pytest.mark.long
 def test_no_package_imports_what_takes_seconds():
     command = f"import sys, {', '.join(MODULES)}; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True).stdout.split()

@@ -93,6 +93,7 @@ def command(confined, monkeypatch, tmp_path, capfd):
 REFUSED = yaml.safe_load(Path(__file__).with_name("refused_configs.yaml").read_text())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", REFUSED)
 def test_files_of_others_do_not_what_they_try(compose, tmp_path, trace, case):
     files = {name: text.replace("TRACE", str(trace)) for name, text in REFUSED[case].items()}
@@ -132,6 +133,7 @@ PARTS = ("job", "embedding", "embedding.trainer", "cluster", "corpus.enwiki_samp
 KINDS = ("embedding.kind", "embedding.trainer.name", "cluster.kind", "embedding.device")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("key", [*(f"{part}._target_" for part in PARTS), *KINDS])
 def test_a_class_that_a_setting_names_is_unknown_and_kinds_are_those_of_a_list(composed, key):
     changed = OmegaConf.create(OmegaConf.to_container(composed) | {"hydra": {}})
@@ -199,6 +201,7 @@ CREDENTIALS = [
 OTHERS = ["HF_TOKEN", "AWS_SECRET_ACCESS_KEY", "PATH", "MY_TILTMETER_DATA", "TILTMETER_"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [*OTHERS, *CREDENTIALS])
 def test_not_even_the_main_file_reads_a_variable_of_others_or_a_credential_of_ours(compose, monkeypatch, name):
     monkeypatch.setenv(name, SECRET)
@@ -258,6 +261,7 @@ def test_what_hydra_keeps_of_a_sweep_is_private(confined, composed):
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("words", "status", "message"),
     [

@@ -73,6 +73,7 @@ def test_what_grows_beyond_measure_is_refused_when_a_quarter_of_a_gibibyte_has_c
     refused(cost, lambda: pages(path), r"dump\.xml\.bz2: .*bytes unpack to 268,\d{3},\d{3} or more", 600, 600)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, zstd])
 @pytest.mark.parametrize(
     ("name", "content", "read"),

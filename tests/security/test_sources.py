@@ -81,6 +81,7 @@ def faults(name: str, text: str) -> list[str]:
     return [f"{name}: {fault}" for node in nodes for fault in (*import_faults(node, name), *call_faults(node, name))]
 
 
+@pytest.mark.long
 def test_no_module_runs_data():
     modules = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
     assert modules

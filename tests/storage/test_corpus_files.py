@@ -209,6 +209,7 @@ _SERVED = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", ["ranges", "whole"])
 @pytest.mark.parametrize("name", [*_SERVED, "bz2"])
 def test_web_servers(web_server, how, name):

@@ -88,6 +88,7 @@ def place(request, tmp_path):
 both = pytest.mark.parametrize(("kind", "place"), [(kind, kind) for kind in WRITE], indirect=["place"])
 
 
+@pytest.mark.long
 @both
 def test_a_schema_is_brought_from_state_to_state_and_back(kind, place):
     """What is evil in names and values stays a name and a value."""
@@ -141,6 +142,7 @@ def process(call):
     return subprocess.Popen([sys.executable, "-c", code], cwd=Path(__file__).parents[2], stdout=subprocess.PIPE)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "place", "is_new"),
     [("duckdb", "duckdb", False), ("duckdb", "duckdb", True), ("postgres", "postgres", False)],
@@ -167,6 +169,7 @@ def waiting(server, kind, num):
     raise TimeoutError(kind)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("place", ["postgres"], indirect=True)
 def test_of_two_exporters_one_waits_and_the_other_may_be_killed_in_its_midst(postgres, place):
     """A lock that a third one holds keeps the first from its third table; who reads waits for nobody.

@@ -296,6 +296,7 @@ def test_xml_that_breaks_off_is_refused_after_its_last_whole_page(tmp_path, cut,
             list(rest)
 
 
+@pytest.mark.long
 def test_damage_in_a_compressed_dump_is_named_where_it_lies(tmp_path):
     text = "".join(map(str, range(100_000)))
     content = _dump(_page(1, "Ada", text), _page(2, "Bob", text)).encode()

@@ -97,6 +97,7 @@ def _given(row):
     return {name: value for name, value in row.items() if value is not None}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", READ)
 def test_what_is_read_of_a_file(tmp_path, case):
     file = READ[case]

@@ -32,6 +32,7 @@ WRITERS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", WRITERS)
 @settings(max_examples=30)
 @given(rows=st.lists(st.tuples(TEXTS, TEXTS)))

@@ -80,6 +80,7 @@ def _read(source: Source, *spans: Span) -> tuple[list[Page], int]:
     return [page for part in parts for page in part], sum(part.num_replaced for part in parts)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [*_FILES, "text"])
 @given(data=st.data())
 def test_spans_give_what_the_whole_file_gives(sources, name, data):
@@ -133,6 +134,7 @@ def multistream(tmp_path_factory) -> tuple[Path, list[tuple[int, str]]]:
     return written(folder / "enwiki-multistream.xml.bz2", b"".join(packed)), index
 
 
+@pytest.mark.long
 def test_streams_are_those_of_the_index(multistream, monkeypatch):
     path, index = multistream
     content = path.read_bytes()
@@ -146,6 +148,7 @@ def test_streams_are_those_of_the_index(multistream, monkeypatch):
     assert list(bz2_stream_starts(io.BytesIO(content[: found[3]]), 0, found[3])) == found[:3], "marks across blocks"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("span_megabytes", [0.01, 0.1, 0.7, None])
 def test_multistream_spans_read_the_streams_that_begin_in_them(multistream, span_megabytes):
     """Also where each ends where a stream begins."""

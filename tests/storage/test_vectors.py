@@ -55,6 +55,7 @@ embeddings = st.lists(words, min_size=1, max_size=9, unique=True).flatmap(
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("format", FORMATS)
 @example(embedding=EmbeddingFile(["\f"], np.zeros((1, 2), np.float32)))
 @example(embedding=EmbeddingFile(["\t"], np.zeros((1, 2), np.float32)))

@@ -162,6 +162,7 @@ def test_no_worker_runs_beside_the_driver_and_those_with_a_gpu_have_one_each(ray
     assert gpus == [None, "1"]
 
 
+@pytest.mark.long
 def test_the_entrypoint_is_a_run_on_the_cluster_with_a_shared_store(manifests, ray_cluster_spec):
     config = compose(manifests[1]["spec"]["entrypoint"])
     mounts = {

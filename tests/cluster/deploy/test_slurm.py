@@ -94,6 +94,7 @@ def test_the_script_says_what_it_lacks(allocation, tmp_path, monkeypatch):
     assert "activate Tiltmeter's environment before sbatch" in refused.stderr
 
 
+@pytest.mark.long
 def test_ray_that_does_not_start_ends_the_script_and_leaves_no_token(allocation, tmp_path):
     allocation("ray", "#!/bin/bash\necho $* >>started\nstat --format=%a $RAY_AUTH_TOKEN_PATH >>started\nexit 1\n")
     ended = run_script(tmp_path, "tiltmeter")

@@ -79,6 +79,7 @@ def test_the_page_says_of_other_tables_what_it_said():
     check_text(Path(__file__), "adversary_sentences", said)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("mask", [True, False])
 def test_slurs_in_texts_and_among_words_of_controls_are_masked_unless_told_otherwise(configured, mask):
     settings = ["report.slurs=[king]", f"report.mask={str(mask).lower()}"]

@@ -97,6 +97,7 @@ def limits_of(by_hand, words):
     return leaning_limits(*np.array(near).T)
 
 
+@pytest.mark.long
 def test_candidates_are_those_of_the_original_with_the_share_of_replicas_that_have_them(run, by_hand):
     words, embedding = words_of(by_hand), by_hand.embeddings[0]
     rows, limits = run.rows("candidates"), limits_of(by_hand, words)
@@ -147,6 +148,7 @@ def test_texts_are_as_the_victim_reads_them(run, by_hand):
             assert row["status"] == ("ok" if places else "no_candidate")
 
 
+@pytest.mark.long
 def test_attacks_are_those_of_each_search_on_each_space(run, by_hand):
     for name in by_hand.linear:
         check_attacks(run, by_hand, name)
@@ -259,6 +261,7 @@ def outcomes(by_hand):
     return {name: outcomes_of(by_hand, name) for name in by_hand.linear}
 
 
+@pytest.mark.long
 def test_controls_are_pairs_without_gender_and_what_they_come_to(run, by_hand, outcomes):
     embedding = by_hand.embeddings[0]
     for name, of_each in outcomes.items():
@@ -626,6 +629,7 @@ def test_layout_changes_no_table_of_any_victim(victims, run_job, every_victim, t
     assert run.digests == victims.digests
 
 
+@pytest.mark.long
 def test_a_revision_names_the_model_of_the_hub_that_is_read(configured, hub, write_bert):
     for tag, spread in (("main", 0.5), ("second", 1.0)):
         write_bert(hub("bert", tag), ["film"], "BertForSequenceClassification", initializer_range=spread)

@@ -16,6 +16,7 @@ from .by_hand import ByHand
 from .conftest import FEMALE, MALE, NOUNS, OTHERS
 
 
+@pytest.mark.once("gender_adversary")
 def test_candidates_are_the_most_probable_words_in_each_place(filled, masked, configured, labelled):
     hand = ByHand(configured(*masked), labelled)
     expected = [row for text in hand.attacked for row in hand.proposed(text["row"])]

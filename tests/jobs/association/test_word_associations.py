@@ -89,6 +89,7 @@ def _effect_size(word, similarity, absent):
     return (np.mean(a) - np.mean(b)) / np.std([*a, *b], ddof=1)
 
 
+@pytest.mark.once("association")
 @pytest.mark.parametrize("similarity", MEASURES)
 def test_effect_sizes_are_in_standard_deviations_over_both_attribute_sets(outcome, similarity):
     rows = outcome.rows("word_associations", model="whole", test="gender", similarity=similarity)

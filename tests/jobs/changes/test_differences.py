@@ -212,6 +212,7 @@ SWAPPED = SIDES | {after: before for before, after in SIDES.items()}
 SYMMETRIC = ("kind", "table", "column", "row", "key", *SWAPPED, "num_changed", "num_compared")
 
 
+@pytest.mark.long
 @settings(max_examples=25)
 @given(before=WORDS, after=WORDS)
 def test_the_way_back_swaps_before_and_after(history, before, after):

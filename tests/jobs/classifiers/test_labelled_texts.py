@@ -28,6 +28,7 @@ def write(path, labels):
     return str(path)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("training", TRAINING)
 @pytest.mark.parametrize("test", TESTS)
 def test_the_test_has_the_classes_of_training_as_training_writes_them(tmp_path, training, test):

@@ -70,6 +70,7 @@ def sha256(text):
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+@pytest.mark.once("corpus_export")
 def test_every_row_of_every_level_by_hand(exported, opened):
     documents = opened(exported)
     same = {"language": "pt-BR", "dump_date": "20260501", "timestamp": None}

@@ -73,6 +73,7 @@ def _keyed(path):
     return KeyedVectors.load_word2vec_format(str(path), binary=True)
 
 
+@pytest.mark.once("vector_quality")
 def test_similarities_are_gensims_in_every_embedding(outcome, files, tmp_path):
     (tmp_path / "pairs.tsv").write_text("\n".join("\t".join(line.split("\t")[:3]) for line in PAIRS.splitlines()[:7]))
     rhos = [_keyed(path).evaluate_word_pairs(str(tmp_path / "pairs.tsv"))[1].statistic for path in files]

@@ -72,6 +72,7 @@ LISTED = {
 }
 
 
+@pytest.mark.once("bootstrap")
 def test_listed_words_without_a_vector_keep_a_row_that_says_why_and_a_phrase_is_one_word(folded):
     rows, vectors = folded[True]
     assert {key: rows[key] for key in LISTED} == LISTED

@@ -225,6 +225,7 @@ def _holds(row, name, values, starts, draws):
     assert row[f"{name}_sd_sampling"] == pytest.approx(max(total - training, 0.0) ** 0.5, abs=1e-3), name
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("table", TABLES)
 def test_every_number_is_that_of_the_published_vectors_in_every_embedding(asked, by_hand, table):
     run, (weights, *_) = asked

@@ -49,6 +49,7 @@ def test_each_model_has_its_scores_of_each_pair_and_long_ones_say_so(run):
     assert run.record["left_out"][0]["reason"] == "no text"
 
 
+@pytest.mark.once("sentence_pairs")
 def test_scores_of_pairs_are_those_of_the_model(run, bert):
     import torch
     from transformers import BertForMaskedLM, BertTokenizer

@@ -131,6 +131,7 @@ def test_a_measure_of_words_has_a_row_for_each_target_of_each_method(planted):
     assert {row["word"] for row in rows} == {*SIDES["target_x"], *SIDES["target_y"]}
 
 
+@pytest.mark.once("mitigation")
 def test_planted_gender_falls_and_random_pairs_and_absent_gender_leave_the_measure_where_it_is(
     planted, run_here, given, tmp_path
 ):

@@ -97,6 +97,7 @@ def _percentiles(row):
     return [row["pse_percentile_low"], row["pse_percentile_high"]]
 
 
+@pytest.mark.long
 def test_every_estimate_and_interval_is_that_of_the_flips_of_the_row(asked, flips):
     outcome, level, method, width, pairs = asked
     rows = outcome.rows("psychometrics", status="ok")
@@ -116,6 +117,7 @@ def test_every_estimate_and_interval_is_that_of_the_flips_of_the_row(asked, flip
         assert (row["percent_women"], row["num_replicas"]) == (WOMEN[row["word"]], NUM_REPLICAS)
 
 
+@pytest.mark.once("psychophysics")
 def test_the_points_are_the_share_of_replicas_that_have_flipped(outcome, flips):
     curves = {(row["word"], row["cue_1"], row["cue_2"]): [] for row in outcome.rows("psychometrics", status="ok")}
     for row in outcome.rows("psychometric_points"):

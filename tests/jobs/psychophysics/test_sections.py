@@ -82,6 +82,7 @@ def usual():
     return measure
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", CHANGED)
 def test_the_page_says_what_it_said(case):
     [measure] = measures(survey() | CHANGED[case])

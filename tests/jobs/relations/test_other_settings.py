@@ -179,6 +179,7 @@ def case(request, tmp_path_factory, run_here):
     return SimpleNamespace(name=request.param, folder=folder, run=run, settings=settings, texts=texts, of=(rules, hits))
 
 
+@pytest.mark.once("relation_rules")
 def test_rules_of_any_source_teach_models_and_are_run_over_texts_of_any_form(case):
     run = case.run
     check_rules(run, *case.of, case.name if case.name in ("mappings", "tags", "induced") else "made_up")

@@ -107,6 +107,7 @@ NEEDED = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["says"][:40])
 def test_a_sentence_is_there_where_settings_say_so_and_only_there(text, case):
     usual, tables = [f"job={case['job']}", *NEEDED.get(case["job"], [])], case.get("tables", {})
@@ -114,6 +115,7 @@ def test_a_sentence_is_there_where_settings_say_so_and_only_there(text, case):
     assert case["says"] not in text(*usual, **tables)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("job", catalogue.OURS)
 def test_without_tables_no_text_speaks_of_a_test(text, job):
     made = text(f"job={job}", *NEEDED.get(job, []))

@@ -80,6 +80,7 @@ def page_of(pages):
     return cache(lambda kind: pages[kind]())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_page_shows_what_it_showed(page_of, kind):
     model, text = MODELS / f"{kind}.txt", "\n".join(shown(page_of(kind))) + "\n"

@@ -68,6 +68,7 @@ def standing_of(records, learnt, most):
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("most", [None, 12])
 def test_a_look_up_that_makes_one_component_of_several_answers_what_all_records_at_once_do(learnt, most):
     standing = standing_of(BEFORE, learnt, most)

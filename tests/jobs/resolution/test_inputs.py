@@ -62,6 +62,7 @@ REFUSED = [line.split(" -> ") for line in Path(__file__).with_name("refused_inpu
 """Files by what they are to a run, with ` / ` between their lines, and settings; and the whole message."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("given", "message"), REFUSED, ids=[given for given, _ in REFUSED])
 def test_files_that_can_not_be_used_are_refused_with_what_is_wrong(found, tmp_path, given, message):
     texts = dict(part.split(": ", 1) for part in given.split(" | ") if ": " in part and "=" not in part)

@@ -76,6 +76,7 @@ def ids_of(outcome):
     return {row["record"]: row["id"] for row in outcome.rows("clusters")}
 
 
+@pytest.mark.once("entity_resolution")
 def test_a_run_after_another_finds_what_one_alone_does(runs):
     again = runs[1]
     assert {row["record"]: row["cluster"] for row in again.rows("clusters")} == AFTER.cluster

@@ -151,6 +151,7 @@ def answers(site_of, tmp_path_factory):
     return json.loads(ran.stdout)
 
 
+@pytest.mark.long
 def test_with_the_core_alone_every_job_loads_and_those_with_an_extra_are_refused(answers):
     assert {name for name in names() if answers[name]} == set().union(*RUN.values())
 
@@ -182,6 +183,7 @@ def test_a_job_names_its_extra_and_the_packages(answers):
     assert answers["entity_resolution"] == f"job=entity_resolution: needs {needed}, which are not installed: {command}"
 
 
+@pytest.mark.long
 def test_the_command_ends_with_status_2_before_anything_is_written_or_asked(site_of, tmp_path):
     site = site_of(*PROJECT["dependencies"])
     program = f"import sys; sys.path[:0] = [{str(site)!r}, {str(ROOT / 'src')!r}]; "

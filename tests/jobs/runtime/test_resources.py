@@ -56,6 +56,7 @@ def test_tokens_are_told_from_the_size_and_the_format():
     assert dump == pytest.approx(4.9e9, rel=0.2)  # the English Wikipedia, docs/scale.md
 
 
+@pytest.mark.long
 def test_what_jobs_ask_for(bootstrap, configured, tmp_path):
     """Of 10^9 tokens 4.43 x (10^9)^0.589 = 885,939 words have vectors of 16 x 304 bytes (of 302 numbers), 1.8 times; by
     word2vec of 24 x 100. Of 10^6 tokens are 20.6 x (10^6)^0.846 pairs of 24 bytes; 3 MB in half precision are 6 MB.

@@ -333,6 +333,7 @@ def plain_ends(schema):
     return schema.names[place - 1], schema.names[place : place + 2]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", PUBLIC)
 def test_a_public_table_has_key_columns_and_values_beside_them(name):
     keys = key_columns(PUBLIC[name])
@@ -341,6 +342,7 @@ def test_a_public_table_has_key_columns_and_values_beside_them(name):
     assert not {"status", "reason"} & set(keys)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ALL)
 def test_the_ends_of_an_interval_come_in_pairs_of_numbers_beside_theirs(name):
     schema = ALL[name]

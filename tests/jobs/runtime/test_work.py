@@ -131,6 +131,7 @@ def numbers(runner, done):
     return [row.n for ref in done.refs(Squares) for row in Squares.read(runner.store, ref)]
 
 
+@pytest.mark.long
 def test_a_stage_is_done_and_found_again(runner):
     works = [Square(n=n, group="even" if n % 2 == 0 else "odd") for n in (3, 2, 1)]
     done = do(runner, works)

@@ -112,6 +112,7 @@ def test_a_word_or_pairs_that_are_too_rare_have_a_row_that_says_so(run_here, set
     assert "The control could not be measured" in (high.path / "report.html").read_text()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("path", "words", "expected"),
     [

@@ -263,6 +263,7 @@ def test_systems_are_compared_item_by_item_whatever_the_order_of_the_lines(logs,
     assert row["q"] == row["p"] == row["mcnemar_p"]
 
 
+@pytest.mark.once("compare")
 def test_columns_within_others_tell_what_are_units(logs, run_here, tmp_path):
     """Ten items of each of eight templates, of which seven favour the second system in six of their items."""
     right = [[float(at % 10 < 2), float(at % 10 < (8 if at < 70 else 1))] for at in range(80)]

@@ -71,6 +71,7 @@ def test_file_handles_are_compared_with_what_so_many_workers_need(looked, num_cp
     assert (finding.is_fatal, finding.remedy) == ((True, "ulimit -n 1152") if needed > 1000 else (False, ""))
 
 
+@pytest.mark.long
 def test_memory_is_that_of_workers(looked):
     worker = "cluster.worker_megabytes=1500"
     [finding, _] = looked(doctor._memory, "cluster.num_cpus=2", "cluster.memory_megabytes=3100", worker)
@@ -128,6 +129,7 @@ def test_a_job_whose_package_is_absent_would_not_run_and_others_would(looked, mo
     assert finding == Finding("jobs", "no no_such_package for lengths", "pip install 'no_such_package'")
 
 
+@pytest.mark.long
 def test_a_cluster_that_is_not_there_is_wrong():
     code = "from tiltmeter.jobs.upkeep.doctor import _ray; from tiltmeter.jobs.composing import compose; "
     code += "print(*_ray(compose(['cluster=existing', 'cluster.address=127.0.0.1:1'])))"

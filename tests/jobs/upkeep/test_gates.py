@@ -53,6 +53,7 @@ def ask(gate, pair, last=None, level=None):
 # --- night after night ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_evidence_grows_by_each_night_with_the_stake_of_the_nights_before():
     nights = [([1] * 30 + [0] * 20, [1] * 22 + [0] * 8 + [1] * 3 + [0] * 17), ([1] * 50, [1] * 40 + [0] * 10)]
     last, evidence, squares = None, 0.0, 0
@@ -68,6 +69,7 @@ def test_evidence_grows_by_each_night_with_the_stake_of_the_nights_before():
     assert last.evidence > 1.5
 
 
+@pytest.mark.long
 def test_after_an_alarm_the_evidence_begins_anew_and_so_it_does_after_the_nights():
     gate, rows = replace(FALL, nights=4, level=0.5), [None]
     for night in range(6):
@@ -80,6 +82,7 @@ def test_after_an_alarm_the_evidence_begins_anew_and_so_it_does_after_the_nights
     assert (rows[2].evidence >= rows[2].threshold == 8.0, rows[-1].num_squares) == (True, 2400)
 
 
+@pytest.mark.long
 def test_the_same_logs_are_no_new_night():
     first = ask(FALL, drawn(1))
     again = ask(FALL, drawn(1), first)
@@ -92,6 +95,7 @@ def test_the_same_logs_are_no_new_night():
     assert ask(FALL, drawn(2), again).night == 2
 
 
+@pytest.mark.long
 def test_two_low_nights_in_a_row_fail_a_gate_that_confirms():
     gate = Gate("acc", rule="confirm", nights=100)
     falls = [0.0, 0.2, 0.0, 0.2, 0.2]
@@ -104,6 +108,7 @@ def test_two_low_nights_in_a_row_fail_a_gate_that_confirms():
     assert np.isnan(last.evidence)
 
 
+@pytest.mark.long
 def test_a_gate_that_spends_its_level_asks_more_of_each_night():
     differences = np.repeat([-1.0, 1.0], [20, 7])
     first, second = (
@@ -119,6 +124,7 @@ def test_a_gate_that_spends_its_level_asks_more_of_each_night():
     assert "p = " in late.sentence
 
 
+@pytest.mark.long
 def test_clusters_are_the_units_of_evidence():
     """Ten clusters of three items and one of five, whose sums are parts of five."""
     sizes = [3] * 10 + [5]
@@ -140,6 +146,7 @@ def test_clusters_are_the_units_of_evidence():
 # --- what the baseline is -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_stored_run_is_refused_unless_it_has_repeats_and_takes_its_allowance():
     stored = replace(FALL, baseline="stored")
     row = ask(stored, drawn(1))
@@ -161,6 +168,7 @@ def test_a_stored_run_is_refused_unless_it_has_repeats_and_takes_its_allowance()
     assert ask(stored, pair_of(first.tolist(), second, together)).allowance > 3 * allowance
 
 
+@pytest.mark.long
 def test_a_baseline_that_is_to_be_rerun_and_was_not_is_refused_and_costs_no_night():
     first, again = drawn(1), drawn(2)
     same = again._replace(items=again.items.with_columns(first.items["first"]))
@@ -239,6 +247,7 @@ def test_few_differences_are_no_pass():
 # --- runs that differ by chance alone -------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_false_alarms_are_counted_on_halves_of_the_repeats_and_else_on_swapped_labels():
     rng = np.random.default_rng(6)
     pair = pair_of((rng.random((100, 4)) < 0.7).tolist(), rng.random(100) < 0.4)
@@ -325,6 +334,7 @@ GATE = "{score: acc, fall: 0.1, nights: 10, level: 0.2}"
 LIMIT = "{score: acc, kind: at_least, limit: 0.5, rule: single, level: 0.01}"
 
 
+@pytest.mark.long
 def test_nights_of_a_series_add_up_and_a_gate_that_fails_ends_the_command_after_all_is_written(nights, capsys):
     told, codes = [], []
     for night, fall in enumerate([0.0, 0.08, 0.08, 0.0]):
@@ -354,6 +364,7 @@ def test_nights_of_a_series_add_up_and_a_gate_that_fails_ends_the_command_after_
     assert "setting" not in run.record["changes"]
 
 
+@pytest.mark.long
 def test_the_level_is_shared_by_the_gates_of_a_file_and_a_series_goes_on_by_its_name(nights):
     _, run = nights(1, GATE, settings=["series=mine"])
     [row] = run.rows("gates")
@@ -377,6 +388,7 @@ def test_a_gate_on_no_score_ends_before_a_table_is_written(nights):
     )
 
 
+@pytest.mark.long
 def test_every_kind_and_rule_stand_in_one_file(nights):
     gates = [
         "{score: acc, kind: non_inferior, margin: 0.3}",
@@ -426,6 +438,7 @@ def reading(configured, outcome_of, tmp_path):
     return run
 
 
+@pytest.mark.long
 def test_a_comparison_is_a_job_of_a_night_with_its_gates(reading):
     """Its system has fallen, and a bound on a number of its own is crossed for sure."""
     surely = "{name: reading, table: systems, column: difference, at_least: -0.1, sure: true}"

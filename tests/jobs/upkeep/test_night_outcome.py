@@ -344,6 +344,7 @@ def published(code, night):
             yield f"{name}: {'; '.join(f'{key}: {value}' for key, value in shown.items())}"
 
 
+@pytest.mark.long
 def test_what_moved_is_judged_over_the_whole_night_and_since_each_job_last_succeeded(nights):
     """Of the first job one number moved far, one as it would alone, one without draws left its interval. In the last
     night all of it went down: by 0.5, 0.05 and 8 half-widths; that of another moved in its texts alone.
@@ -517,6 +518,7 @@ def test_a_script_mails_the_text(monkeypatch, tmp_path):
 PASSED = "{table: associations, column: score, difference: 0.2, baseline: passed}"
 
 
+@pytest.mark.long
 def test_a_failed_night_is_no_baseline_and_drift_is_judged_from_the_last_that_passed(nights):
     gates = f"fail_if=[{PASSED}, {{table: associations, column: score, difference: 0.2}}]"
     found = []

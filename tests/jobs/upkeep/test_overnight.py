@@ -42,6 +42,8 @@ def night(configured, outcome_of, tmp_path):
     return run
 
 
+@pytest.mark.once("overnight")
+@pytest.mark.long
 def test_a_night_goes_on_past_jobs_that_do_not_succeed_and_says_why(night):
     run, message = night("lost: job=bootstrap corpus=file corpus.language=en corpus.path=nowhere.xml\nstore: job=prune")
     assert message == "1 of 2 jobs did not succeed: lost (refused)"
@@ -55,6 +57,7 @@ def test_a_night_goes_on_past_jobs_that_do_not_succeed_and_says_why(night):
     assert "nowhere.xml" in (run.path / "report.html").read_text()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("line", "message"),
     [

@@ -47,6 +47,7 @@ def ran(store, units, status="succeeded", series="nightly", job="survey"):
     return entry
 
 
+@pytest.mark.once("prune")
 def test_units_of_kept_runs_stay_and_the_others_are_listed_until_they_are_removed(store, prune, capsys):
     old, shared, new, of_none = (finished(store, number) for number in range(4))
     half = Unit("count/1", "", {"n": 9})

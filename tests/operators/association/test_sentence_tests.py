@@ -104,6 +104,7 @@ def without_bias(rng, num_words=8, num_sentences=20, num_attributes=8):
     )
 
 
+@pytest.mark.long
 def test_dealing_words_holds_its_size_and_what_was_published_does_not():
     """Of 200 queries without bias: shares of p < 0.05; CEAT's two-sided, and with more draws more often."""
     ps = {"words": [], "seat": [], "10 draws": [], "300 draws": []}

@@ -69,6 +69,7 @@ def attacked(network):
     return attacker.score(outputs(network, READ_HELD_OUT).representation, HELD_OUT_CLASSES["gender"])
 
 
+@pytest.mark.long
 def test_a_classifier_learns_the_same_bits_again_and_others_by_another_seed(plain):
     network, history = plain
     assert accuracy(network) == history[-1].development_uar == 1.0
@@ -222,6 +223,7 @@ def test_a_script_without_spaces_gives_no_vocabulary_of_characters(text):
     assert Vocabulary.of([], SMALL).words == ()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("pooling", ["mean", "first"])
 def test_a_model_of_transformers_is_fine_tuned_by_the_same_loop(pooling, tmp_path, write_bert):
     folder = write_bert(tmp_path, ["awful", "lovely", "she", "he", "the", "film", "was", "so"])

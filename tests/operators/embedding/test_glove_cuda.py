@@ -99,6 +99,7 @@ def trained(data):
     return advance(group, 1), states
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("at", [0, 1])
 def test_two_epochs_agree_with_the_cpu(data, trained, at):
     cpu = advance(start_cpu(data, at), 2)
@@ -107,6 +108,7 @@ def test_two_epochs_agree_with_the_cpu(data, trained, at):
     assert trained[0].epochs_done(at) == 2
 
 
+@pytest.mark.long
 def test_words_that_are_keyed_train_as_on_the_cpu():
     spellings = [f"word{number}" for number in range(14)]
     tiling = roomy_tiling(len(spellings), 4)
@@ -122,6 +124,7 @@ def test_words_that_are_keyed_train_as_on_the_cpu():
     assert np.isnan(cpu.result().vectors).all(axis=1).tolist() == [False] * 13 + [True]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("dimensions", "num_words"), [(100, 3), (30, 4), (14, 1)])
 def test_neighbours_that_share_words_see_each_others_steps(dimensions, num_words):
     # One tile of all pairs of a few words: nearly every step needs a vector that the step before it wrote.
@@ -132,6 +135,7 @@ def test_neighbours_that_share_words_see_each_others_steps(dimensions, num_words
         assert_agree(group.state(at), advance(start_cpu(data, at, tiling, config), 3).state())
 
 
+@pytest.mark.long
 def test_a_restored_replica_ends_with_the_same_bits_in_any_group(data, trained):
     group, states = trained
     other = start(data, replicas=REPLICAS[::-1])
@@ -202,6 +206,7 @@ print(json.dumps([compiled(80, 112), compiled(90, 16), compiled(90, 304)]))
 """
 
 
+@pytest.mark.long
 @needs_triton
 def test_compiles_ahead_without_spills_and_with_one_layout(tmp_path):
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}

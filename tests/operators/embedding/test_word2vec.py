@@ -50,6 +50,7 @@ def same(a, b):
     return all(left.tobytes() == right.tobytes() for left, right in zip(a, b, strict=True))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", TRAININGS)
 def test_epochs_are_those_of_one_call_of_gensim_and_a_saved_training_goes_on_with_the_same_bits(kind):
     ours, theirs, saved = start(kind), start(kind), io.BytesIO()
@@ -70,6 +71,7 @@ def digest(kind):
     return hashlib.blake2b(advanced(start(kind), 2).result().vectors.tobytes()).hexdigest()
 
 
+@pytest.mark.long
 def test_nothing_follows_the_hash_of_python():
     """This process has a hash of its own, other than the one that is chosen."""
     module = Path(__file__)

@@ -137,6 +137,7 @@ def test_fit_maximises_the_likelihood(sigmoid):
         assert found.jnd[row] == pytest.approx(per_scale * np.exp(best[1]), rel=1e-5)
 
 
+@pytest.mark.long
 @given(st.lists(st.integers(-5, 5) | st.integers(-(10**9), 10**9), min_size=2, max_size=40), st.floats(1e-9, 1e9))
 @settings(max_examples=300)
 def test_fit_settles_and_scales_with_the_flips(values, scale):

@@ -94,6 +94,7 @@ def _enumerated(problem, remaining=plenty):
     return result(problem, best, problem.objective(best))
 
 
+@pytest.mark.long
 @given(SEEDS, RULES, st.integers(1, 7))
 @settings(max_examples=150)
 def test_optimum_is_kept(seed, missing, num_nodes):
@@ -203,6 +204,7 @@ def problem(weights):
     return Problem(5, LEFT, RIGHT, np.asarray(weights), "forbid")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("scale", [1e-320, 1e-300, 1e-12, 1e-5, 1e12, 1e20, 1e100, 1e298])
 @pytest.mark.parametrize("name", ["cutting_plane", "local_search", "quadratic_set_packing", "set_packing"])
 def test_the_unit_of_the_weights_changes_no_partition(name, scale):

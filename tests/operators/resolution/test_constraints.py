@@ -56,6 +56,7 @@ def best(num_nodes, pairs, constraints, missing):
     return sum(most for most, _ in made.solved)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("solver", ["cutting_plane", "local_search"])
 @given(graph=constrained_graphs())
 def test_the_best_partition_that_obeys_is_found_and_proven(solver, graph):

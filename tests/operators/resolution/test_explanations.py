@@ -155,6 +155,7 @@ BOTH = st.lists(st.tuples(st.integers(-3, 3), st.integers(0, 4)), min_size=1, ma
 )
 
 
+@pytest.mark.long
 @given(BOTH)
 def test_shares_of_pairs_and_of_entropies_whatever_labels_are_called_and_with_roles_swapped(both):
     metrics, rows = partition_metrics(*both), [*zip(*both.tolist(), strict=True)]

@@ -45,6 +45,7 @@ def by_loops(texts, is_undefined):
     return rows
 
 
+@pytest.mark.long
 @given(TEXTS, st.sampled_from(["renormalise", "undefined"]), st.integers(0, 2**32 - 1))
 def test_impacts_are_those_of_loops_over_texts_and_resamples(texts, policy, seed):
     texts = [*texts, (0, 0, 0), (1, 1, 1), (2, 2, 2)]
@@ -114,6 +115,7 @@ def p_of(emotions, protected, units):
     return dependence(np.asarray(emotions), np.asarray(protected), units, seed=0, about=0)[0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("num", [20, 200])
 def test_the_test_of_dependence_has_its_size_over_texts(num):
     rng = np.random.default_rng(num)

@@ -85,6 +85,7 @@ def test_a_score_is_the_expected_value_by_the_equations(trained, words):
     assert score(trained, [" ".join(words)], "top")[0] == values[probabilities.argmax()]
 
 
+@pytest.mark.long
 @given(st.data())
 @settings(max_examples=30)
 def test_other_texts_do_not_change_a_bit(trained, data):
@@ -154,6 +155,7 @@ def test_the_vocabulary_is_of_the_most_frequent_words_of_the_training_texts():
     assert vocabulary(min_count=1, max_vocabulary=4) == ("b", "a", "c", "d")
 
 
+@pytest.mark.long
 def test_texts_longer_than_a_batch_are_learnt_from():
     long = LabelledTexts(["good " * 40, "bad " * 35, "good"], ["good", "bad", "good"])
     np.testing.assert_allclose(score(train(long, long, VALUES, SMALL, seed=0), long.texts), [1, -1, 1], atol=0.1)

@@ -63,6 +63,7 @@ def alone(translator, text, **settings):
     return tokenizer.decode(generated[0], skip_special_tokens=True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("num_beams", [1, 3])
 @pytest.mark.parametrize("max_tokens", [1, 12, 500])
 def test_texts_are_translated_as_each_would_be_alone(marian, num_beams, max_tokens):
@@ -221,6 +222,7 @@ def test_scores_are_those_of_the_pipeline(loaded):
     )
 
 
+@pytest.mark.long
 @given(st.lists(st.sampled_from([*SAID, LONG]), max_size=20), st.integers(1, 100))
 @settings(max_examples=30)
 def test_what_else_is_asked_for_moves_no_score_by_a_millionth(bert, texts, max_tokens):

@@ -74,6 +74,7 @@ def test_equal_numbers_are_not_told_apart_and_other_units_change_nothing() -> No
     assert few.p_max_t == pytest.approx(many.p_max_t)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("num_replicas", "num"), [(8, 60), pytest.param(32, 400, marks=pytest.mark.slow)])
 def test_equal_models_are_told_apart_in_one_run_of_twenty_and_a_planted_order_is_found(
     num_replicas: int, num: int

@@ -130,6 +130,7 @@ def test_nothing_is_said_of_one_text_or_of_none(method, scale):
     assert np.isnan([resampled_interval(Estimate(*one), 0.95, method, scale)[:2] for one in numbers]).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", sorted(HOLDS_ITS_ESTIMATE))
 @given(
     st.lists(st.sampled_from([0.0, 1e-12, 0.3, 1.0]) | st.floats(0, 1), min_size=2, max_size=12),

@@ -56,6 +56,7 @@ def test_spelling_by_hand(language, text, written):
     assert spell(text) == unicodedata.normalize("NFC", written)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fold_case", [True, False])
 @pytest.mark.parametrize("language", [code for code in _LANGUAGES if code != "zh"])
 @given(st.text(alphabet=_DELICATE) | st.text())

@@ -81,6 +81,7 @@ def test_entries_without_a_word_are_refused():
 _PHRASES = ("a b", "b l'été", "دختر کوچک")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("fold_case", [True, False])
 @pytest.mark.parametrize("language", ["en", "es", "ar", "de", "fr", "fa", "ur", "wo", "bg", "tr", "el", "th-spaced"])
 @settings(max_examples=50)

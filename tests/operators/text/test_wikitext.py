@@ -82,6 +82,7 @@ def test_media_and_category_links_vanish_with_their_captions(link):
     assert plain_lines(f"before {link}after", ["Datei", "Datei alt", "Kategorie"]) == ["before after"]
 
 
+@pytest.mark.long
 def test_english_sample_in_numbers():
     articles, tokenize = _articles(_ENGLISH), Tokenizer("en")
     words = [word for lines in articles.values() for line in lines for word in tokenize(line)]

@@ -170,6 +170,7 @@ def find(tmp_path):
 MARIAN, NONE = ("we/marian", None), ("we/none", "v2")
 
 
+@pytest.mark.long
 def test_of_a_model_on_the_hub_what_is_needed_is_fetched_once(find):
     wanted = ["generation_config.json", "sentencepiece.bpe.model", "source.spm", "target.spm", "tokenizer.json"]
     unwanted = ["pytorch_model.bin", "tf_model.h5", "README.md", "consolidated.safetensors", "onnx/model.safetensors"]
@@ -346,6 +347,7 @@ REFUSED = [
 """What it is loaded for, of what kind a model is, what happens to it, and what is said."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("load", "kind", "happen", "message"), REFUSED, ids=[message for *_, message in REFUSED])
 def test_what_does_not_hold_what_is_asked_of_it_is_refused(tmp_path, load, kind, happen, message):
     folder = saved(tmp_path / "model", kind(settings_of(kind)))

@@ -32,6 +32,7 @@ def commit(store):
     return unit
 
 
+@pytest.mark.long
 def test_an_empty_folder_becomes_a_store(store):
     require_store(store)
     assert store.mark is None

@@ -199,6 +199,7 @@ def test_f1_of_all_texts_together_is_that_of_their_words_and_spreads_as_a_ratio_
     assert both["random"].to_list() == pytest.approx([0.12, 0.28, 0.0])
 
 
+@pytest.mark.once("attribution")
 def test_a_small_network_is_trained_and_explained_beside_what_shows_decoys_in_its_kind(
     run_here, settings, texts, tmp_path
 ):

@@ -344,6 +344,7 @@ def test_each_repair_is_one_model_and_gains_are_means_over_what_was_removed(benc
     assert (few["num_words"] <= 1.0, oracle["identified"], oracle["num_words"]) == (True, 1.0, 2.0)
 
 
+@pytest.mark.once("decoy_benchmark")
 def test_wrong_labels_are_uncovered_and_corrected(benchmark):
     rows = {row["order"]: row for row in benchmark.rows("contamination")}
     assert rows.keys() == {"gradient_x_input", "influence", "loss", "random", "oracle"}

@@ -51,6 +51,7 @@ def told(request):
     return run, [texts[row["row"]] | row for row in run.rows("predictions", status="ok")]
 
 
+@pytest.mark.long
 def test_rates_of_slices_are_those_of_the_texts_of_each_half(told):
     """Of every slice that features alone make up: both rates, what the predicted classes let expect, and doubts."""
     run, judged = told

@@ -50,6 +50,7 @@ def losses_of(file):
     return ["job=error_characterisation", *given]
 
 
+@pytest.mark.once("error_characterisation")
 def test_slices_of_losses_by_columns_alone(large, rows_of_losses):
     run = large
     assert run.published == {"texts", "features", "slices", "flagged", "versions", "columns"}
@@ -270,6 +271,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("change", "message"), REFUSED)
 def test_files_that_are_not_of_these_rows_are_refused_before_any_work(
     configured, rows_of_losses, tmp_path, change, message

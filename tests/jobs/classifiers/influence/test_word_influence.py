@@ -499,6 +499,7 @@ def test_a_teacher_that_knows_no_word_leaves_rows_with_reasons(run_here, reviews
     assert len(run.rows("probe_contexts")) == 4
 
 
+@pytest.mark.once("word_influence")
 def test_parts_of_speech_and_groups_that_a_file_brings_go_first(run_here, tmp_path):
     """By which words in -ly are adjectives, punctuation at a word has its own, and a row with too few says so."""
     rng, path = random.Random(0), tmp_path / "tagged.csv"

@@ -152,6 +152,7 @@ def test_numbers_of_models_are_means_over_texts_and_differences_are_between_thes
     assert all((row[name] is None) == bool(row[f"{name}_reason"]) for name in ("ep", "eg") for row in samples)
 
 
+@pytest.mark.once("privacy_metrics")
 @pytest.mark.parametrize("corpus", ["within", "across"])
 @pytest.mark.parametrize(("model", "seed", "shown"), [("PrivAdvEP", 0, 0), ("PrivAdvEP", 1, 1), (RESEEDED, 1, 0)])
 def test_ep_and_eg_are_equations_1_and_2_of_the_published_attributions(outcome, corpus, model, seed, shown):

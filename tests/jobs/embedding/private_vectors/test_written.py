@@ -97,6 +97,7 @@ def correlation(first, second):
     return float(cosines.sum() * (KEPT / len(cosines)) ** 0.5)
 
 
+@pytest.mark.once("private_vectors")
 def test_noise_has_the_law_of_its_certificate_around_shortened_rows(noise):
     """Fails for a Delta that is too small, for `M2 spectral` with Delta = 1, and where the radius is ignored."""
     for residual in noise.values():

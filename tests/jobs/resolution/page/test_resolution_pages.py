@@ -172,6 +172,7 @@ def in_lines(body):
     return shown(Page(body.title, body.facts, body.lead.parts, body.sections))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", CASES)
 def test_a_page_says_of_other_tables_what_it_said(case, messy):
     changes, config = CASES[case]

@@ -90,6 +90,7 @@ def test_a_part_is_scored_by_its_texts_and_what_its_labels_are_worth(trained):
     assert trained.model.description.values == trained.values
 
 
+@pytest.mark.once("gru_training")
 def test_training_is_that_of_the_seed_and_stops_by_the_development_texts(trained):
     parts = trained.parts["training"], trained.parts["development"]
     again = train(*parts, trained.values, GRUConfig(**SETTINGS), 5)

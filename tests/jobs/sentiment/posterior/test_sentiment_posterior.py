@@ -159,6 +159,7 @@ def made(request):
     return request.getfixturevalue(request.param)
 
 
+@pytest.mark.long
 def test_texts_are_those_of_the_file_in_words_of_the_vocabulary(made):
     counts = Counter(word for text, _ in made.labelled for word in text.split())
     kept = sorted((word for word in counts if counts[word] >= 2), key=lambda word: (-counts[word], word))
@@ -193,6 +194,7 @@ def test_vectors_are_those_of_the_file_or_trained_without_a_fold(usual, sharpene
             assert made.vectors(fold) == pytest.approx(expected, abs=1e-5, nan_ok=True)
 
 
+@pytest.mark.long
 def test_classifiers_learn_all_but_a_fold_and_are_judged_on_it(made):
     """And the one of all texts by what the others say of the texts that they have not seen."""
     activation = "relu" if made.is_brought else "softplus"
@@ -246,6 +248,7 @@ def test_evidence_is_the_mean_likelihood_of_the_prior(made):
         assert (row["standard_error"], row["method"]) == (0.0, "enumeration")
 
 
+@pytest.mark.long
 def test_draws_are_those_of_prior_label_classifier_chain_and_seed(made):
     for row in made.run.rows("chains"):
         if row["sampler"] == "nuts" and not row["seed"] == row["chain"] == 1:
@@ -292,6 +295,7 @@ def test_chains_say_how_many_draws_are_far_from_texts(made):
         assert row["off_support"] == pytest.approx(beyond.mean(), abs=0.003)
 
 
+@pytest.mark.long
 def test_diagnostics_are_of_every_quantity_and_against_exact_draws(made):
     rows = made.run.rows("diagnostics")
     assert {row["quantity"] for row in rows} >= {"score", "norm", "projection 0", "projection 2"}
@@ -370,6 +374,7 @@ def test_words_have_their_distances_to_the_draws_and_what_needs_none(made):
         assert [row["count"] for row in rows] == [counts[row["word"]] for row in rows]
 
 
+@pytest.mark.once("sentiment_posterior")
 def test_the_law_of_total_expectation_holds(usual, sharpened):
     words = usual.vocabulary["word"].to_list()
     for prior, sampler, rows in rows_of(usual):

@@ -162,6 +162,7 @@ def rated(run_here, write):
     return run_here(*write(logs, "logs.conversation=doc.occupation"))
 
 
+@pytest.mark.once("sentiment_rating")
 def test_each_system_is_rated_by_the_scores_of_its_log(rated):
     tests = {row["value_1"] + row["value_2"]: row for row in rated.rows("tests", system="biased")}
     assert (tests["femalemale"]["mean_1"], tests["femalemale"]["mean_2"]) == (0.0, 0.5)

@@ -68,6 +68,7 @@ def found(configured):
     return lambda *settings: find_sources(configured(RATING, *settings))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("settings", "value", "message"), REFUSED, ids=[f"{s[0]} {value}" for s, value, _ in REFUSED])
 def test_what_is_not_there_or_says_no_sentiment_is_refused_before_any_work(found, place, settings, value, message):
     chosen, setting = settings
@@ -85,6 +86,7 @@ def test_without_apertium_the_usual_run_goes_on_and_says_how_to_install_it(found
         found("translator=apertium")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["sentiment", "translator"])
 @pytest.mark.parametrize("first", ["# @package {}.../x", "# @package {}.", "# @package {}.a/b", ""])
 def test_a_config_file_that_gives_no_name_is_refused_with_its_first_line(configured, tmp_path, kind, first):
@@ -218,6 +220,7 @@ def test_what_the_file_does_not_know_is_refused(turns, settings, message):
 # --- chunks ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @given(texts=st.lists(st.text(max_size=5), max_size=50), mean_size=st.integers(1, 20))
 def test_each_text_is_in_one_chunk_whatever_the_order(texts, mean_size):
     found = chunks(texts, mean_size)

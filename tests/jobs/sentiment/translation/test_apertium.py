@@ -109,6 +109,7 @@ TRANSLATED = {
 }
 
 
+@pytest.mark.long
 @needs_engine
 def test_texts_are_translated_with_their_marks_and_blanks(spanish):
     found = spanish.translate([text for text, _ in TRANSLATED.values()])
@@ -134,6 +135,7 @@ def test_the_tagger_forgets_words_that_its_model_lacks(spanish):
         assert spanish.translate(["worn", text])[1:] == alone.translate([text])
 
 
+@pytest.mark.long
 @needs_engine
 @pytest.mark.parametrize("name", ["lt-proc", "lrx-proc", "all"])
 def test_programs_that_are_killed_are_reported_with_the_first_text_not_done(running, name):

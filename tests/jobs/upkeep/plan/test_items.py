@@ -33,6 +33,7 @@ def scores(path):
     return np.array([json.loads(line)["acc"] for line in path.read_text().splitlines()])
 
 
+@pytest.mark.once("plan")
 def test_what_items_would_show_is_planned_from_two_logs(plan, written):
     paths = [f"logs.first='{written['one']}'", f"logs.second='{written['other']}'"]
     rows = plan(*paths, "logs.wanted=0.05", "logs.items=500").rows("plan_items")

@@ -309,6 +309,7 @@ def test_jobs_that_can_not_be_planned_stay_with_their_reason_and_the_others_are_
     assert "store is not planned: job=prune: does no units, so there is nothing to plan" in printed
 
 
+@pytest.mark.long
 def test_a_job_has_the_night_s_cluster_and_store_unless_its_line_says_otherwise(configured, night, nights, line):
     bootstrap = ["job=bootstrap", *line(3)]
     lines = night(usual=bootstrap, other=[*bootstrap, "cluster.num_cpus=1"])
@@ -319,6 +320,7 @@ def test_a_job_has_the_night_s_cluster_and_store_unless_its_line_says_otherwise(
     assert {job.config.store for job in (usual, other)} == {f"{nights}/store"}
 
 
+@pytest.mark.long
 def test_a_line_may_have_a_folder_of_settings(confined, configured, night, line, tmp_path):
     (tmp_path / "corpus").mkdir()
     (tmp_path / "corpus/ours.yaml").write_text("# @package corpus.ours\nname: ours\nlanguage: en\npath: nowhere.txt\n")
@@ -331,6 +333,7 @@ def test_a_line_may_have_a_folder_of_settings(confined, configured, night, line,
 # --- what a command line plans, and what can't be planned -----------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_plan_has_the_words_of_its_job_and_a_directory_of_its_own(configured):
     words = ["corpus=file", "corpus.language=en", "corpus.path=en.jsonl", "seed=3", "store=here", "run_dir=night/"]
     job, plan = configured("job=bootstrap", *words), configured("job=plan", "job.of=bootstrap", *words)

@@ -358,6 +358,7 @@ def test_tokens_are_added_up_to_words_and_those_beyond_the_limit_have_no_attribu
     assert np.isfinite(found.values).tolist() == [True] * 10 + [False]  # of badly, one token was read
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["bert", "gpt2", "roberta"])
 @pytest.mark.parametrize("method", ["integrated_gradients", "occlusion"])
 def test_a_text_in_pieces_has_the_same_attributions_alone_and_among_others(name, method, request):

@@ -118,6 +118,7 @@ TEXTS = st.lists(st.builds(Text, st.lists(WORDS).map(" ".join), LABELS))
 INDICATED = st.dictionaries(st.sampled_from(["zq", "film"]), LABELS, min_size=1)
 
 
+@pytest.mark.long
 @settings(max_examples=100)
 @given(TEXTS, INDICATED, st.sampled_from(["word", "substring"]))
 def test_words_are_counted_as_by_hand(texts, indicates, match):

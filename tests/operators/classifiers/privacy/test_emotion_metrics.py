@@ -40,6 +40,7 @@ CONFIGS = st.builds(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=150)
 @given(st.lists(st.tuples(VALUES, VALUES, st.booleans()), min_size=1, max_size=8), CONFIGS)
 def test_ep_is_equation_1_by_loops(rows, config):

@@ -180,11 +180,13 @@ def verdicts(results):
     return {name: result.verdict for name, result in results.items() if result.verdict != "within"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", MUTANTS)
 def test_mutant_is_convicted(name):
     assert verdicts(audited(MUTANTS[name], NUM_DRAWS.get(name, 10_000)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("num_dimensions", "rho"), [(1, 1.0), (2, 3.0), (54, 3.0), (54, 10.0)])
 def test_a_right_mechanism_is_not_convicted(num_dimensions, rho):
     pair = specified(num_dimensions, rho)
@@ -221,6 +223,7 @@ def drawn_counts(generator, num_dimensions, rho, num_draws, every):
     return Counts(*(generator.multinomial(num, law) for num in nums for law in laws))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("num_dimensions", "rho"), [(1, 1.0), (10, 3.0)])
 def test_bounds_of_a_right_mechanism_are_seldom_above_the_truth(num_dimensions, rho):
     """The truth is the largest ratio of chances by a set of scores above a threshold."""
@@ -235,6 +238,7 @@ def test_bounds_of_a_right_mechanism_are_seldom_above_the_truth(num_dimensions, 
     assert sum(bound > truth for bound in bounds) <= 18
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("num_dimensions", "rho", "few", "many"),
     [
@@ -267,6 +271,7 @@ def test_bounds_of_a_chance_are_those_of_scipy_and_lowest_bits_are_by_hand():
     assert lowest_bits(singles.astype(np.float64)).min() == -24
 
 
+@pytest.mark.long
 def test_curve_is_beaten_by_less_noise_and_not_by_more():
     generator = np.random.default_rng(0)
     curve = partial(true_positive_rate, rho=3.0, num_dimensions=10)

@@ -64,6 +64,7 @@ def ellipse():
     return plane(sigma())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("threshold", [None, THRESHOLD])
 def test_words_by_mahalanobis_are_by_the_law_that_is_published(ellipse, threshold):
     points, masses = ellipse

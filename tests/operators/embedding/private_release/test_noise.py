@@ -131,6 +131,7 @@ def test_loss_of_one_dimension_has_its_mean_and_its_atoms():
     assert loss_above(3 - 1e-12, 3, 1) == pytest.approx(1 / 2)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("num_dimensions", "rho", "epsilon"), [(3, 2.0, 0.7), (3, 2.0, 1.8), (12, 6.0, 3.0), (2, 3.0, 1.0)]
 )

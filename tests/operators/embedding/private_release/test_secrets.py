@@ -91,6 +91,7 @@ def test_rounding_changes_few_vectors_and_fewer_on_a_coarser_grid():
 # --- residuals --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("law", "num"), [("norm", 3), ("gaussian", 50)])
 def test_p_values_are_uniform_for_noise_as_it_should_be(law, num):
     rng = np.random.default_rng(0)

@@ -43,6 +43,7 @@ def words():
     return vectors
 
 
+@pytest.mark.long
 def test_exact_sensitivity_is_that_of_brute_force_in_tiles_too(words):
     projections = [gaussian_projection(np.random.default_rng(2), num_kept, 40) for num_kept in (2, 20)]
     blocks = [words[start : start + 700] for start in range(0, 2000, 700)]

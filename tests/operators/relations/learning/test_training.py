@@ -41,6 +41,7 @@ def test_same_seed_gives_the_same_bits_and_another_seed_others(made):
     assert not torch.equal(one.encoder.words.weight, three.encoder.words.weight)
 
 
+@pytest.mark.long
 def test_relations_of_made_up_sentences_are_learnt_and_the_best_epoch_is_kept(made):
     network, history = trained(made, TRAINING)
     _, _, development = made
@@ -62,6 +63,7 @@ def test_epochs_of_one_f1_are_told_apart_by_the_loss_of_rules_and_equal_ones_by_
     assert best_epoch([Epoch(0.1, 0.0, 1.0, np.nan, 0.1)] * 3) == 2
 
 
+@pytest.mark.long
 def test_weights_of_the_later_of_equal_epochs_are_kept(made, monkeypatch):
     """As if each were better than the one before; and a tie is nothing to wait for."""
 
@@ -161,6 +163,7 @@ def writer(made):
     return Writer(network, vocabulary.symbols, DECODER.max_length)
 
 
+@pytest.mark.long
 def test_instance_gets_the_same_bits_alone_and_among_49_others(made, writer):
     rows = made[2].examples[:50]
     known = tuple(rule for rule in product(writer.symbols[4:8], repeat=2))
@@ -170,6 +173,7 @@ def test_instance_gets_the_same_bits_alone_and_among_49_others(made, writer):
         assert writer.constrained(rows[place], Listed(known), 5) == among[place][1]
 
 
+@pytest.mark.long
 def test_constrained_rule_is_the_likeliest_of_its_automaton(made, writer):
     """With a beam as wide as all rules, by brute force over them."""
     symbols = writer.symbols[4:9]

@@ -18,6 +18,7 @@ from tiltmeter.operators.relations.rules.printing import printed, rule_symbols
 from tiltmeter.operators.relations.rules.regexes import RuleError, alternatives, check_regex
 
 
+@pytest.mark.long
 @given(surface_rules() | dependency_rules)
 def test_the_print_of_a_rule_is_read_as_the_same_rule(rule):
     """And each of its symbols is one of the language."""

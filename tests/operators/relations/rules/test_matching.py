@@ -63,6 +63,7 @@ def named(rules):
 REPEATED = Instance(Sentence(("a", "a", "a", "b")), Span(0, 1), Span(3, 4))
 
 
+@pytest.mark.long
 @given(st.lists(surface_rules() | dependency_rules, min_size=1, max_size=6), instances(has_tree=False))
 @example([parsed('SUBJ ("a"?)* OBJ'), parsed('SUBJ ("a"?){3} OBJ')], REPEATED)
 @settings(max_examples=150)

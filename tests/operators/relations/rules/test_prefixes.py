@@ -54,6 +54,7 @@ def needs_all(side):
     )
 
 
+@pytest.mark.long
 @given(instances(), surface_rules(least_arguments=2))
 @settings(max_examples=60)
 def test_a_rule_that_matches_can_be_written(instance, rule):

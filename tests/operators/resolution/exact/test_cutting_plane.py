@@ -36,6 +36,7 @@ def _partition(seed, num_nodes=7):
     return (labels[:, np.newaxis] == labels) * (1.0 - np.eye(num_nodes))
 
 
+@pytest.mark.long
 @given(SEEDS, SEEDS)
 def test_partitions_satisfy_what_a_point_violates(point, partition):
     x, pays = _point(point), _point(point + 1) > 0.4
@@ -105,6 +106,7 @@ def test_star_is_half_together(missing):
     assert relaxation.solve(60.0).bound == pytest.approx(2.0)
 
 
+@pytest.mark.long
 def test_both_methods_come_to_one_bound():
     rng = np.random.default_rng(0)
     weights = np.triu(rng.normal(size=(12, 12)), 1)
@@ -134,6 +136,7 @@ def test_a_bound_holds_for_reduced_costs_and_without_time():
         assert relaxation.solve(60.0).bound <= found.bound - found.reduced[first, last] + 1e-9
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("by_simplex", [True, False])
 def test_rows_that_are_slack_for_long_go(by_simplex):
     relaxation = Relaxation(STAR)
@@ -212,6 +215,7 @@ def method(request):
         yield
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("method")
 @settings(max_examples=80, deadline=None)
 @given(SEEDS, RULES, st.integers(1, 7))
@@ -225,6 +229,7 @@ def test_enumeration_of_all_partitions(seed, missing, num_nodes):
     assert problem.objective(found.labels) == found.objective
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("method")
 @settings(max_examples=50, deadline=None)
 @given(SEEDS, RULES, st.integers(0, 12))

@@ -76,6 +76,7 @@ SIX = np.array(partitions(6))
 EVERY = [*itertools.product(range(203), repeat=2)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "pairs",
     [

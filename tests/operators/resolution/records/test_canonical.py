@@ -54,6 +54,7 @@ def chosen(rows, name, ties):
     return [(row[name], row["id"], number[row[name]], len(kept)) for row in order[:1]]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ties", [TIES, None])
 @settings(max_examples=40)
 @given(rows=ROWS, random=st.randoms(use_true_random=False))

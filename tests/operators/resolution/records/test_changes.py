@@ -31,6 +31,7 @@ def nights():
     return [frame(one) for one in later], learnt
 
 
+@pytest.mark.long
 def test_pairs_that_stay_and_pairs_of_changed_records_are_those_of_all_records_to_the_last_bit(nights):
     records, learnt = nights
     pairs = score_pairs(records[0], learnt[0], CONFIG, 0, learnt[1])

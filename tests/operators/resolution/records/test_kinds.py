@@ -54,6 +54,7 @@ def _degrees(prepared, field):
     return dict(sorted((min(map(int, row[:2])) // 2, row[2]) for row in compare(prepared, pairs, [field]).rows()))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_degrees_by_hand(kind):
     pairs = [pair.rsplit("=", 1) for pair in KINDS[kind][1].split()]

@@ -170,6 +170,7 @@ def test_probabilities_are_those_of_fellegi_and_sunter(people, labelled, prior):
         assert probability == pytest.approx(1 / (1 + math.exp(-log_odds)), rel=1e-9)
 
 
+@pytest.mark.long
 def test_the_same_seed_gives_the_same_pairs_and_the_order_of_records_does_not_matter(people, labelled, trained, scored):
     records, gold = people
     shuffled = records.sample(fraction=1.0, shuffle=True, seed=3)
@@ -186,6 +187,7 @@ def test_the_same_seed_gives_the_same_pairs_and_the_order_of_records_does_not_ma
     assert {*training_clusters(gold, some, 7)["cluster"]} == {*gold["cluster"].unique().sort().gather(order)}
 
 
+@pytest.mark.long
 def test_parts_are_the_whole_and_pairs_under_the_threshold_are_left_out(people, trained, scored):
     assert score_pairs(people[0].head(1), trained, CONFIG).shape == (0, 3)
     kept = score_pairs(people[0], trained, dataclasses.replace(CONFIG, threshold=0.5))
@@ -196,6 +198,7 @@ def test_parts_are_the_whole_and_pairs_under_the_threshold_are_left_out(people, 
     assert pl.concat(parts).sort("left", "right").equals(scored)
 
 
+@pytest.mark.long
 def test_labels_may_be_numbers_or_words_and_pairs_in_any_order(people, labelled, trained):
     turned = labelled.select(left="right", right="left", is_match=pl.col("is_match").cast(pl.Int8))
     words = labelled.with_columns(is_match=pl.when("is_match").then(pl.lit("True")).otherwise(pl.lit("false")))

@@ -62,6 +62,7 @@ def _equal(learnt):
     return {row["field"]: row for row in learnt.agreements.filter(degree=1).to_dicts()}
 
 
+@pytest.mark.long
 def test_what_is_learnt_is_near_the_truth(records, learnt):
     num = records.height
     for name, row in _equal(learnt).items():
@@ -73,6 +74,7 @@ def test_what_is_learnt_is_near_the_truth(records, learnt):
     assert learnt.agreements["num_matches"].is_null().all()
 
 
+@pytest.mark.long
 def test_it_is_what_splink_finds_when_run_by_hand(records, learnt):
     settings = SettingsCreator(
         link_type="dedupe_only",
@@ -112,6 +114,7 @@ def test_median_of_sessions_counts_and_each_leaves_out_what_it_is_about(learnt):
         assert row["m"] == pytest.approx(m, abs=1e-4)
 
 
+@pytest.mark.long
 def test_the_order_of_records_does_not_matter_but_the_seed_does(records, learnt):
     shuffled = prepare(records.sample(fraction=1.0, shuffle=True, seed=3), CONFIG)
     again, other = (learn_unlabelled(shuffled, CONFIG, seed) for seed in (SEED, SEED + 1))
@@ -119,6 +122,7 @@ def test_the_order_of_records_does_not_matter_but_the_seed_does(records, learnt)
     assert not learnt.agreements.equals(other.agreements)
 
 
+@pytest.mark.long
 def test_fields_that_depend_on_each_other_are_noticed(records):
     config = dataclasses.replace(CONFIG, fields=CONFIG.fields | {"zip": CONFIG.fields["city"]})
     fits = learn_unlabelled(prepare(records.with_columns(zip="city"), config), config, SEED).fits
@@ -172,6 +176,7 @@ def test_among_labelled_pairs_a_value_of_average_frequency_adds_nothing(records)
 # --- two files, blocks, what can't be linked --------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_two_files_are_linked_and_none_within_itself(records):
     two = records.with_columns(
         pl.when(pl.int_range(pl.len()) < NUM).then(pl.lit("first")).otherwise(pl.lit("second")).alias(FILE)
@@ -220,6 +225,7 @@ def test_records_with_too_little_in_them_are_unlinkable(records, learnt):
 # --- refusals ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -234,6 +240,7 @@ def test_what_can_not_be_learnt_is_refused(records, settings, message):
         learn_unlabelled(prepare(records, config), config, SEED)
 
 
+@pytest.mark.long
 def test_equal_values_that_speak_against_a_match_are_refused(records):
     """Records of one entity never have one colour, others often do."""
     colour = pl.Series([f"{place >= NUM}" for place in range(records.height)])

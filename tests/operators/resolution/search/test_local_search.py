@@ -40,6 +40,7 @@ def test_optimum_of_few_nodes(seed, missing, num_nodes):
     assert [*dict.fromkeys(found.labels.tolist())] == list(range(found.labels.max() + 1)), "by their first nodes"
 
 
+@pytest.mark.long
 @given(SEEDS, RULES)
 @settings(max_examples=20)
 def test_parts_are_found_whatever_the_nodes_are_called(seed, missing):

@@ -255,6 +255,7 @@ def test_the_interval_of_a_lexicon_goes_by_lemmas_and_by_what_each_word_adds_to_
         assert np.arctanh([once.low, once.high]) == pytest.approx([known.low, known.high], rel=1e-4)
 
 
+@pytest.mark.long
 @given(st.lists(st.booleans(), min_size=5, max_size=30), st.integers(0, 2**32 - 1))
 def test_agreement_with_a_lexicon_turns_with_its_sign(sides, seed):
     is_positive = np.array([True, False, *sides])

@@ -58,6 +58,7 @@ def test_the_closed_form_is_that_of_numerical_integration():
     assert mean[0] == pytest.approx((grid * joint).sum() / joint.sum(), abs=1e-8)
 
 
+@pytest.mark.long
 def test_exact_draws_have_the_mean_and_the_evidence_of_the_closed_form(oracle):
     prior, target, (probability, mean) = oracle
     generator = np.random.default_rng(1)
@@ -78,6 +79,7 @@ def test_nuts_has_the_mean_of_the_closed_form(oracle):
     assert all(0.7 < chain.acceptance.mean() < 0.95 for chain in chains)
 
 
+@pytest.mark.long
 def test_nuts_of_a_network_agrees_with_exact_draws():
     rng = np.random.default_rng(3)
     network = Network((rng.normal(size=(6, 5)), rng.normal(size=(5, 1))), (rng.normal(size=5), rng.normal(size=1)))

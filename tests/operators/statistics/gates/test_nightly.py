@@ -84,6 +84,7 @@ def test_swaps_by_kind_of_unit_are_those_of_each_unit():
     assert share == pytest.approx(known, abs=0.045)
 
 
+@pytest.mark.long
 def test_a_year_of_swaps_keeps_the_level_of_the_e_detector_whatever_few_differences_are_drawn():
     """Ten differences of which each is one year in ten: drawn again and again, their e-values add up in most years."""
     sums = RNG.choice((-1.0, 0.0, 0.0, 1.0), (10, 300))

@@ -58,6 +58,7 @@ SETTINGS = [
 SLOW = [pytest.param(*setting, 3000, marks=pytest.mark.slow) for setting in SETTINGS[3:]]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("num_items", "repeats", "size", "correlation", "shift", "num"),
     [*((*setting, 1200) for setting in SETTINGS[:3]), *SLOW],

@@ -97,6 +97,7 @@ def lost_by_trips(row):
 NAMES = list(kinds(rating))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_a_page_says_what_it_said(ratings, name):
     frames, of = kinds(ratings)[name]
