@@ -1,7 +1,6 @@
 """How small a difference between occupations a text can show, by the draws of their pooled PSE."""
 
 import json
-import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -14,7 +13,7 @@ from tiltmeter.jobs.runtime.context import Run
 from tiltmeter.jobs.runtime.work import Work
 from tiltmeter.jobs.survey.tables import SmallestDifferences
 from tiltmeter.operators.statistics import differences
-from tiltmeter.operators.statistics.designs.contrasts import apart
+from tiltmeter.operators.statistics.designs.contrasts import apart, smallest_in_longer
 from tiltmeter.operators.statistics.multiplicity import benjamini_hochberg
 from tiltmeter.storage.store.ledger import Store, TableRef
 
@@ -49,7 +48,7 @@ def _filled(row: SmallestDifferences, value: Any, judged: Any, smallest: Any, nu
     row.num_numbers, row.num_differences = num, value.size
     row.num_apart = int((benjamini_hochberg(judged.p) <= _Q).sum())
     row.smallest, row.widest = float(np.median(smallest)), float(np.abs(value).max())
-    row.smallest_tenfold = row.smallest / math.sqrt(_TENFOLD)
+    row.smallest_tenfold = smallest_in_longer(row.smallest, _TENFOLD)
     return row
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import shutil
 from functools import reduce
 from operator import getitem
@@ -15,6 +16,7 @@ import yaml
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import OmegaConf
 
+from benchmarks import gallery
 from tests.docs.pages import PAGES, ROOT, Command, quoted
 from tiltmeter.jobs import catalogue
 from tiltmeter.jobs.composing import build
@@ -179,6 +181,14 @@ def test_every_command_has_settings_that_exist_and_are_valid(compose):
             if not re.search(r": needs (mlflow|wandb), which is not installed", str(error)):
                 raise AssertionError(f"{command.page}: {command.line}: {error}") from error
     assert len(done) > 30
+
+
+@pytest.mark.long
+def test_every_command_of_the_gallery_has_settings_that_exist_and_are_valid(compose):
+    for line in (line for lines in gallery.COMMANDS.values() for line in lines.splitlines()):
+        if line.startswith("tiltmeter "):
+            asked = read_command(shlex.split(line)[1:])
+            asked.config(build(*compose(asked.words, {})))
 
 
 @pytest.mark.long

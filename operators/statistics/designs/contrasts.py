@@ -10,6 +10,8 @@ in the place of the other side.
     slope over places x_k    c_k = (x_k - mean x) / sum (x_j - mean x)^2        ordinary least squares
 """
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -72,3 +74,16 @@ def apart(draws: NDArray[np.floating]) -> tuple[FloatArray, Difference, FloatArr
     value, judged = contrasts(draws.mean(axis=1), draws, weights)
     spreads, num = np.std(weights @ draws, axis=1, ddof=1), draws.shape[1]
     return value, judged, np.array([smallest_paired(spread, num) for spread in spreads])
+
+
+def smallest_in_longer(smallest: float, times: float) -> float:
+    """The smallest difference that a longer text would show: the spread of a mean over n documents falls with sqrt(n).
+
+    Args:
+        smallest: of the text at hand.
+        times: how many times as many documents like its own the longer one has.
+
+    >>> smallest_in_longer(0.3, 4.0)
+    0.15
+    """
+    return smallest / math.sqrt(times)
