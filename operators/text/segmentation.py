@@ -39,10 +39,11 @@ _WORD = (
 )
 _WORDS = regex.compile(rf"(?=[\p{{L}}\p{{N}}])(?:{_WORD})", regex.VERSION1)
 
-# The same rules where there is nothing but ASCII, by the standard library's faster expressions.
+# The same rules where there is nothing but ASCII, by the standard library's faster expressions. Nothing follows the
+# outer group, so it need not be possessive; before Python 3.11.5 such groups gave back too much.
 _ASCII_WORDS = re.compile(
     r"[A-Za-z0-9]++(?:(?:'(?<=[A-Za-z].)(?=[A-Za-z])|[.,'](?<=[0-9].)(?=[0-9])"
-    r"|\.(?<=(?<![A-Za-z0-9])[A-Za-z]\.)(?=[A-Za-z](?![A-Za-z0-9])))[A-Za-z0-9]++)*+"
+    r"|\.(?<=(?<![A-Za-z0-9])[A-Za-z]\.)(?=[A-Za-z](?![A-Za-z0-9])))[A-Za-z0-9]++)*"
 )
 
 _HAN = r"[\p{Script=Han}&&[\p{L}\p{N}]]"
