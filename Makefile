@@ -24,7 +24,7 @@ survey: .venv/core ## the main job, offline, on a sample of the English Wikipedi
 	$(BIN)/tiltmeter
 
 # Three processes share the cores: threads of each would wait for the others' more than they compute.
-test: .venv/ready ## every function, rule and refusal of a setting, and one run of each job: some minutes
+test: .venv/ready ## all tests that take no seconds, and one run of each job: some minutes
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(TESTS) "once or not (slow or long)"
 
 check: .venv/ready ## all tests but those of make faults, after make lint: what CI runs, half an hour
