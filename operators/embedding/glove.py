@@ -28,19 +28,17 @@ from tiltmeter.operators.compute.philox import Stream, philox, unit_interval
 from tiltmeter.operators.compute.workspace import IN_MEMORY, Workspace
 from tiltmeter.operators.embedding.bootstrap import replica_name
 from tiltmeter.operators.embedding.cooccurrence import UNITS_PER_PAIR
+from tiltmeter.operators.embedding.glove_step import LANES, step
 from tiltmeter.operators.embedding.keyed_words import KeyedWords
 from tiltmeter.operators.embedding.tiles import TiledPairs, Tiling, rounds
 from tiltmeter.operators.embedding.training import State, TrainedReplica
 
-VERSION = "glove/4"
-CUDA_VERSION = "glove_cuda/2"
+VERSION = "glove/5"
+CUDA_VERSION = "glove_cuda/3"
 """Of :mod:`.embedding.glove_cuda`, which can't be imported without torch."""
 
-_LANES = 16
-"""Vectors are padded to whole 512-bit registers, so that the compiled loops have no remainder."""
-
-_FROZEN = np.float32(1e30)
-"""A sum of squared steps so large that AdaGrad leaves the value unchanged to the last bit."""
+_FROZEN = np.float32(0.0)
+"""The root of a value that AdaGrad leaves as it is."""
 
 _PAIRS_AHEAD = 6
 """Vectors are asked for so many pairs before their step; without it, it takes twice as long (docs/scale.md)."""
@@ -58,7 +56,7 @@ Counts = NDArray[np.int64] | NDArray[np.float64]
 Rows = NDArray[np.int32] | slice
 """``[words]`` where their vectors are; a slice for all in their order."""
 
-VALUE, SQUARES = 0, 1
+VALUE, ROOTS = 0, 1
 WORD, CONTEXT = 0, 1
 
 
@@ -278,7 +276,7 @@ def vector_bytes(num_words: int, dimensions: int) -> int:
 
 
 def _width(dimensions: int) -> int:
-    return -(-(dimensions + 2) // _LANES) * _LANES
+    return -(-(dimensions + 2) // LANES) * LANES
 
 
 def initial_vectors(
@@ -289,7 +287,7 @@ def initial_vectors(
     rows: Rows = slice(None),
     keys: NDArray[np.uint64] | None = None,
 ) -> NDArray[np.float32]:
-    """``[side, rows, value or squares, width]``: uniform in +-1/2 / (dimensions + 1), keyed by (seed, replica, word),
+    """``[side, rows, value or root, width]``: uniform in +-1/2 / (dimensions + 1), keyed by (seed, replica, word),
     the word by its key, or where there are no keys by its rank.
 
     Biases are stored as dimensions: a word carries (w, b, 1), a context (c, 1, b'), so that one scalar product gives
@@ -297,7 +295,7 @@ def initial_vectors(
     """
     width = _width(dimensions)
     vectors = aligned_zeros((2, num_words, 2, width))
-    vectors[:, :, SQUARES] = 1.0
+    vectors[:, :, ROOTS] = 1.0
     keys = np.arange(num_words, dtype=np.uint64) if keys is None else keys
     for side in (WORD, CONTEXT):
         values = np.empty((num_words, dimensions + 1), dtype=np.float32)
@@ -306,7 +304,7 @@ def initial_vectors(
         vectors[side, rows, VALUE, :dimensions] = values[:, :dimensions]
         vectors[side, rows, VALUE, bias] = values[:, dimensions]
         vectors[side, :, VALUE, one] = 1.0
-        vectors[side, :, SQUARES, one] = _FROZEN
+        vectors[side, :, ROOTS, one] = _FROZEN
     return vectors
 
 
@@ -315,12 +313,11 @@ def _visits_kernel(width: int) -> _Kernel:
     """Visits one after the other, over vectors of a width that the compiler knows, so that it can lay out the inner
     loops; returns the loss of each."""
 
-    @numba.njit(cache=True, fastmath=True, error_model="numpy", nogil=True)
+    @numba.njit(cache=True, error_model="numpy", nogil=True)
     def train_visits(
         vectors: NDArray[np.float32], steps: _Steps, rate: np.float32, visits: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        words, contexts = vectors[WORD], vectors[CONTEXT]
-        flat_words, flat_contexts = words.reshape(-1), contexts.reshape(-1)
+        words, contexts = vectors[WORD].reshape(-1), vectors[CONTEXT].reshape(-1)
         all_rows, all_columns, log_counts, weights, starts = steps
         num_tiles = starts.size - 1
         losses = np.empty(visits.size)
@@ -337,28 +334,16 @@ def _visits_kernel(width: int) -> _Kernel:
                     word = np.int64(rows[pair + _PAIRS_AHEAD]) * 2 * width
                     context = np.int64(columns[pair + _PAIRS_AHEAD]) * 2 * width
                     for line in range(0, 2 * width, FLOATS_PER_LINE):
-                        prefetch(flat_words, word + line)
-                        prefetch(flat_contexts, context + line)
-                i, j = rows[pair], columns[pair]
+                        prefetch(words, word + line)
+                        prefetch(contexts, context + line)
+                i, j = np.int64(rows[pair]), np.int64(columns[pair])
                 # A word beside itself is its own mirror image, and has been visited.
                 if swapped and i == j:
                     continue
-                w, w_squares = words[i, VALUE], words[i, SQUARES]
-                c, c_squares = contexts[j, VALUE], contexts[j, SQUARES]
+                weight = weights[pair]
                 # Biases are dimensions: the product has them.
-                error = -log_counts[pair]
-                for d in range(width):
-                    error += w[d] * c[d]
-                gradient = weights[pair] * error
-                loss += 0.5 * gradient * error
-                gradient *= rate
-                for d in range(width):
-                    # Both steps are from the old values, and AdaGrad counts a step from the next one on.
-                    w_step, c_step = gradient * c[d], gradient * w[d]
-                    w[d] -= w_step / np.sqrt(w_squares[d])
-                    c[d] -= c_step / np.sqrt(c_squares[d])
-                    w_squares[d] += w_step * w_step
-                    c_squares[d] += c_step * c_step
+                error = step(words, i * 2 * width, contexts, j * 2 * width, log_counts[pair], weight, rate, width)
+                loss += 0.5 * np.float64(weight) * np.float64(error) ** 2
             losses[place] = loss
         return losses
 

@@ -3,7 +3,8 @@
 One launch per round of tiles, one program per tile of the round and replica. Programs of one launch share no vector,
 and each walks alone through the pairs of its tile: nothing races, no sum depends on timing, and a replica gets the
 same bits in any group. Numbers differ from those of the CPU kernel by rounding only: the card adds up a scalar product
-in another order, and has a reciprocal square root of its own, good to two units in the last place.
+in another order, fuses other products, and has a reciprocal square root of its own, good to two units in the last
+place, for steps that are too large for the series of :mod:`.embedding.glove_step`.
 
 A step moves little and computes less, so what counts is the wait for memory: the vectors of a pair are on their way
 while the pair before it is computed, and its indices one step earlier still.
@@ -187,7 +188,7 @@ def check_device(device: str) -> None:
 
 
 def _vector_shape(num_words: int, config: GloveConfig) -> tuple[int, ...]:
-    """Shape of the vectors of a replica: ``[side, words, value or squares, width]``."""
+    """Shape of the vectors of a replica: ``[side, words, value or root, width]``."""
     sides, _, kinds, width = initial_vectors(1, 0, 0, config.dimensions).shape
     return sides, num_words, kinds, width
 
@@ -276,8 +277,8 @@ def _train_tiles(
     context, next_context = tl.full((), 0, tl.int64), tl.full((), 0, tl.int64)
     log_count, next_log_count = tl.full((), 0.0, tl.float32), tl.full((), 0.0, tl.float32)
     weight, next_weight = tl.full((), 0.0, tl.float32), tl.full((), 0.0, tl.float32)
-    w, w_squares = tl.zeros((lanes,), tl.float32), tl.full((lanes,), 1.0, tl.float32)
-    c, c_squares = tl.zeros((lanes,), tl.float32), tl.full((lanes,), 1.0, tl.float32)
+    w, w_roots = tl.zeros((lanes,), tl.float32), tl.full((lanes,), 1.0, tl.float32)
+    c, c_roots = tl.zeros((lanes,), tl.float32), tl.full((lanes,), 1.0, tl.float32)
     # Two turns beyond the last pair let those in the pipeline finish.
     for ahead in range(start, stop + 2):
         known = ahead < stop
@@ -290,9 +291,9 @@ def _train_tiles(
         next_weight = tl.where(swapped & (next_word == next_context), 0.0, next_weight)
         wanted = d < tl.where(next_weight > 0, width, 0)
         next_w = tl.load(words + next_word * (2 * width) + d, mask=wanted, other=0.0)
-        next_w_squares = tl.load(words + next_word * (2 * width) + width + d, mask=wanted, other=1.0)
+        next_w_roots = tl.load(words + next_word * (2 * width) + width + d, mask=wanted, other=1.0)
         next_c = tl.load(contexts + next_context * (2 * width) + d, mask=wanted, other=0.0)
-        next_c_squares = tl.load(contexts + next_context * (2 * width) + width + d, mask=wanted, other=1.0)
+        next_c_roots = tl.load(contexts + next_context * (2 * width) + width + d, mask=wanted, other=1.0)
 
         if weight > 0:
             error = tl.sum(w * c) - log_count
@@ -300,19 +301,22 @@ def _train_tiles(
             loss += (0.5 * gradient * error).to(tl.float64)
             gradient *= rate
             # As on the CPU, both steps are from the old values, and AdaGrad counts a step from the next one on.
-            w_step, c_step = gradient * c, gradient * w
-            w -= w_step * tl.rsqrt(w_squares)
-            c -= c_step * tl.rsqrt(c_squares)
-            w_squares += w_step * w_step
-            c_squares += c_step * c_step
+            w_move, c_move = gradient * c * w_roots, gradient * w * c_roots
+            w -= w_move
+            c -= c_move
+            w_square, c_square = w_move * w_move, c_move * c_move
+            w_series = w_roots * w_square * (-0.5 + w_square * (0.375 - 0.3125 * w_square))
+            c_series = c_roots * c_square * (-0.5 + c_square * (0.375 - 0.3125 * c_square))
+            w_roots = tl.where(w_square > 0.015625, w_roots * tl.rsqrt(1.0 + w_square), w_roots + w_series)
+            c_roots = tl.where(c_square > 0.015625, c_roots * tl.rsqrt(1.0 + c_square), c_roots + c_series)
             tl.store(words + word * (2 * width) + d, w, mask=inside)
-            tl.store(words + word * (2 * width) + width + d, w_squares, mask=inside)
+            tl.store(words + word * (2 * width) + width + d, w_roots, mask=inside)
             tl.store(contexts + context * (2 * width) + d, c, mask=inside)
-            tl.store(contexts + context * (2 * width) + width + d, c_squares, mask=inside)
+            tl.store(contexts + context * (2 * width) + width + d, c_roots, mask=inside)
 
         same_word, same_context = (weight > 0) & (next_word == word), (weight > 0) & (next_context == context)
-        w, w_squares = tl.where(same_word, w, next_w), tl.where(same_word, w_squares, next_w_squares)
-        c, c_squares = tl.where(same_context, c, next_c), tl.where(same_context, c_squares, next_c_squares)
+        w, w_roots = tl.where(same_word, w, next_w), tl.where(same_word, w_roots, next_w_roots)
+        c, c_roots = tl.where(same_context, c, next_c), tl.where(same_context, c_roots, next_c_roots)
         word, context, log_count, weight = next_word, next_context, next_log_count, next_weight
         next_word, next_context = tl.where(swapped, column, row), tl.where(swapped, row, column)
         next_log_count, next_weight = ahead_log_count, ahead_weight

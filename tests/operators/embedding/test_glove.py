@@ -1,5 +1,9 @@
 """GloVe's training, of words by their rank and of words that are known by their spelling."""
 
+import os
+import platform
+import subprocess
+import sys
 from itertools import combinations
 
 import numpy as np
@@ -125,6 +129,50 @@ def test_divergence_is_refused(text, epochs):
     tiling, pairs, counts = counted(text, 256)
     with pytest.raises(ValueError, match=r"embedding\.trainer\.learning_rate below 1000000"):
         trained(tiling, pairs, counts[0], 0, config)
+
+
+# --- one digest on every processor ------------------------------------------------------------------------------------
+
+PROCESSORS = {"native": {}, "avx2": {"NUMBA_CPU_NAME": "x86-64-v3", "NUMBA_CPU_FEATURES": ""}}
+PROCESSORS["neither vectors nor fused products"] = {"NUMBA_CPU_NAME": "generic"}
+DIGEST = """
+import hashlib, re
+import numpy as np
+from tiltmeter.operators.embedding import glove
+
+rng = np.random.default_rng(0)
+words = rng.integers(0, 40, (2, 3000)).astype(np.int32)
+logs = rng.normal(2.0, 1.0, 3000).astype(np.float32)
+steps = glove._Steps(*words, logs, np.minimum(1.0, np.exp(logs) / 10.0).astype(np.float32), np.array([0, 3000]))
+vectors = glove.initial_vectors(40, 0, 1, 50)
+kernel = glove._visits_kernel(vectors.shape[-1])
+largest = 0.0
+for _ in range(3):
+    before = vectors.copy()
+    losses = kernel(vectors, steps, np.float32(0.5), np.array([0, 1]))
+    largest = max(largest, np.abs(1.0 - vectors[:, :, 1, :50] / before[:, :, 1, :50]).max())
+[text] = kernel.inspect_asm().values()
+kinds = sorted({*re.findall("ymm|v?rsqrt|v?rcp[ps1]|fmaf", text)})
+print(hashlib.md5(vectors.tobytes() + losses.tobytes()).hexdigest(), largest > 0.05, *kinds)
+"""
+
+
+@pytest.mark.long
+def test_a_step_has_the_same_bits_whatever_instructions_there_are(tmp_path):
+    """Also of steps so large that their root is taken; no instruction whose bits a maker chooses is among them."""
+    if platform.machine() != "x86_64":
+        pytest.skip("needs the instructions of an x86-64")
+    found = {}
+    for name, settings in PROCESSORS.items():
+        environment = os.environ | settings | {"NUMBA_CACHE_DIR": str(tmp_path / name)}
+        done = subprocess.run(
+            [sys.executable, "-c", DIGEST], env=environment, capture_output=True, text=True, check=True
+        )
+        found[name] = done.stdout.split()
+    assert len({digest for digest, *_ in found.values()}) == 1
+    assert {large for _, large, *_ in found.values()} == {"True"}
+    assert [found[name][2:] for name in PROCESSORS][1:] == [["ymm"], ["fmaf"]]
+    assert not any("rsqrt" in word or "rcp" in word for words in found.values() for word in words)
 
 
 # --- words by their spelling ------------------------------------------------------------------------------------------

@@ -1,0 +1,137 @@
+"""One step of AdaGrad on a pair of GloVe, in vectors of sixteen whose every operation IEEE 754 defines.
+
+A compiler that may reorder sums or take the processor's approximate root gives other bits on another processor. Here
+nothing is left to it: products are fused into two sums in turn, these are added lane by lane as a tree, and no root is
+taken at all. In place of the sum of squared steps G, its r = G^(-1/2) is kept. With p = s r, the update of a step s,
+
+    G' = G + s^2 = G (1 + p^2),    r' = r (1 + u)^(-1/2) = r + r u (-1/2 + 3 u / 8 - 5 u^2 / 16 + ...),    u = p^2;
+
+where u > 1/64, at which what the series leaves out is 2e-8 of r, r' is r / sqrt(1 + u).
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+from llvmlite import ir
+from numba.core import types
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+from tiltmeter.operators.compute.cache_lines import FLOATS_PER_LINE
+
+LANES = 16
+"""Rows have whole vectors of so many; a processor with shorter ones takes them in parts."""
+
+_FLOAT, _INT64 = ir.FloatType(), ir.IntType(64)
+_VECTOR, _MASK = ir.VectorType(_FLOAT, LANES), ir.IntType(LANES)
+_ALIGNMENT = 4 * FLOATS_PER_LINE
+_SERIES_UP_TO = 1 / 64
+
+
+def _all(value: float) -> ir.Constant:
+    return ir.Constant(_VECTOR, [value] * LANES)
+
+
+class _Rows:
+    """Code on the rows of a word and a context, each values and then roots; vectors of sixteen are told by number."""
+
+    def __init__(self, builder: Any, addresses: list[Any], width: int) -> None:
+        self.builder, self.addresses, self.width = builder, addresses, width
+        self._fma, self._sqrt = self._function("fma", 3), self._function("sqrt", 1)
+
+    def _function(self, name: str, num: int) -> ir.Function:
+        """One of LLVM's own, on so many vectors."""
+        module, full = self.builder.module, f"llvm.{name}.v{LANES}f32"
+        return module.globals.get(full) or ir.Function(module, ir.FunctionType(_VECTOR, [_VECTOR] * num), full)
+
+    def _address(self, side: int, start: int) -> Any:
+        at = self.builder.gep(self.addresses[side], [ir.Constant(_INT64, start)])
+        return self.builder.bitcast(at, _VECTOR.as_pointer())
+
+    def load(self, side: int, start: int) -> Any:
+        return self.builder.load(self._address(side, start), align=_ALIGNMENT)
+
+    def store(self, side: int, start: int, vector: Any) -> None:
+        self.builder.store(vector, self._address(side, start), align=_ALIGNMENT)
+
+    def fma(self, one: Any, other: Any, more: Any) -> Any:
+        return self.builder.call(self._fma, [one, other, more])
+
+    def product(self) -> Any:
+        """The scalar product of the values of both rows."""
+        sums = [_all(0.0), _all(0.0)]
+        for number, start in enumerate(range(0, self.width, LANES)):
+            sums[number % 2] = self.fma(self.load(0, start), self.load(1, start), sums[number % 2])
+        total, lanes = self.builder.fadd(*sums), LANES
+        while lanes > 1:
+            lanes //= 2
+            halves = (
+                self.builder.shuffle_vector(total, total, ir.Constant(ir.VectorType(ir.IntType(32), lanes), chosen))
+                for chosen in (list(range(lanes)), list(range(lanes, 2 * lanes)))
+            )
+            total = self.builder.fadd(*halves)
+        return self.builder.extract_element(total, ir.Constant(ir.IntType(32), 0))
+
+    def update(self, gradient: Any) -> None:
+        """Both rows by steps from their old values; AdaGrad counts a step from the next one on."""
+        builder = self.builder
+        scaled = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), gradient, ir.Constant(ir.IntType(32), 0))
+        scaled = builder.shuffle_vector(scaled, scaled, ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES))
+        for start in range(0, self.width, LANES):
+            values = [self.load(side, start) for side in (0, 1)]
+            roots = [self.load(side, start + self.width) for side in (0, 1)]
+            moved = [builder.fmul(builder.fmul(scaled, values[1 - side]), roots[side]) for side in (0, 1)]
+            squares = [builder.fmul(one, one) for one in moved]
+            for side in (0, 1):
+                self.store(side, start, builder.fsub(values[side], moved[side]))
+                self.store(side, start + self.width, self._next_roots(roots[side], squares[side]))
+            large = [builder.fcmp_ordered(">", one, _all(_SERIES_UP_TO)) for one in squares]
+            with builder.if_then(builder.icmp_unsigned("!=", self._bits(builder.or_(*large)), _MASK(0)), likely=False):
+                for side in (0, 1):
+                    exact = builder.call(self._sqrt, [builder.fadd(_all(1.0), squares[side])])
+                    series = self.load(side, start + self.width)
+                    chosen = builder.select(large[side], builder.fdiv(roots[side], exact), series)
+                    self.store(side, start + self.width, chosen)
+
+    def _bits(self, mask: Any) -> Any:
+        return self.builder.bitcast(mask, _MASK)
+
+    def _next_roots(self, roots: Any, squares: Any) -> Any:
+        inner = self.fma(_all(-5 / 16), squares, _all(3 / 8))
+        return self.fma(self.builder.fmul(roots, squares), self.fma(inner, squares, _all(-1 / 2)), roots)
+
+
+def _step(
+    _typing: Any,
+    _words: Any,
+    _word: Any,
+    _contexts: Any,
+    _context: Any,
+    _log: Any,
+    _weight: Any,
+    _rate: Any,
+    width: Any,
+) -> Any:
+    """``step(words, word, contexts, context, log_count, weight, rate, width)`` in compiled code: takes a step of the
+    pair whose rows begin at ``words[word]`` and ``contexts[context]``, and gives the error that it was taken from."""
+
+    def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        arrays = (target.make_array(signature.args[at])(target, builder, arguments[at]) for at in (0, 2))
+        starts = (builder.gep(array.data, [arguments[at]]) for array, at in zip(arrays, (1, 3), strict=True))
+        rows = _Rows(builder, [*starts], width.literal_value)
+        log_count, weight, rate = arguments[4:7]
+        error = builder.fsub(rows.product(), log_count)
+        rows.update(builder.fmul(builder.fmul(weight, error), rate))
+        return error
+
+    flat = types.Array(types.float32, 1, "C")
+    signature = types.float32(flat, types.intp, flat, types.intp, *[types.float32] * 3, width)
+    return (signature, generate) if isinstance(width, types.IntegerLiteral) else None
+
+
+_Flat: TypeAlias = NDArray[np.float32]
+_Place: TypeAlias = np.int64 | int
+_Kind = Callable[[_Flat, _Place, _Flat, _Place, np.float32, np.float32, np.float32, int], np.float32]
+
+step = cast(_Kind, intrinsic(prefer_literal=True)(_step))
