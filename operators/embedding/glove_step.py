@@ -46,8 +46,8 @@ class _Rows:
         return module.globals.get(full) or ir.Function(module, ir.FunctionType(_VECTOR, [_VECTOR] * num), full)
 
     def _address(self, side: int, start: int) -> Any:
-        at = self.builder.gep(self.addresses[side], [ir.Constant(_INT64, start)])
-        return self.builder.bitcast(at, _VECTOR.as_pointer())
+        address = self.builder.gep(self.addresses[side], [ir.Constant(_INT64, start)])
+        return self.builder.bitcast(address, _VECTOR.as_pointer())
 
     def load(self, side: int, start: int) -> Any:
         return self.builder.load(self._address(side, start), align=_ALIGNMENT)
@@ -117,9 +117,11 @@ def _step(
     pair whose rows begin at ``words[word]`` and ``contexts[context]``, and gives the error that it was taken from."""
 
     def generate(target: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        arrays = (target.make_array(signature.args[at])(target, builder, arguments[at]) for at in (0, 2))
-        starts = (builder.gep(array.data, [arguments[at]]) for array, at in zip(arrays, (1, 3), strict=True))
-        rows = _Rows(builder, [*starts], width.literal_value)
+        places = []
+        for array, place in ((0, 1), (2, 3)):
+            values = target.make_array(signature.args[array])(target, builder, arguments[array])
+            places.append(builder.gep(values.data, [arguments[place]]))
+        rows = _Rows(builder, places, width.literal_value)
         log_count, weight, rate = arguments[4:7]
         error = builder.fsub(rows.product(), log_count)
         rows.update(builder.fmul(builder.fmul(weight, error), rate))
