@@ -255,7 +255,7 @@ def print_projection(
     print(f"{amounts['words']:,.0f} words, {amounts['pairs']:,.0f} pairs, {total:,.0f} core-hours in all\n")
     print(f"million updates per second, one core by itself: {here / 1e6:.1f} at {largest.tokens:,} tokens,", end=" ")
     print(f"{there / 1e6:.1f} there; {1e-6 / fitted['train']:.1f} in the runs\n")
-    vectors = vector_bytes(int(amounts["words"]), GloveConfig.dimensions)
+    vectors = vector_bytes(int(amounts["words"]), GloveConfig())
     print(f"a worker: {vectors / 1e9:.1f} GB of vectors, {BYTES_PER_PAIR * amounts['pairs'] / 1e9:.0f} GB of scratch")
 
 

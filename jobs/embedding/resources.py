@@ -95,7 +95,7 @@ def _vectors(text: Text, embedding: EmbeddingConfig) -> dict[str, int]:
     """Of one replica, the result and its table included."""
     num, trainer = round(num_words(num_tokens(text))), embedding.trainer
     if isinstance(trainer, GloveConfig):
-        num_bytes = _COPIES_OF_GLOVE_VECTORS * vector_bytes(num, trainer.dimensions)
+        num_bytes = _COPIES_OF_GLOVE_VECTORS * vector_bytes(num, trainer)
     else:
         num_bytes = _BYTES_PER_NUMBER_IN_GENSIM * num * trainer.dimensions
     if isinstance(trainer, FastTextConfig):

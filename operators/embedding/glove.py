@@ -28,7 +28,7 @@ from tiltmeter.operators.compute.philox import Stream, philox, unit_interval
 from tiltmeter.operators.compute.workspace import IN_MEMORY, Workspace
 from tiltmeter.operators.embedding.bootstrap import replica_name
 from tiltmeter.operators.embedding.cooccurrence import UNITS_PER_PAIR
-from tiltmeter.operators.embedding.glove_step import LANES, step
+from tiltmeter.operators.embedding.glove_step import LANES, place_of_sum, step
 from tiltmeter.operators.embedding.keyed_words import KeyedWords
 from tiltmeter.operators.embedding.tiles import TiledPairs, Tiling, rounds
 from tiltmeter.operators.embedding.training import State, TrainedReplica
@@ -70,6 +70,8 @@ class GloveConfig:
         learning_rate: of AdaGrad.
         x_max, alpha: equation 9, ``f(x) = min(1, (x / x_max)^alpha)``. The paper's x_max = 100 is for billions of
             tokens; 10 is what the authors' program uses for small corpora.
+        adagrad: whether each value has a sum of squared steps of its own, as published, or a row of values one sum of
+            their means, which is another optimiser and takes about half of the time (docs/scale.md).
     """
 
     name: Literal["glove"] = "glove"
@@ -78,6 +80,17 @@ class GloveConfig:
     learning_rate: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 0.05
     x_max: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 10.0
     alpha: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 0.75
+    adagrad: Literal["element", "row"] = "element"
+
+    @property
+    def row_of(self) -> int:
+        """Dimensions of a row that has one sum of squared steps; 0 where each value has its own."""
+        return self.dimensions if self.adagrad == "row" else 0
+
+    @property
+    def width(self) -> int:
+        """Lanes of a row: dimensions, two of biases, two where a row has a sum; whole vectors of the kernel."""
+        return -(-(self.dimensions + (4 if self.row_of else 2)) // LANES) * LANES
 
 
 class GloveTraining:
@@ -122,7 +135,7 @@ class GloveTraining:
                 "of one word; take a larger one, or lower embedding.min_count"
             )
         keys = None if words is None else words.keys
-        self._vectors = initial_vectors(self._rows.size, replica, seed, config.dimensions, self._rows, keys)
+        self._vectors = initial_vectors(self._rows.size, replica, seed, config, self._rows, keys)
         self._losses = np.empty(0)
 
     @property
@@ -133,7 +146,7 @@ class GloveTraining:
     def advance(self) -> None:
         """One more epoch."""
         visits, starts = rounds(self._pairs, self.tiling.num_blocks, self.epochs_done, self.seed)
-        kernel, rate = _visits_kernel(self._vectors.shape[-1]), np.float32(self.config.learning_rate)
+        kernel, rate = _visits_kernel(self.config.width, self.config.row_of), np.float32(self.config.learning_rate)
         train = partial(kernel, self._vectors, self._steps, rate)
         total = 0.0
         with ThreadPoolExecutor(self._num_threads) as threads:
@@ -266,36 +279,37 @@ def _fill_uniform(
                 values[word, start + lane] = (unit_interval(drawn[lane]) - 0.5) * scale
 
 
-def vector_bytes(num_words: int, dimensions: int) -> int:
+def vector_bytes(num_words: int, config: GloveConfig) -> int:
     """Memory that the vectors of a training take.
 
-    >>> vector_bytes(1000, 100)
-    1792000
+    >>> vector_bytes(1000, GloveConfig()), vector_bytes(1000, GloveConfig(adagrad="row"))
+    (1792000, 896000)
     """
-    return 16 * num_words * _width(dimensions)
+    return 4 * int(np.prod(vector_shape(num_words, config)))
 
 
-def _width(dimensions: int) -> int:
-    return -(-(dimensions + 2) // LANES) * LANES
+def vector_shape(num_words: int, config: GloveConfig) -> tuple[int, int, int, int]:
+    """``[side, words, value or root, width]``; a row with one sum has no roots."""
+    return 2, num_words, 1 if config.row_of else 2, config.width
 
 
 def initial_vectors(
     num_words: int,
     replica: int,
     seed: int,
-    dimensions: int,
+    config: GloveConfig,
     rows: Rows = slice(None),
     keys: NDArray[np.uint64] | None = None,
 ) -> NDArray[np.float32]:
-    """``[side, rows, value or root, width]``: uniform in +-1/2 / (dimensions + 1), keyed by (seed, replica, word),
-    the word by its key, or where there are no keys by its rank.
+    """As :func:`vector_shape`: uniform in +-1/2 / (dimensions + 1), keyed by (seed, replica, word), the word by its
+    key, or where there are no keys by its rank.
 
     Biases are stored as dimensions: a word carries (w, b, 1), a context (c, 1, b'), so that one scalar product gives
     w . c + b + b'; the two ones are frozen.
     """
-    width = _width(dimensions)
-    vectors = aligned_zeros((2, num_words, 2, width))
-    vectors[:, :, ROOTS] = 1.0
+    dimensions = config.dimensions
+    vectors = aligned_zeros(vector_shape(num_words, config))
+    vectors[:, :, ROOTS:] = 1.0
     keys = np.arange(num_words, dtype=np.uint64) if keys is None else keys
     for side in (WORD, CONTEXT):
         values = np.empty((num_words, dimensions + 1), dtype=np.float32)
@@ -304,14 +318,18 @@ def initial_vectors(
         vectors[side, rows, VALUE, :dimensions] = values[:, :dimensions]
         vectors[side, rows, VALUE, bias] = values[:, dimensions]
         vectors[side, :, VALUE, one] = 1.0
-        vectors[side, :, ROOTS, one] = _FROZEN
+        if config.row_of:
+            vectors[side, :, VALUE, place_of_sum(side, dimensions)] = 1.0
+        else:
+            vectors[side, :, ROOTS, one] = _FROZEN
     return vectors
 
 
 @cache
-def _visits_kernel(width: int) -> _Kernel:
+def _visits_kernel(width: int, row_of: int) -> _Kernel:
     """Visits one after the other, over vectors of a width that the compiler knows, so that it can lay out the inner
     loops; returns the loss of each."""
+    stride = width if row_of else 2 * width
 
     @numba.njit(cache=True, error_model="numpy", nogil=True)
     def train_visits(
@@ -331,9 +349,9 @@ def _visits_kernel(width: int) -> _Kernel:
             for pair in range(starts[tile], stop):
                 # Vectors lie all over memory: those of a pair to come travel while this one is computed.
                 if pair + _PAIRS_AHEAD < stop:
-                    word = np.int64(rows[pair + _PAIRS_AHEAD]) * 2 * width
-                    context = np.int64(columns[pair + _PAIRS_AHEAD]) * 2 * width
-                    for line in range(0, 2 * width, FLOATS_PER_LINE):
+                    word = np.int64(rows[pair + _PAIRS_AHEAD]) * stride
+                    context = np.int64(columns[pair + _PAIRS_AHEAD]) * stride
+                    for line in range(0, stride, FLOATS_PER_LINE):
                         prefetch(words, word + line)
                         prefetch(contexts, context + line)
                 i, j = np.int64(rows[pair]), np.int64(columns[pair])
@@ -342,7 +360,7 @@ def _visits_kernel(width: int) -> _Kernel:
                     continue
                 weight = weights[pair]
                 # Biases are dimensions: the product has them.
-                error = step(words, i * 2 * width, contexts, j * 2 * width, log_counts[pair], weight, rate, width)
+                error = step(words, i * stride, contexts, j * stride, log_counts[pair], weight, rate, width, row_of)
                 loss += 0.5 * np.float64(weight) * np.float64(error) ** 2
             losses[place] = loss
         return losses

@@ -28,7 +28,9 @@ from tiltmeter.operators.embedding.glove import (
     initial_vectors,
     logs_and_weights,
     trained_replica,
+    vector_bytes,
     vector_rows,
+    vector_shape,
 )
 from tiltmeter.operators.embedding.keyed_words import KeyedWords
 from tiltmeter.operators.embedding.tiles import TiledPairs, Tiling, rounds
@@ -93,10 +95,8 @@ class CudaGlove:
         ]
         self._losses = [np.empty(0) for _ in replicas]
         keys, num_words = None if words is None else words.keys, self._ranked.size
-        starts = (
-            initial_vectors(num_words, replica, seed, config.dimensions, self._ranked, keys) for replica in replicas
-        )
-        shape = (len(replicas), *_vector_shape(num_words, config))
+        starts = (initial_vectors(num_words, replica, seed, config, self._ranked, keys) for replica in replicas)
+        shape = (len(replicas), *vector_shape(num_words, config))
         self._vectors = torch.empty(shape, dtype=torch.float32, device=self._device)
         for vectors, start in zip(self._vectors, starts, strict=True):
             vectors.copy_(torch.from_numpy(start))
@@ -138,7 +138,7 @@ class CudaGlove:
         tensors = (self._vectors, self._rows, self._columns, self._starts, self._log_counts, self._weights)
         lists = (self._uploaded(visits), self._uploaded(np.array(members, np.int32)), losses)
         sizes = (self._starts.numel() - 1, self._rows.numel(), self._ranked.size)
-        rate, options = self.config.learning_rate, _launch_options(self._vectors.shape[-1])
+        rate, options = self.config.learning_rate, _launch_options(self.config)
         with torch.cuda.device(losses.get_device()):
             for start, stop in pairwise(starts.tolist()):
                 grid = ((stop - start) * len(members),)
@@ -187,18 +187,12 @@ def check_device(device: str) -> None:
         )
 
 
-def _vector_shape(num_words: int, config: GloveConfig) -> tuple[int, ...]:
-    """Shape of the vectors of a replica: ``[side, words, value or root, width]``."""
-    sides, _, kinds, width = initial_vectors(1, 0, 0, config.dimensions).shape
-    return sides, num_words, kinds, width
-
-
 def replicas_that_fit(num_pairs: int, num_words: int, config: GloveConfig, free_bytes: int) -> int:
     """How many replicas a card can train together.
 
-    The indices of a pair take 8 bytes once; its logarithm and weight take 8 bytes in each replica; a word takes
-    2 sides x (value and square) x width x 4 bytes in each replica, where width is dimensions + 2 rounded up to a
-    multiple of 16. Half a gigabyte stays free for CUDA itself, the list of tiles and the sums of losses.
+    The indices of a pair take 8 bytes once; its logarithm and weight take 8 bytes in each replica; a word takes its
+    vectors in each (:func:`.glove.vector_bytes`). Half a gigabyte stays free for CUDA itself, the list of tiles and the
+    sums of losses.
 
     >>> replicas_that_fit(num_pairs=50_000_000, num_words=100_000, config=GloveConfig(), free_bytes=16 * 10**9)
     26
@@ -207,7 +201,7 @@ def replicas_that_fit(num_pairs: int, num_words: int, config: GloveConfig, free_
         ValueError: if not even one fits.
     """
     shared = _RESERVED_BYTES + 8 * num_pairs
-    each = 8 * num_pairs + 4 * int(np.prod(_vector_shape(num_words, config)))
+    each = 8 * num_pairs + vector_bytes(num_words, config)
     if free_bytes < shared + each:
         raise ValueError(
             f"one replica of {num_pairs:,} pairs and {num_words:,} words in {config.dimensions} dimensions needs "
@@ -217,10 +211,11 @@ def replicas_that_fit(num_pairs: int, num_words: int, config: GloveConfig, free_
     return (free_bytes - shared) // each
 
 
-def _launch_options(width: int) -> dict[str, int]:
-    lanes = max(_LANES_PER_WARP, triton.next_power_of_2(width))
+def _launch_options(config: GloveConfig) -> dict[str, int]:
+    lanes = max(_LANES_PER_WARP, triton.next_power_of_2(config.width))
+    sizes = {"width": config.width, "lanes": lanes, "row_of": config.row_of}
     # Triton's own pipeline of loads (num_stages) knows nothing of the stores that the next loads must see.
-    return {"width": width, "lanes": lanes, "num_warps": max(1, lanes // _VALUES_PER_WARP), "num_stages": 1}
+    return sizes | {"num_warps": max(1, lanes // _VALUES_PER_WARP), "num_stages": 1}
 
 
 @cache
@@ -247,6 +242,7 @@ def _train_tiles(
     rate: tl.tensor,
     width: tl.constexpr,
     lanes: tl.constexpr,
+    row_of: tl.constexpr,
 ) -> None:
     """One tile of one replica, pair by pair, in a pipeline of three: read indices, read vectors, compute and write.
 
@@ -265,8 +261,9 @@ def _train_tiles(
     swapped = visit >= num_tiles
     tile = tl.where(swapped, visit - num_tiles, visit)
     start, stop = tl.load(tile_starts + tile), tl.load(tile_starts + tile + 1)
-    words = vectors + replica * num_words * (4 * width)
-    contexts = words + num_words.to(tl.int64) * (2 * width)
+    stride: tl.constexpr = width if row_of else 2 * width
+    words = vectors + replica * num_words * (2 * stride)
+    contexts = words + num_words.to(tl.int64) * stride
     log_counts += replica * num_pairs
     weights += replica * num_pairs
     d = tl.arange(0, lanes)
@@ -290,10 +287,11 @@ def _train_tiles(
         # A weight of 0 is that of a pair which the replica lacks, or which its mirror image has done: nothing is read.
         next_weight = tl.where(swapped & (next_word == next_context), 0.0, next_weight)
         wanted = d < tl.where(next_weight > 0, width, 0)
-        next_w = tl.load(words + next_word * (2 * width) + d, mask=wanted, other=0.0)
-        next_w_roots = tl.load(words + next_word * (2 * width) + width + d, mask=wanted, other=1.0)
-        next_c = tl.load(contexts + next_context * (2 * width) + d, mask=wanted, other=0.0)
-        next_c_roots = tl.load(contexts + next_context * (2 * width) + width + d, mask=wanted, other=1.0)
+        next_w = tl.load(words + next_word * stride + d, mask=wanted, other=0.0)
+        next_c = tl.load(contexts + next_context * stride + d, mask=wanted, other=0.0)
+        if row_of == 0:
+            next_w_roots = tl.load(words + next_word * stride + width + d, mask=wanted, other=1.0)
+            next_c_roots = tl.load(contexts + next_context * stride + width + d, mask=wanted, other=1.0)
 
         if weight > 0:
             error = tl.sum(w * c) - log_count
@@ -301,22 +299,37 @@ def _train_tiles(
             loss += (0.5 * gradient * error).to(tl.float64)
             gradient *= rate
             # As on the CPU, both steps are from the old values, and AdaGrad counts a step from the next one on.
-            w_move, c_move = gradient * c * w_roots, gradient * w * c_roots
-            w -= w_move
-            c -= c_move
-            w_square, c_square = w_move * w_move, c_move * c_move
-            w_series = w_roots * w_square * (-0.5 + w_square * (0.375 - 0.3125 * w_square))
-            c_series = c_roots * c_square * (-0.5 + c_square * (0.375 - 0.3125 * c_square))
-            w_roots = tl.where(w_square > 0.015625, w_roots * tl.rsqrt(1.0 + w_square), w_roots + w_series)
-            c_roots = tl.where(c_square > 0.015625, c_roots * tl.rsqrt(1.0 + c_square), c_roots + c_series)
-            tl.store(words + word * (2 * width) + d, w, mask=inside)
-            tl.store(words + word * (2 * width) + width + d, w_roots, mask=inside)
-            tl.store(contexts + context * (2 * width) + d, c, mask=inside)
-            tl.store(contexts + context * (2 * width) + width + d, c_roots, mask=inside)
+            if row_of:
+                by_word = tl.where(d <= row_of, c, 0.0)
+                by_context = tl.where((d < row_of) | (d == row_of + 1), w, 0.0)
+                w_sum = tl.sum(tl.where(d == row_of + 2, w, 0.0))
+                c_sum = tl.sum(tl.where(d == row_of + 3, c, 0.0))
+                share = gradient * gradient / (row_of + 1)
+                w_next, c_next = (
+                    w_sum + share * tl.sum(by_word * by_word),
+                    c_sum + share * tl.sum(by_context * by_context),
+                )
+                w = tl.where(d == row_of + 2, w_next, w - gradient * tl.rsqrt(w_sum) * by_word)
+                c = tl.where(d == row_of + 3, c_next, c - gradient * tl.rsqrt(c_sum) * by_context)
+            else:
+                w_move, c_move = gradient * c * w_roots, gradient * w * c_roots
+                w -= w_move
+                c -= c_move
+                w_square, c_square = w_move * w_move, c_move * c_move
+                w_series = w_roots * w_square * (-0.5 + w_square * (0.375 - 0.3125 * w_square))
+                c_series = c_roots * c_square * (-0.5 + c_square * (0.375 - 0.3125 * c_square))
+                w_roots = tl.where(w_square > 0.015625, w_roots * tl.rsqrt(1.0 + w_square), w_roots + w_series)
+                c_roots = tl.where(c_square > 0.015625, c_roots * tl.rsqrt(1.0 + c_square), c_roots + c_series)
+                tl.store(words + word * stride + width + d, w_roots, mask=inside)
+                tl.store(contexts + context * stride + width + d, c_roots, mask=inside)
+            tl.store(words + word * stride + d, w, mask=inside)
+            tl.store(contexts + context * stride + d, c, mask=inside)
 
         same_word, same_context = (weight > 0) & (next_word == word), (weight > 0) & (next_context == context)
-        w, w_roots = tl.where(same_word, w, next_w), tl.where(same_word, w_roots, next_w_roots)
-        c, c_roots = tl.where(same_context, c, next_c), tl.where(same_context, c_roots, next_c_roots)
+        w, c = tl.where(same_word, w, next_w), tl.where(same_context, c, next_c)
+        if row_of == 0:
+            w_roots = tl.where(same_word, w_roots, next_w_roots)
+            c_roots = tl.where(same_context, c_roots, next_c_roots)
         word, context, log_count, weight = next_word, next_context, next_log_count, next_weight
         next_word, next_context = tl.where(swapped, column, row), tl.where(swapped, row, column)
         next_log_count, next_weight = ahead_log_count, ahead_weight

@@ -58,7 +58,7 @@ def digest(value: Any) -> str:
 
 
 def column_digests(table: pa.Table) -> dict[str, str]:
-    """Digest of each column's type and values; chunks, buffer padding and file encoding do not enter.
+    """Digest of each column's type and values; chunks, buffer padding, file encoding and which NaN do not enter.
 
     Raises:
         UnstableValue: for a column whose type is neither fixed-width, string, binary, nor a list of these.
@@ -149,7 +149,11 @@ def _update(hasher: "hashlib.blake2b", array: pa.Array) -> None:
     if pa.types.is_temporal(kind):
         return _update(hasher, present.view(pa.int32() if kind.bit_width == 32 else pa.int64()))
     if pa.types.is_primitive(kind):
-        return hasher.update(np.ascontiguousarray(present.to_numpy(zero_copy_only=False)).data)
+        values = present.to_numpy(zero_copy_only=False)
+        if pa.types.is_floating(kind):
+            # 0/0 has a sign on one kind of processor and none on another.
+            values = np.where(np.isnan(values), values.dtype.type(np.nan), values)
+        return hasher.update(np.ascontiguousarray(values).data)
     raise UnstableValue(f"a column of type {kind} has no digest; use a fixed-width type, string, binary or list")
 
 

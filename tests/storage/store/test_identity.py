@@ -133,6 +133,17 @@ def test_columns_of_the_same_bytes_differ(columns):
     assert len({column_digests(pa.table({"a": column}))["a"] for column in columns}) == len(columns)
 
 
+@pytest.mark.parametrize("kind", ["float16", "float32", "float64"])
+def test_which_nan_it_is_does_not_enter_a_digest_and_the_sign_of_zero_does(kind):
+    """Division of 0 by 0 gives a NaN with a sign on x86-64, and one without on AArch64."""
+    nan = np.array([np.nan, 1.0], kind)
+    made = [pa.table({"n": values}) for values in (nan, np.copysign(nan, np.array([-1.0, 1.0], kind)))]
+    assert made[0]["n"].chunk(0).buffers()[1].to_pybytes() != made[1]["n"].chunk(0).buffers()[1].to_pybytes()
+    assert len({table_digest(table) for table in made}) == 1
+    zeros = [pa.table({"n": np.array([zero], kind)}) for zero in (0.0, -0.0)]
+    assert len({table_digest(table) for table in zeros}) == 2
+
+
 def test_a_column_without_a_digest_is_refused():
     with pytest.raises(UnstableValue, match="struct"):
         column_digests(pa.table({"a": [{"b": 1}]}))
