@@ -17,6 +17,7 @@ def people():
     return records, gold, records.join(gold, left_on="id", right_on="record", validate="1:1")
 
 
+@pytest.mark.long
 def test_a_seed_makes_the_same_records_and_another_seed_others(people):
     again, other = make_people(NUM, seed=3), make_people(NUM, seed=4)
     assert again[0].equals(people[0])

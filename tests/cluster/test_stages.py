@@ -77,6 +77,7 @@ def test_units_come_in_their_order_and_those_of_several_groups_are_done_once(run
     assert [*map(counts, runner.records)] == [(5, 0, 0), (1, 2, 0)]
 
 
+@pytest.mark.long
 def test_every_unit_of_every_group_and_stage_is_in_the_register_whether_done_before_or_not(runner):
     registry = Registry(runner.store)
     ran(runner, a=units(1))

@@ -43,6 +43,7 @@ def test_the_nine_languages_compose_side_by_side(side_by_side):
     assert set(side_by_side.wordset) == set(_LANGUAGES.values())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(_FORMATS))
 def test_the_files_of_a_corpus_are_recognised(name, side_by_side, data_file):
     config = side_by_side if name in _LANGUAGES else _built("job=bootstrap", f"corpus={name}")
@@ -67,6 +68,7 @@ def test_the_current_dump_of_any_wikipedia_is_downloaded():
     assert corpus.paths[0].startswith("https://dumps.wikimedia.org/ptwiki/latest/ptwiki-latest-pages")
 
 
+@pytest.mark.long
 def test_a_preset_takes_bert_as_the_paper_on_measures_does():
     """Azarpanah and Farhadloo 2021, table 2: base, cased; the sum of the last four hidden layers at [CLS]."""
     embedding = _built("job=association", "embedding=bert_cls").embedding

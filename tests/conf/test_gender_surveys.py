@@ -55,11 +55,13 @@ def test_the_surveys_of_nine_languages_stand_side_by_side_and_english_has_all_li
         assert lists == (others if code == "en" else set())
 
 
+@pytest.mark.long
 def test_languages_can_be_left_out():
     assert list(_compose("wordset/gender=[german]")) == ["en", "de"]
     assert list(_compose("wordset/gender=[]")) == ["en"]
 
 
+@pytest.mark.long
 def test_lists_of_one_s_own_join_those_of_their_language(tmp_path):
     (tmp_path / "wordset").mkdir()
     sides = {"target_x": "[Mathe, Algebra]", "target_y": "[Poesie]", "attribute_a": "[Mann]", "attribute_b": "[Frau]"}
@@ -113,6 +115,7 @@ def test_languages_with_grammatical_gender_have_both_forms_of_most_professions(c
     assert num_gendered or not any(form.feminine or form.masculine for form in forms)
 
 
+@pytest.mark.long
 def test_english_has_one_form_of_each_profession_unless_forms_are_asked_for():
     assert all(forms.words == (name,) for name, forms in _survey("en").professions.items())
     [english] = _compose("wordset/gender=[english,english_forms]").values()
@@ -138,6 +141,7 @@ def test_words_are_in_their_script_with_the_code_points_of_real_text(code):
     assert {unicodedata.name(char).split()[0] for char in letters} == {names[_survey(code).script]}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("code", _LANGUAGES)
 @pytest.mark.parametrize("fold_case", [True, False])
 def test_every_form_survives_normalisation(code, fold_case):

@@ -35,6 +35,7 @@ def _sizes(sentences):
     return Counter((made.group, made.dataset) for made in sentences)
 
 
+@pytest.mark.long
 def test_synthetic_has_the_published_sizes(synthetic):
     full = {"E1": 24, "E2": 24, "E3": 48, "E4": 72, "E5": 72}
     confounded = {"E3": 24, "E4": 24, "E5": 24}
@@ -69,6 +70,7 @@ def test_synthetic_has_one_name_for_each_gender_and_race(synthetic):
     }  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["synthetic", "equity"])
 def test_probabilities_are_those_published(name):
     config = _config(name)

@@ -39,6 +39,7 @@ def _sides(test):
     return [list(named.words) for named in (test.target_x, test.target_y, test.attribute_a, test.attribute_b)]
 
 
+@pytest.mark.long
 def test_english_is_lower_cased_as_the_vocabulary_is():
     written = word_lists(normalised(_english()[0], Tokenizer("en")))
     for name, entries in _english()[1].items():
@@ -167,6 +168,7 @@ def test_tests_of_other_languages_agree_with_their_source(data_file, name):
     assert sets.gender_survey, "both lists of a language are there"
 
 
+@pytest.mark.long
 def test_word_sets_of_papers_have_their_published_sizes():
     sets, _ = _english("[english,english_papers]")
     assert {name: [*map(len, _sides(test))] for name, test in sets.associations.items() if name[:4] != "weat"} == {

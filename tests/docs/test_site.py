@@ -35,6 +35,7 @@ def first_cells(text: str) -> list[str]:
     return re.findall(r"^\| `([^`]+)` \|", text, re.MULTILINE)
 
 
+@pytest.mark.long
 def test_each_setting_stands_once(pages):
     folders = catalogue.settings_folders()
     files = [f"{group}/{option}" for group in folders.groups for option in folders.options(group)]

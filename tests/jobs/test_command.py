@@ -91,6 +91,7 @@ def test_a_job_has_a_page_with_its_settings_what_they_mean_and_its_tables(said, 
     assert [key for key in silent if key != "job.name" and not key.startswith(explained)] == []
 
 
+@pytest.mark.long
 def test_the_page_of_a_job_shows_what_is_chosen(said):
     others = "bert_cls, ceat, encoder, fasttext, file"
     page = " ".join(said("job=bootstrap", "--help").split())
@@ -101,6 +102,7 @@ def test_the_page_of_a_job_shows_what_is_chosen(said):
     assert "embedding.cooccurrence" not in page
 
 
+@pytest.mark.long
 def test_the_page_of_a_job_lists_what_a_group_brings(said, tmp_path):
     rows = lines_of(said("job=survey", "--help"))
     assert {"corpus.enwiki_sample.slice_by=value", "corpus.enwiki_sample.format=auto"} <= rows.keys()
@@ -177,6 +179,7 @@ def test_the_version_is_ours_the_page_of_no_job_is_refused_and_hydra_still_answe
     assert output in said
 
 
+@pytest.mark.long
 def test_help_loads_nothing_that_takes_long():
     code = "import sys; from tiltmeter.jobs.app import main; sys.argv[1:] = ['--help']; main(); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

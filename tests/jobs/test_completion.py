@@ -157,6 +157,7 @@ def test_bash_is_answered_what_stands_behind_the_equals_sign(here):
     ]
 
 
+@pytest.mark.long
 def test_zsh_is_answered_whole_words_and_with_files_where_there_are_none(here):
     assert answered("zsh", ZSH) == [
         "_tiltmeter tiltmeter",

@@ -157,6 +157,7 @@ def test_the_register_has_the_settings_the_units_and_the_tables_of_a_run(run, tm
     assert more.read(Store(str(tmp_path / "store")), "squares")["square"].to_pylist() == [4, 81, 16]
 
 
+@pytest.mark.long
 def test_runs_are_of_one_series_that_ask_the_same_wherever_and_however_they_work(run, tmp_path):
     run("first")
     elsewhere = [{"cluster": ClusterConfig(num_cpus=3)}, {"reading": CommonReading(max_bad_share=0.5)}]

@@ -54,6 +54,7 @@ def objects(store):
 # --- whole or absent ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_table_that_fails_half_way_uploads_nothing(store):
     unit = Unit("count/1", "", {"bad": True})
     intervals = pa.array([pa.MonthDayNano([1, 2, 3])])
@@ -66,6 +67,7 @@ def test_a_table_that_fails_half_way_uploads_nothing(store):
     assert len(objects(store) - before) == 2
 
 
+@pytest.mark.long
 def test_a_large_table_is_uploaded_in_parts_and_read_back(bucket, store, monkeypatch):
     # The file is prepared on a disk, and read from there in pieces that are not those of the upload.
     monkeypatch.setattr(tables, "_MOST_IN_MEMORY", 2**20)

@@ -195,6 +195,7 @@ def test_a_key_in_a_file_is_refused_like_one_of_the_command_line(write_corpus, c
         composed(*BOOTSTRAP, "corpus=mine", place)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("defaults", ["", "defaults: [/slices@_here_, _self_]\n", "defaults: [/corpora@_here_]\n"])
 def test_a_corpus_of_one_s_own_has_the_settings_of_all(write_corpus, composed, defaults):
     head = f"# @package corpus.wiki\n{defaults}"
@@ -205,6 +206,7 @@ def test_a_corpus_of_one_s_own_has_the_settings_of_all(write_corpus, composed, d
     assert corpus.download
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("content", "message"),
     [

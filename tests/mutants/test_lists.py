@@ -10,6 +10,7 @@ from tests.mutants.plant import HERE, ROOT, read_mutants
 LISTS = sorted(HERE.glob("*.toml"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", LISTS, ids=lambda path: path.stem)
 def test_what_a_list_names_is_there_once(path):
     wrong = []

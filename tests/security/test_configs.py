@@ -172,6 +172,7 @@ associations: {trees: {source: "${oc.env:TILTMETER_WEBHOOK_TOKEN}"}}
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("file", "text", "words"),
     [
@@ -234,6 +235,7 @@ DEEP = "[" * 1000 + "]" * 1000
 BOMB = "a0: &a0 [x, x, x, x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 8))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("text", "problem"),
     [

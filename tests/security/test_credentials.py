@@ -114,6 +114,7 @@ SETTINGS = {
 """Of jobs, with a URI for each {}."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", SETTINGS)
 def test_settings_are_recorded_without_credentials(case):
     words = [f"job={case.split()[0]}", f"store='{URIS[0]}'", *SETTINGS[case].replace("{}", f"'{URIS[1]}'").split()]

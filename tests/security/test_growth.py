@@ -128,6 +128,7 @@ BEYOND = {
 MOST_MEGABYTES = {"vectors.gz": 100, "shared.parquet": 600}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", BEYOND)
 def test_what_takes_more_than_it_has_is_refused_before_it_is_made(tmp_path, grown, cost, case):
     name, content, message = BEYOND[case]

@@ -120,6 +120,7 @@ def run_in(folder, script):
     return subprocess.run([sys.executable, "-P", "-c", script], check=False, **options)
 
 
+@pytest.mark.long
 def test_a_job_of_a_night_imports_nothing_from_the_working_directory(tmp_path, trace):
     for name in ("yaml.py", "tiltmeter.py"):
         (tmp_path / name).write_text(f"import os; os.mkdir({str(trace)!r})")

@@ -131,6 +131,7 @@ _JSON = (
 _KEYS = st.sampled_from(["id", "text", "title", "other"])
 
 
+@pytest.mark.long
 @given(st.lists(st.dictionaries(_KEYS, _JSON, max_size=4), max_size=8), st.sampled_from([None, 0, 2]))
 def test_an_array_gives_what_its_items_give_as_lines(records, indent):
     with tempfile.TemporaryDirectory() as folder:
@@ -153,6 +154,7 @@ def test_a_broken_item_of_an_array_costs_itself(tmp_path, broken, separator):
     assert rows == [(1, "no JSON object", f"line {2 if separator[1] == chr(10) else 1}, item 1", "bad")]
 
 
+@pytest.mark.long
 def test_memory_stays_flat(tmp_path):
     text = json.dumps({"text": "word " * 10_000}).encode() + b"\n"
     [part] = parts(source(written(tmp_path / "corpus", bz2.compress(text * 100))))
@@ -234,6 +236,7 @@ def _dump(*pages: str, version: str = "0.10") -> str:
     return f"<mediawiki {schema}>{_SITEINFO}{''.join(pages)}</mediawiki>"
 
 
+@pytest.mark.long
 def test_english_sample_holds_106_articles_and_100_redirects():
     name = "enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2"
     sample, read = source(_GENSIM + name), pages(_GENSIM + name)
@@ -319,6 +322,7 @@ _BROKEN = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("broken", _BROKEN)
 @pytest.mark.parametrize("number", [0, 2, 4])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])

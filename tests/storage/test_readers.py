@@ -109,6 +109,7 @@ def test_what_is_read_of_a_file(tmp_path, case):
         assert json.loads(json.dumps(found)) == file["read"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "content", "message"), [(name, *row) for name, rows in REFUSED.items() for row in rows.items()]
 )

@@ -70,6 +70,7 @@ def test_what_is_written_is_read_again_to_the_last_bit_without_what_has_no_vecto
     assert same(read(path, format), EmbeddingFile(kept, embedding.vectors[whole]))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("format", FORMATS)
 def test_formats_are_recognised_and_many_pieces_make_one_file_on_a_disk_and_elsewhere(format, tmp_path, monkeypatch):
     monkeypatch.setattr(text, "_CHUNK_BYTES", 2**18)
@@ -135,6 +136,7 @@ def test_packed_files(format, ending, tmp_path):
 # --- pickles --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress])
 @pytest.mark.parametrize("protocol", range(6))
 @pytest.mark.parametrize("format", ["auto", *FORMATS])

@@ -128,6 +128,7 @@ def test_candidates_are_those_of_the_original_with_the_share_of_replicas_that_ha
     assert not made
 
 
+@pytest.mark.long
 def test_texts_are_as_the_victim_reads_them(run, by_hand):
     for name in by_hand.linear:
         reader = by_hand.reader(name)
@@ -190,6 +191,7 @@ def _check_attack(row, attack, queries, text, case, changes):
     assert changes[row["row"], row["direction"], row["search"]] == len(changed)
 
 
+@pytest.mark.long
 def test_substitutions_share_the_fall_and_say_what_they_are(run, by_hand):
     kinds = {(row["direction"], row["word"], row["candidate"]): row["kind"] for row in run.rows("candidates")}
     texts = {text["row"]: text for text in by_hand.attacked}
@@ -578,6 +580,7 @@ def test_replicas_of_an_embedding_that_is_trained_are_searched_too(run_job, labe
     assert {"number": 2, "unit": "line", "seed": 3}.items() <= json.loads(replicas).items()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("settings", [["controls.number=39"], ["controls.number=1", "direction.kinds=[swap, names]"]])
 def test_as_many_controls_as_a_family_needs_are_enough(configured, settings):
     assert configured("job=gender_adversary", "data.path=a.csv", *settings).controls.number > 0
@@ -598,6 +601,7 @@ def test_words_that_are_not_there_are_refused(run_here, adversary, tmp_path, set
     assert json.loads((tmp_path / "run/run.json").read_text())["status"] == "failed"
 
 
+@pytest.mark.long
 def test_a_transformer_with_one_class_is_refused(configured, write_bert, tmp_path):
     folder = write_bert(tmp_path / "bert", ["a"], "BertForSequenceClassification", num_labels=1)
     settings = ["victim=transformer", f"victim.transformer.model={folder}"]
@@ -656,6 +660,7 @@ def test_whatever_decides_what_a_victim_says_is_in_its_identity():
     assert len({str(find_victim("mine", victim, 0).settings) for victim in (linear, vader, *others)}) == 7
 
 
+@pytest.mark.long
 def test_an_encoder_learns_by_the_seed(configured, adversary):
     usual = [setting for setting in adversary if not setting.startswith("victim")]
     config = configured(*usual, "victim=small_encoder", "victim.small_encoder.training.max_epochs=1")
@@ -669,6 +674,7 @@ def test_an_encoder_learns_by_the_seed(configured, adversary):
     assert readers[0].classes == ("bad", "good", "odd")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("label", "message"),
     [(" good ", "all texts that a victim learns are of the class 'good'"), ("", "no text has a class")],

@@ -344,6 +344,7 @@ def said(before: Any, after: Any, has_page: bool = False, **detail: Any) -> Iter
             yield from lines(block)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_said_of_two_runs(request, name):
     told = (

@@ -227,6 +227,7 @@ def test_the_way_back_swaps_before_and_after(history, before, after):
     assert sums[0] == pytest.approx(-sums[1])
 
 
+@pytest.mark.long
 @settings(max_examples=25)
 @given(before=WORDS, after=WORDS, most=st.integers(0, 3))
 def test_every_change_is_counted_however_few_are_listed(history, before, after, most):

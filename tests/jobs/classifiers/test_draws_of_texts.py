@@ -99,6 +99,7 @@ def test_nights_on_the_same_texts_are_paired_text_by_text(history):
     assert row["high"] == pytest.approx(-0.03 + 2.1 * 0.0085, abs=0.003)
 
 
+@pytest.mark.long
 def test_keyed_by_text_it_is_the_shared_texts_that_are_paired(history):
     """One text of 400 is another one, and all stand in another order; 20 more are wrong."""
     order = np.random.default_rng(0).permutation(NUM)

@@ -294,6 +294,7 @@ def test_another_run_removes_what_it_finds_of_its_like_and_nothing_else(corpus, 
 SCHEMA = pa.schema([("n", pa.int32()), ("text", pa.string())])
 
 
+@pytest.mark.long
 def test_groups_end_by_rows_and_bytes_and_nulls_keep_their_type(tmp_path):
     rows = pa.table({"n": pa.nulls(12_000, pa.int32()), "text": ["x"] * 12_000}, SCHEMA)
     books = pa.table({"n": [1, 2, 3], "text": ["y" * 2**26, "y", "z"]}, SCHEMA)

@@ -166,6 +166,7 @@ def test_a_planted_slope_is_found_with_its_size():
     assert trends.filter(pl.col("q") < 0.05).height > 190
 
 
+@pytest.mark.long
 def test_of_slices_that_differ_by_chance_one_number_in_twenty_is_below_its_level():
     tables = compared(*made_up(1000, 3))
     for frame, group in ((tables["slice_trends"], []), (tables["slice_differences"], ["first", "second"])):

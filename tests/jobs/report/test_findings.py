@@ -104,6 +104,7 @@ def note(intervals, num_replicas, frames):
         yield from lines(block)
 
 
+@pytest.mark.long
 def test_the_note_says_what_intervals_are_for_and_how_they_are_made(embeddings):
     """Of 10 PSEs and 1 effect size: 0.1 of each are named by chance at a level of 0.9; percentiles of 32 replicas cover
     0.95 x 31 / 33 = 0.892, of 100 at 0.9 0.882. Student's t of 3 degrees of freedom reaches 3.18, and the normal 1.96.

@@ -125,6 +125,7 @@ def test_without_tables_no_text_speaks_of_a_test(text, job):
     assert "-value" not in made
 
 
+@pytest.mark.long
 def test_a_run_with_units_that_failed_says_so(text):
     made = text("job=bootstrap", record=RECORD | {"failed": 2})
     assert "2 units of work failed, and what needs them is lacking." in made

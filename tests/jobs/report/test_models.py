@@ -153,6 +153,7 @@ def bundle():
     return gzip.decompress(LIBRARY.read_bytes()).decode()
 
 
+@pytest.mark.long
 def test_plotly_knows_every_setting_of_every_figure_and_the_bundle_every_kind_of_trace(all_figures, bundle):
     assert sum(len(drawn(shown).data) for shown in all_figures) == sum(len(shown.data) for shown in all_figures)
     used = {trace["type"] for shown in all_figures for trace in shown.data}

@@ -39,6 +39,7 @@ def test_a_machine_that_has_all_is_well_and_nothing_is_left_behind(lasting_worke
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long
 def test_a_store_that_is_there_can_be_written_and_one_that_is_none_is_wrong(looked, store, tmp_path):
     (tmp_path / "store").mkdir()
     (tmp_path / "store/tiltmeter-store.json").write_text('{"format": 2, "made_by": "tiltmeter"}')
@@ -59,6 +60,7 @@ def test_a_store_that_can_not_be_written_is_wrong_and_one_on_a_full_disk_is_note
     assert (finding.is_fatal, finding.remedy[:29]) == (False, "tiltmeter prune job.remove=tr")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("num_cpus", "needed"), [(4, 192), (64, 1152)])
 def test_file_handles_are_compared_with_what_so_many_workers_need(looked, num_cpus, needed):
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)

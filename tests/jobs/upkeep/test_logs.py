@@ -54,6 +54,7 @@ def by_hand(first, second, numbers=None):
 REASONS = {"N": "no answer", "X": "grader_failed", "E": "error"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("place", "num_items", "reasons"),
     [

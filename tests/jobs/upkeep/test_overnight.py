@@ -132,6 +132,7 @@ def test_the_reason_is_what_a_job_says_last_of_itself(tmp_path):
     assert _reason(log, "failed", -9, None).splitlines() == ["ended by signal 9", *["no word"] * 20]
 
 
+@pytest.mark.long
 def test_a_job_that_takes_too_long_is_stopped(night):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/corpus.jsonl"

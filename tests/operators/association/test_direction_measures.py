@@ -84,6 +84,7 @@ def test_two_clusters_have_the_least_inertia_of_all_ways_to_part_the_words(seed)
     assert inertia(np.flatnonzero(two_means(vectors)[0])) == pytest.approx(least)
 
 
+@pytest.mark.long
 def test_clusters_of_words_chosen_along_a_direction_are_there_without_any_bias_and_gone_without_it():
     """Isotropic vectors: nearly 1 before, and what random labels have after, whatever the direction."""
     rng = np.random.default_rng(3)

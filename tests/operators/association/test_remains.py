@@ -23,6 +23,7 @@ def test_extremes_are_the_words_furthest_to_both_ends_and_ties_come_as_they_are(
     assert is_first.tolist() == [True, True, False, False]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("probe", ["linear", "rbf"])
 def test_a_probe_tells_sides_that_are_there_and_none_that_are_not(probe):
     assert accuracy_of_probe(apart(3.0), IS_FIRST, FOLDS, probe) > 0.95

@@ -76,6 +76,7 @@ def test_smallest_gaps_are_those_of_all_pairs_and_have_no_direction(seed, measur
     np.testing.assert_array_equal(found, associations(to_b, to_a, "smallest_gap", measure))
 
 
+@pytest.mark.long
 @given(st.integers(0, 2**32 - 1), st.integers(1, 7))
 def test_effect_sizes_agree_with_plain_loops(seed, num_x):
     (to_a, to_b), scores = _random(seed), _scores(seed)

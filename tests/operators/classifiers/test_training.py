@@ -177,6 +177,7 @@ def test_batches_of_a_size_hold_each_text_once_in_an_epoch():
         assert sorted(np.concatenate(epoch).tolist()) == list(range(160))
 
 
+@pytest.mark.long
 def test_an_adversary_hides_what_it_looks_for_and_a_second_task_does_not():
     gender = {"gender": Head(("female", "male"), weight=1.0)}
     told, _ = trained(LABEL | gender)

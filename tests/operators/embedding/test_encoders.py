@@ -75,6 +75,7 @@ def encoded(encoder, words, **settings):
     return encode_words(*encoder, words, EncoderConfig(**settings))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("pooling", "pool_special", "tokens"),
     [
@@ -92,6 +93,7 @@ def test_layers_are_summed_and_tokens_pooled_with_and_without_special_ones(
     np.testing.assert_allclose(found[1], expected[tokens].mean(axis=0), atol=1e-5)
 
 
+@pytest.mark.long
 @given(st.data())
 @settings(max_examples=12)
 def test_other_words_do_not_change_a_bit(bert, data) -> None:

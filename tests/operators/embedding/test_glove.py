@@ -79,6 +79,7 @@ def reference(tiling, pairs, counts, replica, config):
     return vectors[:, tiling.places, 0, :size].sum(axis=0), losses
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("tile_words", [3, 5, 2048])
 @pytest.mark.parametrize("replica", [0, 1])
 @pytest.mark.parametrize(("adagrad", "dimensions"), [("element", 3), ("row", 3), ("row", 13), ("row", 14), ("row", 29)])
@@ -98,6 +99,7 @@ def test_vectors_and_losses_are_those_of_the_paper_step_by_step(replica, tile_wo
     assert np.isnan(found.vectors[11]).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("tile_words", "adagrad"), [(100, "element"), (700, "row"), (2048, "element")])
 def test_bits_are_the_same_by_any_number_of_threads_in_pieces_and_slices_and_from_a_saved_state(
     text, tile_words, adagrad, monkeypatch

@@ -50,6 +50,7 @@ def reference_multiplicities(seed, document, line, resampling):
         yield count
 
 
+@pytest.mark.long
 @given(st.integers(0, 2**63), st.integers(0, 2**64 - 1), st.integers(0, 2**31 - 1), RESAMPLINGS)
 def test_draws_equal_a_scalar_reference_and_one_replica_alone_is_its_column(seed, document, line, resampling):
     places = np.array([7, document], np.uint64), np.array([3, line], np.int32)

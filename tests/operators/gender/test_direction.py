@@ -134,6 +134,7 @@ def test_nothing_remains_of_a_single_pair():
     assert np.isnan(without_each_pair(female[:, :1], male[:, :1], words).direct_bias).all()
 
 
+@pytest.mark.long
 @given(st.integers(0, 2**32 - 1))
 def test_rotations_and_lengths_do_not_matter(seed):
     (female, male), words = _pairs(seed), _words(seed)

@@ -155,6 +155,7 @@ def of_nltk(corpus):
         return bleu_score.corpus_bleu(*map(list, zip(*corpus, strict=True)))
 
 
+@pytest.mark.long
 @given(pairs)
 def test_bleu_is_that_of_nltk(corpus):
     assert corpus_bleu(*zip(*corpus, strict=True)) == pytest.approx(of_nltk(corpus), rel=1e-12, abs=1e-12)

@@ -78,6 +78,7 @@ def test_the_best_partition_that_obeys_is_found_and_proven(solver, graph):
     assert solution.objective <= most + 1e-9
 
 
+@pytest.mark.long
 @given(constrained_graphs())
 def test_components_can_be_solved_by_themselves(graph):
     num_nodes, pairs, constraints, missing = graph

@@ -132,6 +132,7 @@ def standings_of(found):
     return [(*row, tipping_of(found, at)) for at, row in enumerate(rows)]
 
 
+@pytest.mark.long
 @given(partitions())
 def test_any_node_stands_to_any_part_and_misses_some_as_loops_find(case):
     problem, labels, weights = case

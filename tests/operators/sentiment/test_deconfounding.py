@@ -71,6 +71,7 @@ def test_impacts_are_those_of_loops_over_texts_and_resamples(texts, policy, seed
     np.testing.assert_array_equal(largest_impact([drawn, turned])[has_both], both[has_both])
 
 
+@pytest.mark.long
 @given(st.lists(st.integers(-3, 3), min_size=1, max_size=6), st.integers(1, 7), st.integers(1, 3))
 def test_without_confounding_or_where_the_protected_value_does_not_matter_the_impact_is_exactly_zero(
     thirds, men, women

@@ -76,6 +76,7 @@ NONE = np.nan
 LABELS = st.lists(st.lists(st.sampled_from([-1.0, 0.0, 1.0, NONE]), min_size=3, max_size=3), min_size=1, max_size=12)
 
 
+@pytest.mark.long
 def test_ties_are_drawn_evenly_by_seed_and_text():
     texts = [f"text {number}" for number in range(3000)]
     labels = np.tile([-1.0, 0.0, 1.0], (3000, 1))

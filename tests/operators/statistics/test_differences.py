@@ -125,6 +125,7 @@ def test_fewer_than_two_draws_judge_nothing(judge):
     assert np.isnan([nothing.p, nothing.low, nothing.high]).all()
 
 
+@pytest.mark.long
 @BOTH
 @given(before=NUMBERS, after=NUMBERS, shift=st.floats(-5, 5), items=st.sampled_from([1, 3, 5, 40, math.inf]))
 def test_zero_lies_outside_where_the_p_value_is_below_the_level(judge, before, after, shift, items):

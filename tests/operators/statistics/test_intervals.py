@@ -176,6 +176,7 @@ def test_what_lies_on_a_border_leaves_the_linear_interval_cut_there():
     assert np.isnan(bootstrap_interval(np.nan, values, scale=LOGIT)[:2]).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", sorted(HOLDS_ITS_ESTIMATE))
 @given(
     st.sampled_from([LINEAR, LOG, LOGIT, FISHER, fisher(2.0)]),

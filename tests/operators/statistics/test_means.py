@@ -264,6 +264,7 @@ def test_shares_lie_between_borders_and_other_scores_anywhere(factor, scale):
     assert found.mcnemar_p == (found.difference.p if factor == 1.0 else None)
 
 
+@pytest.mark.long
 @settings(max_examples=50)
 @given(st.lists(st.integers(-30, 30), min_size=1, max_size=9), st.sampled_from([1, 7]))
 def test_signs_of_sums_are_enumerated(sums, parts):

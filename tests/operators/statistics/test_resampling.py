@@ -30,6 +30,7 @@ def test_every_replicate_has_as_many_texts_of_each_stratum(keyed):
         assert (counts[:, strata == stratum].sum(axis=1) == size).all()
 
 
+@pytest.mark.long
 @KEYED
 def test_counts_are_multinomial(keyed):
     # Each of n = 10 texts is drawn 10 x 1/10 times, with variance n p (1 - p) = 0.9 and covariance -n p^2 = -0.1.

@@ -77,6 +77,7 @@ def test_words_with_two_counterparts_are_read_as_they_are_tagged(sentences):
         assert all(sum(fold) / len(fold) >= 0.9 for fold in folds)
 
 
+@pytest.mark.long
 def test_texts_swapped_twice_come_back(sentences):
     with open("conf/explanation_words/english.yaml") as file:
         nouns = {word: other for pair in yaml.safe_load(file)["swaps"]["nouns"] for word, other in (pair, pair[::-1])}

@@ -141,6 +141,7 @@ def of_tree(code):
             yield from of_tree(node.title)
 
 
+@pytest.mark.long
 @example("[[a|http://a.org/b]][[File:a|[[b]]]][http://a.org]")
 @given(LINKS.filter(lambda source: "{{" not in source))
 def test_links_read_from_tokens_are_those_of_the_tree(source):

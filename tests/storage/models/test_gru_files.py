@@ -24,6 +24,7 @@ VALUES = st.recursive(
 TENSORS = arrays(np.float32, array_shapes(max_dims=2), elements=st.floats(-9, 9, width=32)) | arrays(np.int64, ())
 
 
+@pytest.mark.long
 @given(st.dictionaries(st.text(), VALUES, max_size=4), st.dictionaries(NAMES, TENSORS, min_size=1, max_size=4))
 def test_what_is_written_is_read_again_to_the_last_bit(description, weights):
     """And the same network gives the same bytes, whatever the order of its weights and how they lie in memory."""

@@ -72,6 +72,7 @@ def at_work(store):
     process.wait()
 
 
+@pytest.mark.long
 def test_a_run_that_can_not_be_seen_keeps_its_files_and_its_units(store, at_work):
     before = sorted(path for path in Path(store.path).rglob("*"))
     assert store.clean_up() == 0
@@ -87,6 +88,7 @@ def test_a_run_that_can_not_be_seen_keeps_its_files_and_its_units(store, at_work
         pass
 
 
+@pytest.mark.long
 def test_one_that_was_killed_holds_nothing_up(store, at_work):
     with pytest.raises(StorageError):
         Registry(store).pruning().__enter__()

@@ -103,6 +103,7 @@ def test_what_a_killed_process_has_half_written_is_swept_wherever_it_lies(store)
     assert files(store) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["disk", "bucket"])
 def test_probes_of_killed_processes_are_swept_and_others_stay(kind, store, request):
     if kind == "bucket":

@@ -106,6 +106,7 @@ def test_noise_that_no_double_holds_beside_the_vectors_is_refused_before_anythin
     assert not (folder / f"fine{epsilon}" / "accounts").exists()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("place", "mode", "content", "message"),
     [

@@ -110,11 +110,13 @@ def _shown(frames):
 USUAL = {"survey": cache(lambda: _shown(survey())), "english": cache(lambda: _shown(only("en")))}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", CHANGED)
 def test_several_languages_say_what_they_said(case):
     check_model(Path(__file__), case, _shown(CHANGED[case]), USUAL["survey"]())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", ALONE)
 def test_one_language_says_what_it_said(case):
     check_model(Path(__file__), case, _shown(ALONE[case]), USUAL["english"]())

@@ -407,6 +407,7 @@ def test_the_law_of_total_expectation_holds(usual, sharpened):
     assert {row["identity_z"] for *_, rows in rows_of(sharpened) for row in rows} == {None}
 
 
+@pytest.mark.long
 def test_a_lexicon_is_held_against_the_words_of_every_classifier(made):
     polarity = dict.fromkeys(POSITIVE, True) | dict.fromkeys(NEGATIVE, False)
     for prior, sampler, rows in rows_of(made):
@@ -429,6 +430,7 @@ def test_a_lexicon_is_held_against_the_words_of_every_classifier(made):
                 assert made.drawn("lexicon", **key) == pytest.approx(draws, abs=1e-3)
 
 
+@pytest.mark.long
 def test_groups_are_held_against_each_other_by_units_of_words(made):
     counts = dict(made.vocabulary.rows())
     for prior, sampler, rows in rows_of(made):
@@ -694,6 +696,7 @@ def found(configured, tmp_path):
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("labels", "entries", "more", "message"),
     [

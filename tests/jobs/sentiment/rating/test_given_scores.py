@@ -249,6 +249,7 @@ REFUSED_LOGS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("logs", "setting", "message"), REFUSED_LOGS, ids=range(len(REFUSED_LOGS)))
 def test_logs_without_what_is_asked_for_or_of_other_items_are_refused_before_any_work(
     configured, write, logs, setting, message

@@ -117,6 +117,7 @@ def test_the_real_apertium_makes_round_trips(run_here, spanish, tmp_path):
     assert {row["variant"] for row in outcome.rows("ratings")} == {"original", "es", "needed"}
 
 
+@pytest.mark.long
 def test_an_engine_that_dies_fails_its_unit_and_no_other(spanish, tmp_path):
     store = Store(str(tmp_path))
     texts = {

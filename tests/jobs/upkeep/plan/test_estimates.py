@@ -314,6 +314,7 @@ def rates(configured, num_bytes, *words):
     return first_rates(configured("job=bootstrap", *corpus, *words), wikipedia(num_bytes))
 
 
+@pytest.mark.long
 def test_training_grows_with_replicas_epochs_and_dimensions(configured):
     usual = rates(configured, 1e9)
     more = rates(
@@ -342,6 +343,7 @@ def test_a_hundred_million_tokens_take_what_docs_scale_says(configured):
     }
 
 
+@pytest.mark.long
 def test_there_are_no_rates_of_other_trainers_and_other_jobs(configured):
     assert rates(configured, 1e9, "embedding=word2vec") == {}
     assert first_rates(configured("job=entity_resolution", "pairs=pairs.csv"), []) == {}

@@ -275,6 +275,7 @@ def test_each_job_is_planned_as_the_store_is_now(plan_night, night, nights, line
     assert "five: about 1 second; 1 of 7 units is missing, besides those that could not be counted." in printed
 
 
+@pytest.mark.long
 def test_a_job_that_max_hours_would_stop_is_named(plan_night, night, nights, line, capsys):
     long = ["job=bootstrap", *line(3), "embedding.trainer.epochs=100000000"]
     jobs = night(long=long, short=["job=bootstrap", *line(3)])
@@ -375,6 +376,7 @@ def served(tmp_path):
         server.shutdown()
 
 
+@pytest.mark.long
 def test_a_corpus_that_would_be_fetched_first_is_refused_until_the_store_has_it(configured, served, tmp_path):
     folder, address = served
     (folder / "pages.jsonl").write_text('{"id": "1", "text": "a line"}\n')

@@ -313,6 +313,7 @@ def queries_of(victim, sizes):
     return Queries(victim, int(victim(np.zeros((1, len(sizes)), dtype=np.int64))[0].argmax()))
 
 
+@pytest.mark.long
 @given(*CASES)
 @settings(max_examples=80)
 def test_it_finds_what_reading_every_text_finds(sizes, num_scores, seed, spread):
@@ -346,6 +347,7 @@ def robust_text(num_words, gain):
     return model.victim([[[0], [1], [1]]] * num_words, [])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("gain", "status"), [(1.1, "flipped_minimal"), (0.5, "robust_proven")])
 def test_the_ladder_proves_what_no_one_could_read(gain, status):
     """40 words of 2 candidates: 3^40 texts, and more with 2 changes than the budget."""

@@ -177,6 +177,7 @@ def test_predicted_classes_are_explained_unless_others_are_asked_for(small):
     assert [found.target for found in given] == [2, int(probabilities[1].argmax()), 0, 1, 2, 1]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", [*EXACT, "random"])
 def test_a_text_has_the_same_attributions_alone_and_among_others(small, method):
     config = AttributionConfig(method=method, num_samples=20)
@@ -186,6 +187,7 @@ def test_a_text_has_the_same_attributions_alone_and_among_others(small, method):
         assert found.words == alone.words
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("method", ["integrated_gradients", "occlusion", "kernel_shap"])
 @pytest.mark.parametrize("error", [MemoryError, RuntimeError, torch.OutOfMemoryError])
 def test_batches_halve_when_memory_runs_out(method, error):

@@ -165,6 +165,7 @@ def test_of_texts_apart_both_kinds_spread_and_the_fewer_say_how_sure_it_is():
     assert estimate.resamples.std() == pytest.approx((falls.var() / 6 + others.var() / 40) ** 0.5, rel=0.05)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("is_paired", [True, False])
 def test_texts_of_one_group_count_once(is_paired):
     """Each of six people wrote five texts, of which all or none is fallen for."""

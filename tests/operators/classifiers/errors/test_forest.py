@@ -53,6 +53,7 @@ def forest(wrong):
     return train_forest(*(part[:300] for part in wrong), SMALL, seed=3)
 
 
+@pytest.mark.long
 def test_a_forest_tells_errors_of_texts_that_it_has_not_seen_and_needs_errors_and_others(wrong, forest):
     features, errors, groups = wrong
     assert auroc(forest.scores(features[300:]), errors[300:]) > 0.7
@@ -82,6 +83,7 @@ def test_features_that_stand_in_for_each_other_are_shuffled_together(wrong, fore
     assert fall == before - after
 
 
+@pytest.mark.long
 def test_scores_of_a_fold_come_from_the_others(wrong):
     features, errors, groups = wrong
     parts = [forest_without(features, errors, groups, SMALL, seed=3, fold=fold) for fold in range(3)]
@@ -264,6 +266,7 @@ def test_precision_is_the_mean_over_all_orders_of_equal_scores(scored, size):
         assert precision == pytest.approx(expected)
 
 
+@pytest.mark.long
 @given(SCORED)
 def test_auroc_and_risk_are_those_of_pairs_and_orders(scored):
     scores, errors = np.array([score for score, _ in scored]), np.array([error for _, error in scored])

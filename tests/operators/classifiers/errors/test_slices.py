@@ -269,6 +269,7 @@ def test_signed_losses_have_the_step_down_p_values_of_the_definition():
     assert found[order] == pytest.approx(np.maximum.accumulate(raw))
 
 
+@pytest.mark.long
 def test_a_slice_of_three_columns_is_found_among_squared_errors_and_none_where_groups_exchange_theirs():
     """Predicates of a group's own, and losses that go with the group: rows that are dealt out would find slices."""
     rng = np.random.default_rng(4)

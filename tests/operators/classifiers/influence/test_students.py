@@ -166,6 +166,7 @@ def trained(seed=0, epochs=2, held_out=()):
     return train_student(teacher, vocabulary, vectors, lambda _: lessons, config, seed, held_out), teacher, config
 
 
+@pytest.mark.long
 def test_a_student_knows_how_wrong_it_is():
     (student, losses), teacher, config = trained(epochs=10)
     assert losses[-1] < 0.3 * losses[0]

@@ -58,6 +58,7 @@ def test_each_word_has_its_part_of_ep():
     assert result.parts.tolist() == pytest.approx([0.0, 0.1, 0.0, 0.0, -0.25])
 
 
+@pytest.mark.long
 @settings(max_examples=150)
 @given(
     st.lists(st.tuples(VALUES, st.integers(UNBINNED, 4)), min_size=1, max_size=8),

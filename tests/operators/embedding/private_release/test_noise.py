@@ -163,6 +163,7 @@ def test_delta_falls_and_is_between_nothing_and_the_bound(rho, num_dimensions, f
     assert 0 <= delta_of(high, rho, num_dimensions) <= delta_of(low, rho, num_dimensions) + 1e-9 <= 1 + 1e-9
 
 
+@pytest.mark.long
 @given(RHO, DIMENSIONS, st.floats(1e-9, 0.5))
 def test_epsilon_inverts_delta(rho, num_dimensions, delta):
     epsilon = epsilon_of(delta, rho, num_dimensions)
@@ -171,6 +172,7 @@ def test_epsilon_inverts_delta(rho, num_dimensions, delta):
         assert delta_of(epsilon, rho, num_dimensions) == pytest.approx(delta, rel=1e-4)
 
 
+@pytest.mark.long
 @given(RHO, DIMENSIONS, st.floats(0.01, 0.99))
 @example(1.0, 367, 0.98828125)
 @example(165.0, 2, 0.96875)

@@ -87,6 +87,7 @@ def test_normal_noise_is_found_for_any_epsilon(exact, delta):
     assert exact_epsilon(made, 2.0, delta) == pytest.approx(exact, rel=1e-3)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", DESIGNS)
 def test_matched_mechanism_has_the_exact_privacy_that_is_asked_for(name):
     made = matched(DESIGNS[name], 54, 1.5, 12.0, ANCHOR)

@@ -33,6 +33,7 @@ def trained(made, config=QUICK, seed=0, decoder=DECODER, **settings):
     return network, train(network, data, development, config, seed)
 
 
+@pytest.mark.long
 def test_same_seed_gives_the_same_bits_and_another_seed_others(made):
     (one, first), (two, second), (three, _) = trained(made), trained(made), trained(made, seed=1)
     assert first == second
@@ -79,6 +80,7 @@ def test_weights_of_the_later_of_equal_epochs_are_kept(made, monkeypatch):
     assert kept(0.5, 0.5, 0.5, 0.5, patience=2)[0] == 3
 
 
+@pytest.mark.long
 def test_training_ends_after_epochs_without_a_better_score_but_not_while_no_relation_has_been_told_right(made):
     history = trained(made, replace(TRAINING, rate=1e-9, patience=2, max_epochs=5), classifies=False)[1]
     assert len(history) == 3

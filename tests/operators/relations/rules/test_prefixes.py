@@ -24,6 +24,7 @@ SYMBOLS = [
 MARRIED = Instance(Sentence(("Ada", ",", "wife", "of", "King", "and")), Span(0, 1), Span(4, 5))
 
 
+@pytest.mark.long
 @given(instances(), st.data(), st.sampled_from([3, 5, 8, 20]), st.sampled_from([0, 1, 2]))
 @settings(max_examples=60)
 def test_whatever_is_written_becomes_a_rule_that_matches(instance, data, most_symbols, most_depth):

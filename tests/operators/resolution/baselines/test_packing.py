@@ -27,6 +27,7 @@ def test_an_engine_that_is_not_there_is_refused_with_those_that_are():
         set_packing(problem, plenty, Packing(engine="abacus"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("pack", PACKINGS)
 @given(SEEDS, RULES, st.integers(0, 7))
 @settings(max_examples=40)
@@ -38,6 +39,7 @@ def test_optimum_of_all_partitions(pack, seed, missing, num_nodes):
     assert solution.objective == problem.objective(solution.labels)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("engine", engines())
 @pytest.mark.parametrize("pack", PACKINGS)
 @pytest.mark.parametrize("seed", range(4))
@@ -48,6 +50,7 @@ def test_every_engine_finds_an_optimum(engine, pack, seed):
     assert found.objective == problem.objective(found.labels) == pytest.approx(optimum(problem), abs=1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("engine", engines())
 @pytest.mark.parametrize("pack", PACKINGS)
 def test_an_engine_without_time_claims_nothing(engine, pack):

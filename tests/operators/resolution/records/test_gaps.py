@@ -56,6 +56,7 @@ def test_without_a_positive_pair_there_are_no_gaps():
     assert (gaps.rows(), large.to_list()) == ([], [])
 
 
+@pytest.mark.long
 def test_gaps_are_scored_as_if_a_rule_had_proposed_them_and_known_ones_are_not_scored():
     records, gold = seen_often(30, 3)
     records = frame(records).with_columns(one=pl.lit("1"))

@@ -148,6 +148,7 @@ def _degrees(one, other):
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("prior", [None, 0.5])
 def test_probabilities_are_those_of_fellegi_and_sunter(people, labelled, prior):
     config = dataclasses.replace(CONFIG, prior=prior)

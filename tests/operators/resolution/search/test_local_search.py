@@ -51,6 +51,7 @@ def test_parts_are_found_whatever_the_nodes_are_called(seed, missing):
     assert local_search_result(problem, plenty).status == "proven"
 
 
+@pytest.mark.long
 def test_best_known_value_of_a_hard_instance():
     # Uniform weights in -100..100 on 100 nodes; 26212 is the best of many long searches with other methods.
     rng = np.random.default_rng(1)
@@ -140,6 +141,7 @@ def test_bound_of_triangles_by_hand():
     assert optimum(problem) == 3.0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("missing", "gap"), [("forbid", 1e-3), ("zero", 1e-6)])
 def test_largest_component_of_patents_has_a_small_gap(data_file, missing, gap):
     pieces = components(scored_problem(data_file("er/patent_sample/pairs.parquet"), missing))

@@ -112,6 +112,7 @@ def test_made_up_words_speak_for_a_label_as_they_were_made_to():
         assert np.log(positive / negative) == pytest.approx(np.log(odds), abs=0.1)
 
 
+@pytest.mark.long
 def test_noise_is_not_learnt_by_heart():
     """The part that tells when to stop has other texts than the rest, and the weights are those before it got worse."""
     rng = np.random.default_rng(1)
@@ -152,6 +153,7 @@ def test_mean_distances_are_those_of_each_pair():
     assert half.mean == pytest.approx(((1 - cosines) / 2).mean(axis=0), abs=1e-12)
 
 
+@pytest.mark.long
 def test_errors_of_distances_are_how_far_means_are_from_each_other():
     """Of chains that depend on what they were before, too."""
     chains = lfilter([1.0], [1.0, -0.5], np.random.default_rng(0).normal(size=(300, 2000, 3)), axis=1)

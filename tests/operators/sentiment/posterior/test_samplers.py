@@ -154,6 +154,7 @@ def test_chains_in_different_places_and_a_quantity_that_never_changes_wherever_i
         assert "never changes" in fault
 
 
+@pytest.mark.long
 def test_agreement_with_exact_draws_is_calibrated():
     values = []
     for seed in range(200):

@@ -67,6 +67,7 @@ def swaps(rule, level, nights, sums, sizes, size=0.1, seed=1):
     return share_of_years(rule, level, nights, sums, sizes, judge, np.random.default_rng(seed))
 
 
+@pytest.mark.long
 def test_years_of_swaps_are_those_that_are_counted():
     """Of three units that differ, all fall on one night in eight: p is 1/8 then, and more on others."""
     share, num = swaps("single", 0.125, 2, np.array([[1.0, -1.0, 1.0]]), np.ones(3, int))

@@ -47,6 +47,7 @@ def _two_sided(x, y):
     return sum(gap(part) >= gap(tuple(scores[: len(x)])) for part in parts) / len(parts)
 
 
+@pytest.mark.long
 @given(seeds, st.integers(1, 7), st.integers(1, 7), st.floats(0.001, 0.9))
 @pytest.mark.usefixtures("without_sorted_sums")
 def test_certified_bounds_of_both_directions(seed, num_x, num_y, relative_width):
@@ -63,6 +64,7 @@ def test_drawn_partitions_count_both_directions():
     assert exact > min(permutation_p_value(x, y).value, permutation_p_value(y, x).value)
 
 
+@pytest.mark.long
 @given(whole_numbers, whole_numbers, st.integers(-300, 300), st.integers(-1000, 1000))
 def test_all_partitions_are_counted_whatever_their_scale_and_zero(x, y, exponent, shift):
     moved = [(scores + shift) * 10.0**exponent for scores in (x, y)]
@@ -83,6 +85,7 @@ def test_sums_that_differ_by_rounding_are_ties():
     assert permutation_p_value(np.array([0.1, 0.2]), np.array([0.3, 0.0])).value == 4 / 6
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("num_x", "num_y"), [(1, 1), (8, 8), (18, 18), (20, 21), (32, 32), (32, 20), (25, 60), (50, 50)]
 )
