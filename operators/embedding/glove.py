@@ -24,6 +24,7 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from tiltmeter.operators.compute.cache_lines import FLOATS_PER_LINE, aligned_zeros, prefetch
+from tiltmeter.operators.compute.elementary import exponential, logarithm
 from tiltmeter.operators.compute.philox import Stream, philox, unit_interval
 from tiltmeter.operators.compute.workspace import IN_MEMORY, Workspace
 from tiltmeter.operators.embedding.bootstrap import replica_name
@@ -263,8 +264,8 @@ def _survey(steps: _Steps, num_words: int, workspace: Workspace) -> tuple[int, N
 def logs_and_weights(counts: Counts, config: GloveConfig) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """log X and f(X) of equations 8 and 9, for positive counts in units of 1/2520."""
     pair_counts = counts / UNITS_PER_PAIR
-    weights = np.minimum(1.0, (pair_counts / config.x_max) ** config.alpha)
-    return np.log(pair_counts).astype(np.float32), weights.astype(np.float32)
+    weights = exponential(np.minimum(0.0, config.alpha * logarithm(pair_counts / config.x_max)))
+    return logarithm(pair_counts).astype(np.float32), weights.astype(np.float32)
 
 
 @numba.njit(cache=True)

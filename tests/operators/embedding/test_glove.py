@@ -1,10 +1,6 @@
 """GloVe's training, of words by their rank and of words that are known by their spelling."""
 
 import dataclasses
-import os
-import platform
-import subprocess
-import sys
 from itertools import combinations
 
 import numpy as np
@@ -12,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.fixtures.processors import printed_on_each
 from tiltmeter.operators.compute.keys import document_key
 from tiltmeter.operators.embedding import glove
 from tiltmeter.operators.embedding.cooccurrence import UNITS_PER_PAIR, count_pairs
@@ -140,8 +137,6 @@ def test_divergence_is_refused(text, epochs):
 
 # --- one digest on every processor ------------------------------------------------------------------------------------
 
-PROCESSORS = {"native": {}, "avx2": {"NUMBA_CPU_NAME": "x86-64-v3", "NUMBA_CPU_FEATURES": ""}}
-PROCESSORS["neither vectors nor fused products"] = {"NUMBA_CPU_NAME": "generic"}
 DIGEST = """
 import hashlib, re, sys
 import numpy as np
@@ -169,18 +164,10 @@ print(hashlib.md5(vectors.tobytes() + losses.tobytes()).hexdigest(), 0.05 < larg
 @pytest.mark.parametrize("adagrad", ["element", "row"])
 def test_a_step_has_the_same_bits_whatever_instructions_there_are(tmp_path, adagrad):
     """Also of steps by element so large that their root is taken; no instruction has bits that a maker chooses."""
-    if platform.machine() != "x86_64":
-        pytest.skip("needs the instructions of an x86-64")
-    found = {}
-    for name, settings in PROCESSORS.items():
-        environment = os.environ | settings | {"NUMBA_CACHE_DIR": str(tmp_path / name)}
-        done = subprocess.run(
-            [sys.executable, "-c", DIGEST, adagrad], env=environment, capture_output=True, text=True, check=True
-        )
-        found[name] = done.stdout.split()
+    found = printed_on_each(DIGEST, tmp_path, adagrad)
     assert len({digest for digest, *_ in found.values()}) == 1
     assert {large for _, large, *_ in found.values()} == {"True"}
-    assert [found[name][2:] for name in PROCESSORS][1:] == [["ymm"], ["fmaf"]]
+    assert [words[2:] for words in found.values()][1:] == [["ymm"], ["fmaf"]]
     assert not any("rsqrt" in word or "rcp" in word for words in found.values() for word in words)
 
 
