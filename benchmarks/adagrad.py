@@ -1,6 +1,6 @@
 """GloVe's AdaGrad by element, as published, against one sum of squares for each row: quality in pairs of replicas.
 
-    python -m benchmarks.adagrad <folder> [--corpora simplewiki enwiki] [--replicas 12] [--starts 5] [key=value ...]
+    python -m benchmarks.adagrad <folder> [key=value ...] [--corpora simplewiki enwiki] [--replicas 12] [--starts 5]
 
 For each corpus `tiltmeter job=bootstrap` runs with either in one store, so that a replica's lines, counts, initial
 vectors and order of steps are the same and the optimiser alone differs. Printed are means over replicas of both, the
