@@ -39,7 +39,7 @@ TOLERANCE, AGREEMENT = 1e-3, 1e-5
 """Of the size of a column, what a run may differ by from what is recorded, and two recordings from each other."""
 PLACES = ("cluster", "exports", "run_dir", "series", "store")
 _CONTROL = {"min_count": 20, "num_replicas": 12, "share": 0.5, "words": "auto"}
-ADDED = (("canonical", None), ("control", _CONTROL), ("gates", []), ("within", None))
+ADDED = (("adagrad", "element"), ("canonical", None), ("control", _CONTROL), ("gates", []), ("within", None))
 """Settings that came later, and the values at which they are no part of what a run is known by."""
 OF_MACHINES = ("plan",)
 """Jobs whose tables say what this machine would do."""
