@@ -32,7 +32,7 @@ def logarithm(values: FloatArray) -> FloatArray:
     >>> logarithm(np.array([1.0, 2.0, 10.0])) - np.log([1.0, 2.0, 10.0])
     array([0., 0., 0.])
     """
-    found = np.empty(values.size)
+    results = np.empty(values.size)
     for place, value in enumerate(values.ravel()):
         fraction, exponent = math.frexp(value)
         if fraction < _HALF_ROOT:
@@ -43,8 +43,8 @@ def logarithm(values: FloatArray) -> FloatArray:
         for factor in _ODD:
             series = (series + factor) * square
         rest = 2.0 * ratio * series + exponent * _LOG_2_LOW
-        found[place] = exponent * _LOG_2_HIGH + (2.0 * ratio + rest)
-    return found.reshape(values.shape)
+        results[place] = exponent * _LOG_2_HIGH + (2.0 * ratio + rest)
+    return results.reshape(values.shape)
 
 
 @numba.njit(cache=True, error_model="numpy")
@@ -54,12 +54,12 @@ def exponential(values: FloatArray) -> FloatArray:
     >>> exponential(np.array([0.0, 1.0, -800.0])).round(12)
     array([1.        , 2.71828183, 0.        ])
     """
-    found = np.empty(values.size)
+    results = np.empty(values.size)
     for place, value in enumerate(values.ravel()):
         number = np.rint(value / (_LOG_2_HIGH + _LOG_2_LOW))
         rest = (value - number * _LOG_2_HIGH) - number * _LOG_2_LOW
         series = 0.0
         for factor in _FACTORIALS:
             series = (series + factor) * rest
-        found[place] = math.ldexp(1.0 + (rest + series * rest), int(number))
-    return found.reshape(values.shape)
+        results[place] = math.ldexp(1.0 + (rest + series * rest), int(number))
+    return results.reshape(values.shape)

@@ -53,10 +53,10 @@ class _Rows:
         self.builder, self.addresses, self.width = builder, addresses, width
         self._fma, self._sqrt = self._function("fma", 3), self._function("sqrt", 1)
 
-    def _function(self, name: str, num: int, of: Any = _VECTOR) -> ir.Function:
+    def _function(self, name: str, num: int, kind: Any = _VECTOR) -> ir.Function:
         """One of LLVM's own, of so many vectors or numbers."""
-        module, full = self.builder.module, f"llvm.{name}.{'f32' if of is _FLOAT else f'v{LANES}f32'}"
-        return module.globals.get(full) or ir.Function(module, ir.FunctionType(of, [of] * num), full)
+        module, full = self.builder.module, f"llvm.{name}.{'f32' if kind is _FLOAT else f'v{LANES}f32'}"
+        return module.globals.get(full) or ir.Function(module, ir.FunctionType(kind, [kind] * num), full)
 
     def _address(self, side: int, start: int) -> Any:
         address = self.builder.gep(self.addresses[side], [ir.Constant(_INT64, start)])
