@@ -96,7 +96,7 @@ class Corpus:
     def column(self, replica):
         return self.times[:, max(replica, 0)]
 
-    def glove(self, words, replica, by_word):
+    def glove(self, words, replica, by_word, adagrad):
         tiling = (roomy_tiling if by_word else Tiling)(len(words), TILE_WORDS)
         keyed = keyed_words(words, tiling) if by_word else None
         tokens = np.concatenate(self.lines)
@@ -105,7 +105,7 @@ class Corpus:
         pairs = count_pairs(tokens, offsets, self.times, tiling, WINDOW)
         order = shuffled_in_tiles(pairs.names, tiling, SEED, keyed.slot_keys(tiling) if by_word else None)
         counts = pairs.counts[max(replica, 0)][order] / self.units
-        config = GloveConfig(dimensions=DIMENSIONS, epochs=EPOCHS)
+        config = GloveConfig(dimensions=DIMENSIONS, epochs=EPOCHS, adagrad=adagrad)
         return GloveTraining(
             tiled_pairs(pairs.names[order], tiling), [counts], tiling, replica, SEED, config, words=keyed
         )
@@ -144,6 +144,7 @@ CHOICES = {
         [*GLOVE, "embedding.resampling={unit: document, weights: exponential}"], Resampling("document", "exponential")
     ),
     "by word": Choice([*GLOVE, "embedding.keyed_by=word", "embedding.num_starts=2"], Resampling("document"), (-1,)),
+    "by row": Choice([*GLOVE, "embedding.trainer.adagrad=row"], Resampling("document")),
     "word2vec": Choice(
         ["embedding=word2vec", "embedding.num_starts=2"],
         Resampling("document"),
@@ -186,7 +187,7 @@ def test_vectors_and_losses_are_those_of_each_replica_trained_by_itself(
         if choice.kind:
             trained = corpus.by_lines(*choice.kind, words, replica)
         else:
-            trained = corpus.glove(words, replica, name == "by word")
+            trained = corpus.glove(words, replica, name == "by word", "row" if name == "by row" else "element")
         for _ in range(EPOCHS):
             trained.advance()
         expected = trained.result()
