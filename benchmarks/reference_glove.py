@@ -52,6 +52,7 @@ def write_lines(corpus: str, target: Path) -> int:
 def run_ours(adagrad: str, folder: Path, *cluster: str) -> float:
     """Seconds of the command, with an empty store."""
     own = folder / adagrad
+    own.mkdir()
     words = [*SETTINGS, f"corpus.path={folder}/lines.txt", f"embedding.trainer.adagrad={adagrad}", *cluster]
     ours = run_command(own, *words)
     print_stages(ours)

@@ -72,7 +72,7 @@ class GloveConfig:
         x_max, alpha: equation 9, ``f(x) = min(1, (x / x_max)^alpha)``. The paper's x_max = 100 is for billions of
             tokens; 10 is what the authors' program uses for small corpora.
         adagrad: whether each value has a sum of squared steps of its own, as published, or a row of values one sum of
-            their means, which is another optimiser and takes about half of the time (docs/scale.md).
+            their means, which is another optimiser and takes about 0.6 of the time (docs/scale.md).
     """
 
     name: Literal["glove"] = "glove"
